@@ -51,10 +51,10 @@ def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
         yield f"{_styled(f'{shown}:', colour, fg='cyan')} {lines[0] or _styled('(empty)', colour, dim=True)}"
         return
     yield from (_styled(row, colour, fg="cyan") for row in chop_cells(f"{shown}:", width))
-    yield from _numbered(lines, width, colour)
+    yield from _numbered_lines(lines, width, colour)
 
 
-def _numbered(lines: list[str], width: int, colour: bool) -> Iterator[str]:
+def _numbered_lines(lines: list[str], width: int, colour: bool) -> Iterator[str]:
     digits = max(len(str(len(lines))), 2)
     for number, line in enumerate(lines, 1):
         rows = chop_cells(line, max(width - digits - 2, NARROWEST)) or [""]
@@ -89,7 +89,7 @@ USUAL_WIDTH, WIDEST = 80, 120
 YES, NO, ALWAYS, NEVER = ("y", "yes"), ("n", "no"), ("a", "always"), ("never",)
 
 
-class AtTerminal:
+class TerminalPrompt:
     """One person at one terminal: is asked one thing at a time, and meanwhile nothing else is written there."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class AtTerminal:
             if (out := _terminal()) is None:
                 return None
             async with self._silence(f"{participant} waits for your answer"):
-                return await _answered(call, participant, out)
+                return await _ask(call, participant, out)
 
     async def _hear(self, event: Event) -> None:
         if self._later is not None:
@@ -138,32 +138,32 @@ class AtTerminal:
             self._later = None
 
 
-async def _answered(call: ToolCall, participant: str, out: TextIO) -> Answer:
+async def _ask(call: ToolCall, participant: str, out: TextIO) -> Answer:
     """Asks until it is answered; the end of the input is a no. What was typed before the question is no answer."""
     colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
     hints = (click.style(hint, dim=True) if colour else hint for hint in HINTS)
     lines = (*question(call, participant, width, colour=colour), *hints)
     out.write("\n" + "\n".join(lines) + "\n")
-    _forget_what_was_typed()
+    _flush_input()
     while True:
         out.write(click.style(PROMPT, bold=True) if colour else PROMPT)
         out.flush()
         typed = await Keyboard()("")
         if typed is None:
             return Answer(False, reason="the input ended")
-        if answer := understood(typed):
+        if answer := parse_answer(typed):
             return answer
 
 
-def _forget_what_was_typed() -> None:
+def _flush_input() -> None:
     with contextlib.suppress(ImportError):
         import termios
 
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
-def understood(typed: str) -> Answer | None:
+def parse_answer(typed: str) -> Answer | None:
     """The answer in a line; None for one that is none, and for an empty one."""
     word, _, reason = typed.strip().partition(" ")
     word = word.lower().rstrip(",.:;")
@@ -189,7 +189,7 @@ def with_approval(loaded: Loaded, said: str) -> Loaded:
     tools = loaded.file.discussion.tools
     if not said.strip():
         return loaded
-    default, wanted = _parsed(said, tools or Tools(enabled=False))
+    default, wanted = _parse(said, tools or Tools(enabled=False))
     if tools is None:
         return loaded
     lists = {word: [*getattr(tools.approval, word)] for word in VERDICTS}
@@ -206,7 +206,7 @@ def _overrides(default: str, lists: dict[str, list[str]]) -> Iterator[str]:
         yield f"discussion.tools.approval.{word}={dumps(tools, ensure_ascii=False)}"
 
 
-def _parsed(said: str, tools: Tools) -> tuple[str, dict[str, str]]:
+def _parse(said: str, tools: Tools) -> tuple[str, dict[str, str]]:
     """The word for all tools, and those for single ones."""
     wanted: dict[str, str] = {}
     for entry in said.split(","):

@@ -27,7 +27,7 @@ from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
 
-from .bench_output import Shown, forecast_said, show, show_comparison
+from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
 from .options import as_json
 from .output import dollars, print_json
 from .trust import require_trust_in
@@ -59,9 +59,9 @@ def run(suite: str, out: Path | None, **how: object) -> int:
     if how["dry_run"]:
         return _forecast(expected, as_json=bool(how["as_json"]))
     if not how["quiet"]:
-        click.echo(forecast_said(expected), err=True)
+        click.echo(forecast_line(expected), err=True)
     asyncio.run(require_models(loaded))
-    return _played(loaded, begin(loaded, out or _folder(loaded.name)), how)
+    return _play(loaded, begin(loaded, out or _folder(loaded.name)), how)
 
 
 @command.command("resume")
@@ -76,7 +76,7 @@ def resume(results: Path, **how: object) -> int:
     """Go on with the RESULTS of a benchmark that did not end; nothing that is finished is done again."""
     loaded, store = reopen(results, _wishes(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
-    return _played(loaded, store, how)
+    return _play(loaded, store, how)
 
 
 @command.command("report")
@@ -121,15 +121,15 @@ def _forecast(expected: "Forecast", *, as_json: bool) -> int:
     if as_json:
         print_json(asdict(expected))
         return DONE
-    click.echo(forecast_said(expected))
+    click.echo(forecast_line(expected))
     for each in expected.settings:
         click.echo(f"  {each.setting}: {dollars(each.low)} to {dollars(each.high)} a sample")
     return DONE
 
 
-def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
+def _play(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
-    shown = Shown(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
+    shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
     terms = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
     try:
         ended = play(suite, store, terms)

@@ -26,7 +26,7 @@ OFTEN, SELDOM = 0.2, 10.0
 """Seconds between two looks at it, on a terminal and elsewhere."""
 
 
-class Shown:
+class ProgressDisplay:
     """A listener for progress, on stderr."""
 
     def __init__(self, limit: float | None, *, quiet: bool, out: TextIO | None = None) -> None:
@@ -40,7 +40,7 @@ class Shown:
         if self._quiet or (monotonic() < self._next and progress.finished < progress.total):
             return
         self._next = monotonic() + (OFTEN if self._live else SELDOM)
-        line = said(progress, self._limit)
+        line = progress_line(progress, self._limit)
         if self._live:
             self._out.write(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}")
         else:
@@ -53,7 +53,7 @@ class Shown:
             self._out.write("\n")
 
 
-def said(progress: BenchmarkProgress, limit: float | None) -> str:
+def progress_line(progress: BenchmarkProgress, limit: float | None) -> str:
     """`120/600 samples (20 %), 2 failed, 0:40, 2:40 left, $0.31 of $5.00 spent, $1.24 to come`."""
     share = 100 * progress.finished // max(1, progress.total)
     parts = [f"{progress.finished}/{progress.total} samples ({share} %)"]
@@ -69,7 +69,7 @@ def said(progress: BenchmarkProgress, limit: float | None) -> str:
     return ", ".join(parts)
 
 
-def forecast_said(expected: Forecast) -> str:
+def forecast_line(expected: Forecast) -> str:
     """What it is going to cost, before it starts."""
     low, high = dollars(expected.low), dollars(expected.high)
     cost = low if expected.low == expected.high else f"{low} to {high}"
@@ -144,11 +144,11 @@ def _conclusions(summary: BenchmarkSummary) -> Iterator[str]:
 
 def _show_changes(changes: Sequence[Change]) -> None:
     heads = ("setting", "verdict", "before", "after", "points", "95 %", "p (Holm)", "tasks", f"$ / {PER:,} tasks")
-    names, *columns = zip(heads, *map(_changed, changes), strict=True)
+    names, *columns = zip(heads, *map(_change_cells, changes), strict=True)
     show_columns(names, columns)
 
 
-def _changed(change: Change) -> Iterator[str]:
+def _change_cells(change: Change) -> Iterator[str]:
     found = change.found.found
     yield change.setting
     yield change.verdict

@@ -48,7 +48,7 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
     several models also "peers", what the others answered, and "peers_correct".
     """
     target = _target(**targets)
-    found, answers = _calibrated(Path(data), target)
+    found, answers = _calibrate(Path(data), target)
     if out:
         _write(Path(out), json.dumps(found.calibration.as_json(), indent=2) + "\n")
     if report:
@@ -61,7 +61,7 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
         _show(found, target, answers, out)
 
 
-def _calibrated(path: "Path", target: "Target") -> "tuple[Report, int]":
+def _calibrate(path: "Path", target: "Target") -> "tuple[Report, int]":
     """The calibration, and how many answers there were; what is wrong with them is told with their file."""
     answers = read_answers(path)
     try:

@@ -19,7 +19,7 @@ from ai_battle.tools.sandbox import NoFence, choose
 
 from .options import as_json
 from .output import print_json
-from .survey import Found, survey
+from .survey import SurveyedProvider, survey
 from .tables import show_table
 
 MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "yellow")}
@@ -107,9 +107,9 @@ def _writable(subject: str, path: Path, purpose: str, mend: str) -> Finding:
     return Finding(subject, "missing", f"{path} can't be written", mend)
 
 
-def _provider(found: Found) -> Finding:
+def _provider(found: SurveyedProvider) -> Finding:
     if found.state == "ready" and (found.models or found.provider not in LOCAL):
-        return Finding(found.provider, "ok", _listed(found))
+        return Finding(found.provider, "ok", _model_list(found))
     if found.state == "ready":
         return Finding(found.provider, "optional", "no models", _how_to_get(found.provider))
     wrong = found.state == "out of reach" and found.provider not in LOCAL
@@ -117,7 +117,7 @@ def _provider(found: Found) -> Finding:
     return Finding(found.provider, "missing" if wrong else "optional", message, mend and f"set the environment{mend}")
 
 
-def _listed(found: Found) -> str:
+def _model_list(found: SurveyedProvider) -> str:
     names = ", ".join(model.name for model in found.models[:4])
     more = f" and {len(found.models) - 4} more" if len(found.models) > 4 else ""
     return f"{len(found.models)} models: {names}{more}"
@@ -129,7 +129,7 @@ def _how_to_get(provider: str) -> str:
     )
 
 
-def _conclusion(found: Iterable[Found]) -> Iterator[Finding]:
+def _conclusion(found: Iterable[SurveyedProvider]) -> Iterator[Finding]:
     ready = [one.provider for one in found if one.models]
     if ready:
         yield Finding("next", "ok", f"ai-battle init writes a discussion for {ready[0]}", "ai-battle init")

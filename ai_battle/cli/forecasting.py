@@ -13,11 +13,11 @@ from ai_battle.reporting.figures import count_of
 from ai_battle.wire.genai import usage_to_json
 
 from .output import dollars, print_json, tokens
-from .series import Planned, in_turn
-from .tools import described
+from .series import PlannedRun, runs_by_mode
+from .tools import tool_descriptions
 
 
-def show_forecast(loaded: Loaded, series: Sequence[Planned], *, as_json: bool) -> None:
+def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool) -> None:
     """Of one run; of a `series`, by mode and of all runs together."""
     if series:
         _show_series(series, as_json=as_json)
@@ -30,8 +30,8 @@ def show_forecast(loaded: Loaded, series: Sequence[Planned], *, as_json: bool) -
         _show_total(_usage(expected), expected)
 
 
-def _show_series(runs: Sequence[Planned], *, as_json: bool) -> None:
-    modes = in_turn(runs)
+def _show_series(runs: Sequence[PlannedRun], *, as_json: bool) -> None:
+    modes = runs_by_mode(runs)
     expected = {run.mode: forecast(run.loaded) for run in runs if run.repeat == 1}
     total = sum((_usage(expected[run.mode]) for run in runs), NOTHING_USED)
     if as_json:
@@ -54,14 +54,14 @@ def _show(expected: Iterable[Expected]) -> None:
         for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
             if text:
                 click.echo(f"  {role}: {printable(text)}".replace("\n", "\n    "))
-        for tool in described(one.request.tools):
+        for tool in tool_descriptions(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
         click.echo(f"  expected: {count_of(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
         for help_ in one.help:
-            click.echo(f"  {_told(help_)}")
+            click.echo(f"  {_help_line(help_)}")
 
 
-def _told(one: ExpectedHelp) -> str:
+def _help_line(one: ExpectedHelp) -> str:
     """A model that is called beside a participant; what is not in the sum says so."""
     if one.calls is None:
         cost = f"{tokens(one.each)}, {dollars(one.each.cost_usd)} each time"

@@ -14,7 +14,7 @@ from ai_battle.config import packaged, packaged_names
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 
-from .survey import Found, survey
+from .survey import SurveyedProvider, survey
 
 
 @click.command("init")
@@ -25,7 +25,7 @@ def command(template: str | None, output: Path | None) -> None:
     path = output or Path(f"{template or 'discussion'}.yaml")
     if path.exists():
         raise ConfigError(f"{path} exists; name another file with --output.")
-    written = copied(template, path) if template else starter(path)
+    written = copy_packaged(template, path) if template else write_starter(path)
     for one in written:
         click.echo(f"{one} written", err=True)
     click.echo(f"ai-battle run {path}")
@@ -48,7 +48,7 @@ PAIR = """\
 NO_CONVERSATION = ("embed", "bge-", "whisper", "tts", "rerank")
 
 
-def copied(name: str, path: Path) -> Sequence[Path]:
+def copy_packaged(name: str, path: Path) -> Sequence[Path]:
     """A packaged discussion, with the files that it reads, under a name of the user's."""
     source = packaged(name)
     if source is None:
@@ -58,18 +58,18 @@ def copied(name: str, path: Path) -> Sequence[Path]:
     return [path, *_with_schema(path), *_with_inputs(text, source.parent, path.parent)]
 
 
-def starter(path: Path) -> Sequence[Path]:
+def write_starter(path: Path) -> Sequence[Path]:
     """A discussion between two models that are there now; between scripted ones when there are none."""
     types = _two(survey())
     if not types:
-        return copied("quickstart", path)
+        return copy_packaged("quickstart", path)
     template = Template((files(__package__) / "starter.yaml").read_text(encoding="utf-8"))
     pair = PAIR.format(types[-1]) if _is_larger(types[-1], types[0]) else ""
     _write(path, f"{_schema_line()}\n{template.substitute(first=types[0], second=types[-1], pair=pair)}")
     return [path, *_with_schema(path)]
 
 
-def _two(found: Sequence[Found]) -> list[str]:
+def _two(found: Sequence[SurveyedProvider]) -> list[str]:
     """Two different ones where that can be had: the smallest on this machine, and a larger one."""
     local = [f"{one.provider}/{model}" for one in found if one.provider not in CLOUD for model in _talking(one)]
     local = _small_first(local)
@@ -90,7 +90,7 @@ def _is_larger(large: str, small: str) -> bool:
     return of_cloud == [True, False] or (of_cloud == [False, False] and len(sizes) == 2 and sizes[0] >= 2 * sizes[1])
 
 
-def _talking(found: Found) -> list[str]:
+def _talking(found: SurveyedProvider) -> list[str]:
     return [model.name for model in found.models if not any(word in model.name.lower() for word in NO_CONVERSATION)]
 
 

@@ -45,7 +45,7 @@ YOUR_TURN = "your turn: Enter says it, an empty line passes, Ctrl-D leaves"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ViewOptions:
     """How a run is shown: `turns` are expected, `verbose` shows reasoning too, `notify_on` is what is remarked on.
 
     `typing`: people type into the same terminal, which shows what they type all by itself.
@@ -58,7 +58,7 @@ class Look:
     notify_on: Collection[str] = NOTICES
 
     @classmethod
-    def of(cls, loaded: Loaded, *, verbose: bool = False) -> "Look":
+    def of(cls, loaded: Loaded, *, verbose: bool = False) -> "ViewOptions":
         """As the discussion file says, on this terminal."""
         said = loaded.file.discussion
         turns = said.turns * sum(spec.role not in ("moderator", "observer") for spec in said.models.values())
@@ -69,7 +69,7 @@ class Look:
 class PlainLines:
     """Who speaks, by which model, then one paragraph for each finished turn; without colours or cursor movements."""
 
-    def __init__(self, out: TextIO, look: Look) -> None:
+    def __init__(self, out: TextIO, look: ViewOptions) -> None:
         self._out = out
         self._look = look
         self._remarks = Remarks()
@@ -108,7 +108,7 @@ class LiveView:
     A narrow terminal lacks what comes last: what is done, unless something is asked of the person before it.
     """
 
-    def __init__(self, out: TextIO, look: Look) -> None:
+    def __init__(self, out: TextIO, look: ViewOptions) -> None:
         self._screen = Screen(out)
         self._look = look
         self._remarks = Remarks()
@@ -263,7 +263,7 @@ def _opening(message: Message) -> str:
     ).strip()
 
 
-def view(out: TextIO, look: Look = Look()) -> LiveView | PlainLines:
+def view(out: TextIO, look: ViewOptions = ViewOptions()) -> LiveView | PlainLines:
     """What suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
         return LiveView(out, replace(look, colour=look.colour and not os.environ.get("NO_COLOR")))

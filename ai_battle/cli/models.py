@@ -23,7 +23,7 @@ from ai_battle.providers._prices import FREE, Price, price
 
 from .options import as_json
 from .output import print_json
-from .survey import SURVEYED, Found, survey
+from .survey import SURVEYED, SurveyedProvider, survey
 from .tables import show_table
 
 
@@ -80,7 +80,7 @@ def probe(type_: str, as_json: bool) -> int:
     return 0 if all(result.works for result in results) else 1
 
 
-def _show_list(found: "Found") -> None:
+def _show_list(found: "SurveyedProvider") -> None:
     click.secho(f"{found.provider} ({len(found.models)})", bold=True)
     if found.message:
         click.echo(f"  {found.message}")
@@ -93,7 +93,7 @@ def _show_list(found: "Found") -> None:
     show_table(table)
 
 
-def _has_models(found: "Found") -> bool:
+def _has_models(found: "SurveyedProvider") -> bool:
     return bool(found.models)
 
 
@@ -101,7 +101,7 @@ def _abilities(model: "ListedModel") -> list[str]:
     return [name for name, value in model.says.items() if value is True]
 
 
-def _to_json(found: "Found") -> dict[str, Any]:
+def _to_json(found: "SurveyedProvider") -> dict[str, Any]:
     models = [{"name": model.name, **model.says} for model in found.models]
     return {"state": found.state, "message": found.message, "models": models}
 
@@ -124,7 +124,7 @@ class Knowledge:
     def rows(self) -> Iterable[Row]:
         for name in NAMES:
             known = self.capabilities.known.get(name)
-            yield (name, _told(known.value), known.source) if known else (name, "unknown", "")
+            yield (name, _value_text(known.value), known.source) if known else (name, "unknown", "")
         yield self._price_row()
 
     @property
@@ -156,7 +156,7 @@ async def knowledge(spelled: str) -> Knowledge:
     return Knowledge(name, await capabilities(name), price(name))
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -170,7 +170,7 @@ SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required":
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class ProbeResult:
     name: str
     works: bool
     seconds: float
@@ -180,39 +180,39 @@ class Probed:
         return asdict(self)
 
 
-async def _probe(type_: str) -> Sequence[Probed]:
+async def _probe(type_: str) -> Sequence[ProbeResult]:
     client = create_client(type_)
     trials: dict[str, tuple[ModelRequest, Judge]] = {
-        "streaming": (ModelRequest((user("Count from one to ten, in words."),)), _streamed),
-        "tools": (ModelRequest((user("What time is it in Oslo? Use the tool."),), tools=(CLOCK,)), _called),
-        "json": (ModelRequest((user("Add 2 and 3."),), output_schema=SUM), _structured),
+        "streaming": (ModelRequest((user("Count from one to ten, in words."),)), _check_streaming),
+        "tools": (ModelRequest((user("What time is it in Oslo? Use the tool."),), tools=(CLOCK,)), _check_tools),
+        "json": (ModelRequest((user("Add 2 and 3."),), output_schema=SUM), _check_json),
     }
     try:
-        return [await _tried(client, name, *trial) for name, trial in trials.items()]
+        return [await _try(client, name, *trial) for name, trial in trials.items()]
     finally:
         await client.aclose()
 
 
-async def _tried(client: ModelClient, name: str, request: ModelRequest, judge: Judge) -> Probed:
+async def _try(client: ModelClient, name: str, request: ModelRequest, judge: Judge) -> ProbeResult:
     started = time.monotonic()
     try:
         response = await client.complete(request, heard := EventLog())
         fault = judge(response, heard)
     except ProviderError as error:
         fault = str(error)
-    return Probed(name, not fault, time.monotonic() - started, fault)
+    return ProbeResult(name, not fault, time.monotonic() - started, fault)
 
 
-def _streamed(response: ModelResponse, heard: EventLog) -> str:
+def _check_streaming(response: ModelResponse, heard: EventLog) -> str:
     pieces = sum(isinstance(event, TextDelta) for event in heard.events)
     return "" if pieces > 1 else "the answer came in one piece"
 
 
-def _called(response: ModelResponse, heard: EventLog) -> str:
+def _check_tools(response: ModelResponse, heard: EventLog) -> str:
     return "" if response.tool_calls else "it answered in text instead of calling the tool"
 
 
-def _structured(response: ModelResponse, heard: EventLog) -> str:
+def _check_json(response: ModelResponse, heard: EventLog) -> str:
     try:
         answer = json.loads(response.text)
     except ValueError:

@@ -118,12 +118,12 @@ def _(event: RunResumed) -> str:
 
 @remark.register
 def _(event: ToolCalled) -> str:
-    return f"→ {_folded(event.call)}"
+    return f"→ {_call_line(event.call)}"
 
 
 @remark.register
 def _(event: ToolProposed) -> str:
-    return f"? {_folded(event.call)} is proposed and was not run: {proposal_reason(event)}"
+    return f"? {_call_line(event.call)} is proposed and was not run: {proposal_reason(event)}"
 
 
 @remark.register
@@ -131,10 +131,10 @@ def _(event: ToolDecided) -> str:
     if event.decision == "allowed":
         return ""
     way_out = f" (--approve {event.call.name}=allow lets it run)" if event.by == "no terminal" else ""
-    return f"✗ {_folded(event.call)} {decision_words(event)}{way_out}"
+    return f"✗ {_call_line(event.call)} {decision_words(event)}{way_out}"
 
 
-def _folded(call: ToolCall) -> str:
+def _call_line(call: ToolCall) -> str:
     said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
     return one_line(f"{call.name}({said})", FOLDED)
 

@@ -7,10 +7,10 @@ import click
 from ai_battle.conversation.manager import ConversationManager
 
 from .approval import with_approval
-from .live import Look
+from .live import ViewOptions
 from .loading import of_run
 from .options import approve, as_json
-from .running import Showing, run
+from .running import Display, run
 from .trust import require_trust
 
 
@@ -26,7 +26,7 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
     loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
-    showing = Showing(quiet, how["as_json"], Look.of(loaded))
+    showing = Display(quiet, how["as_json"], ViewOptions.of(loaded))
     manager = ConversationManager.from_config(
         loaded,
         ask=showing.person.line,

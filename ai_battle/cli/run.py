@@ -12,13 +12,13 @@ from ai_battle.conversation.setup import load_checked
 from ai_battle.core.ledger import SpendingLimits
 
 from .approval import with_approval
-from .live import Look
+from .live import ViewOptions
 from .options import WithStrategies, approve, as_json
-from .running import Showing, run
+from .running import Display, run
 from .trust import require_trust
 
 if TYPE_CHECKING:
-    from .series import Planned
+    from .series import PlannedRun
 
 MOST_RUNS = 1000
 
@@ -64,7 +64,7 @@ def command(
     if several and tapes != NO_RECORDING:
         raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
     loaded = with_approval(load_checked(config, overrides, tapes), str(how["approve"]))
-    runs = _planned(loaded, how) if several else ()
+    runs = _plan(loaded, how) if several else ()
     require_trust(loaded, given=bool(how["trust"]))
     if how["dry_run"]:
         from .forecasting import show_forecast
@@ -87,18 +87,18 @@ def _run(loaded: "Loaded", tapes: "RecordingFiles", how: dict[str, object]) -> i
     return run(manager.run_discussion, showing)
 
 
-def _planned(loaded: "Loaded", how: dict[str, Any]) -> "tuple[Planned, ...]":
-    from .series import planned
+def _plan(loaded: "Loaded", how: dict[str, Any]) -> "tuple[PlannedRun, ...]":
+    from .series import plan_runs
 
-    return planned(loaded, how["modes"], how["repeat"] or 1, how["out"])
+    return plan_runs(loaded, how["modes"], how["repeat"] or 1, how["out"])
 
 
-def _run_series(runs: "tuple[Planned, ...]", max_cost: float | None, how: dict[str, object]) -> int:
+def _run_series(runs: "tuple[PlannedRun, ...]", max_cost: float | None, how: dict[str, object]) -> int:
     from .series import Series
 
     showing = _showing(runs[0].loaded, how)
     return Series(runs, showing, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
 
 
-def _showing(loaded: "Loaded", how: dict[str, object]) -> "Showing":
-    return Showing(bool(how["quiet"]), bool(how["as_json"]), Look.of(loaded, verbose=bool(how["verbose"])))
+def _showing(loaded: "Loaded", how: dict[str, object]) -> "Display":
+    return Display(bool(how["quiet"]), bool(how["as_json"]), ViewOptions.of(loaded, verbose=bool(how["verbose"])))

@@ -21,8 +21,8 @@ from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence
 
-from .approval import AtTerminal
-from .live import LiveView, Look, PlainLines, view
+from .approval import TerminalPrompt
+from .live import LiveView, PlainLines, ViewOptions, view
 from .output import dollars, one_line, print_json, tokens
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -31,7 +31,7 @@ Discuss = Callable[[Emit, Wants], Awaitable[RunResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class Display:
     """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end, all else the view.
 
     `person` is who can be asked meanwhile.
@@ -39,11 +39,11 @@ class Showing:
 
     quiet: bool = False
     as_json: bool = False
-    look: Look = field(default_factory=Look)
-    person: AtTerminal = field(default_factory=AtTerminal)
+    look: ViewOptions = field(default_factory=ViewOptions)
+    person: TerminalPrompt = field(default_factory=TerminalPrompt)
 
 
-class _Noted:
+class _RunNotes:
     """Passes events on and keeps the run directory, which an interrupted run has to name, and how it ended.
 
     When nobody reads on (`| head`), the run is interrupted: what is said now would be paid for and seen by nobody.
@@ -73,9 +73,9 @@ class _Noted:
                 raise asyncio.CancelledError from None
 
 
-def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
+def run(discuss: Discuss, showing: Display, run_dir: str = "") -> int:
     """The exit code of the run; prints the run directory last."""
-    result = played(discuss, showing, run_dir)
+    result = play(discuss, showing, run_dir)
     if result is None:
         return INTERRUPTED
     if showing.as_json:
@@ -89,31 +89,31 @@ def exit_code(status: str) -> int:
     return {"done": DONE, "interrupted": INTERRUPTED}.get(status, FAILED)
 
 
-def played(discuss: Discuss, showing: Showing, run_dir: str = "") -> RunResult | None:
+def play(discuss: Discuss, showing: Display, run_dir: str = "") -> RunResult | None:
     """How the run ended, with its reports written; None when it was interrupted before there was anything of it."""
     screen = _view(showing)
-    noted = _Noted(showing.person.watch(screen), as_json=showing.as_json)
+    noted = _RunNotes(showing.person.watch(screen), as_json=showing.as_json)
     noted.run_dir = run_dir
     try:
         result = asyncio.run(_interruptible(discuss(noted, EVERYTHING if screen else WHOLE_ANSWER)))
     except asyncio.CancelledError:
         _close(screen)
         _say_how_to_go_on(noted.run_dir)
-        return _interrupted(noted)
+        return _partial_result(noted)
     finally:
         _close(screen)
     write_reports(result.run_dir)
     return result
 
 
-def _interrupted(noted: _Noted) -> RunResult | None:
+def _partial_result(noted: _RunNotes) -> RunResult | None:
     if not noted.ended:
         return None
     ended, run_dir = noted.ended, Path(noted.run_dir)
     return RunResult("interrupted", ended.stop_reason, ended.turns, ended.usage, run_dir, messages(run_dir), noted.help)
 
 
-def _view(showing: Showing) -> LiveView | PlainLines | None:
+def _view(showing: Display) -> LiveView | PlainLines | None:
     """Nothing is shown where the stream was closed before we began (`>&-`)."""
     out = sys.stderr if showing.as_json else sys.stdout
     if showing.quiet or out is None:
@@ -162,7 +162,7 @@ def _close(screen: LiveView | PlainLines | None) -> None:
         screen.close()
 
 
-def print_summary(result: RunResult, showing: Showing) -> None:
+def print_summary(result: RunResult, showing: Display) -> None:
     """A failure is told on stderr, but not once more where it stands already: on the same terminal."""
     how = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}[
         result.status

@@ -25,17 +25,17 @@ class Wrapping:
         pieces = _PIECES.findall(self._held + text)
         last = pieces[-1] if pieces else ""
         self._held = last if not last.isspace() and len(last) <= LONGEST_WORD_HELD else ""
-        return "".join(self._placed(pieces[:-1] if self._held else pieces))
+        return "".join(self._place(pieces[:-1] if self._held else pieces))
 
     def flush(self) -> str:
         """What was held back, when nothing more comes."""
         held, self._held = self._held, ""
-        return "".join(self._placed([held] if held else []))
+        return "".join(self._place([held] if held else []))
 
     def start_line(self) -> None:
         self._column = 0
 
-    def _placed(self, pieces: list[str]) -> Iterator[str]:
+    def _place(self, pieces: list[str]) -> Iterator[str]:
         """A space that would stand at the end of a full line becomes the line break."""
         columns = self._columns()
         for piece in pieces:

@@ -21,12 +21,12 @@ from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.plugins import near
 
 from .output import dollars, print_json, tokens
-from .running import INTERRUPTED, Showing, document, exit_code, played, print_summary
+from .running import INTERRUPTED, Display, document, exit_code, play, print_summary
 from .tables import show_table
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedRun:
     """One run: the `repeat`th in its mode."""
 
     loaded: Loaded
@@ -41,7 +41,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    run: Planned
+    run: PlannedRun
     result: RunResult
     seconds: float
 
@@ -53,8 +53,8 @@ class _Ended:
 class Series:
     """Plays its runs and reports on all of them; `limits` hold for what they use together."""
 
-    runs: Sequence[Planned]
-    showing: Showing
+    runs: Sequence[PlannedRun]
+    showing: Display
     limits: SpendingLimits = NO_LIMITS
     allow_unsandboxed: bool = False
     _used: RunUse = field(default_factory=RunUse)
@@ -83,11 +83,11 @@ class Series:
             if code == INTERRUPTED:
                 return
 
-    def _code(self, run: Planned) -> int:
+    def _code(self, run: PlannedRun) -> int:
         self._started += 1
         self._announce(run)
         begun = time.monotonic()
-        result = played(lambda emit, wants: self._discuss(run, emit, wants), self.showing)
+        result = play(lambda emit, wants: self._discuss(run, emit, wants), self.showing)
         if result is None:
             return INTERRUPTED
         self._ended.append(_Ended(run, result, time.monotonic() - begun))
@@ -95,7 +95,7 @@ class Series:
             print_summary(result, self.showing)
         return exit_code(result.status)
 
-    async def _discuss(self, run: Planned, emit: Emit, wants: Wants) -> RunResult:
+    async def _discuss(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
         loaded = self._within_limits(run.loaded)
         person, allowed = self.showing.person, self.allow_unsandboxed
         manager = ConversationManager.from_config(
@@ -114,10 +114,10 @@ class Series:
             f"discussion.limits.cost_usd={left if allowed is None else min(left, allowed):.9f}"
         )
 
-    def _announce(self, run: Planned) -> None:
+    def _announce(self, run: PlannedRun) -> None:
         if self.showing.quiet:
             return
-        repeats = in_turn(self.runs)[run.mode]
+        repeats = runs_by_mode(self.runs)[run.mode]
         words = f"Run {self._started} of {len(self.runs)}: {run.mode}, {run.repeat} of {repeats}"
         click.secho(words if self._started == 1 else f"\n{words}", bold=True, err=self.showing.as_json)
 
@@ -145,30 +145,30 @@ class Series:
         click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
 
 
-def planned(loaded: Loaded, modes: str, repeats: int, out: Path | None) -> tuple[Planned, ...]:
+def plan_runs(loaded: Loaded, modes: str, repeats: int, out: Path | None) -> tuple[PlannedRun, ...]:
     """Every run of a series, in order: all of one mode, then all of the next, each with a directory of its own.
 
     Without `modes` (divided by commas) the discussion keeps its own. Raises `click.BadParameter` for an unknown one.
     """
     variants = {
         mode: loaded.with_overrides(f"discussion.mode={mode}")
-        for mode in _named(modes) or (loaded.file.discussion.mode,)
+        for mode in _mode_names(modes) or (loaded.file.discussion.mode,)
     }
     return tuple(_run(variants[mode], mode, number, out) for mode in variants for number in range(1, repeats + 1))
 
 
-def _run(loaded: Loaded, mode: str, number: int, out: Path | None) -> Planned:
+def _run(loaded: Loaded, mode: str, number: int, out: Path | None) -> PlannedRun:
     label = f"{mode}-{number}"
     name = f"{loaded.name[: LONGEST_NAME - len(label) - 1]}-{label}"
-    return Planned(replace(loaded, name=name), mode, number, out / label if out else None)
+    return PlannedRun(replace(loaded, name=name), mode, number, out / label if out else None)
 
 
-def in_turn(runs: Sequence[Planned]) -> Counter[str]:
+def runs_by_mode(runs: Sequence[PlannedRun]) -> Counter[str]:
     """The modes in their order, each with the number of its runs."""
     return Counter(run.mode for run in runs)
 
 
-def _named(modes: str) -> tuple[str, ...]:
+def _mode_names(modes: str) -> tuple[str, ...]:
     found: list[str] = []
     for name in modes.split(",") if modes.strip() else ():
         plain = name.strip().lower().replace("_", "-")

@@ -18,7 +18,7 @@ from ai_battle.wire.genai import message_to_json
 from .loading import plan_of
 from .options import as_json
 from .output import dollars, print_json, tokens
-from .tools import described
+from .tools import tool_descriptions
 
 
 @click.command("show")
@@ -79,15 +79,15 @@ def _show_request(request: "ModelRequest") -> None:
         click.echo(f"{name}: {value}")
     if request.tools:
         click.secho("\ntools", fg="cyan")
-        click.echo("\n".join(described(request.tools)))
-    parts = (("system", request.system), *((message.role, _shown(message)) for message in request.messages))
+        click.echo("\n".join(tool_descriptions(request.tools)))
+    parts = (("system", request.system), *((message.role, _message_text(message)) for message in request.messages))
     for role, text in parts:
         if text:
             click.secho(f"\n{role}", fg="cyan")
             click.echo(printable(text))
 
 
-def _shown(message: "Message") -> str:
+def _message_text(message: "Message") -> str:
     """The text, and a line for each part that has none."""
     return "".join(map(_part, message.parts))
 

@@ -16,7 +16,7 @@ SURVEYED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SurveyedProvider:
     """`state`: ready; not set up (a key or an address is missing); or out of reach, for the reason in `message`."""
 
     provider: str
@@ -25,18 +25,18 @@ class Found:
     message: str = ""
 
 
-def survey(providers: Iterable[str] = SURVEYED) -> Sequence[Found]:
+def survey(providers: Iterable[str] = SURVEYED) -> Sequence[SurveyedProvider]:
     return asyncio.run(_survey(providers))
 
 
-async def _survey(providers: Iterable[str]) -> Sequence[Found]:
-    return await asyncio.gather(*map(_found, providers))
+async def _survey(providers: Iterable[str]) -> Sequence[SurveyedProvider]:
+    return await asyncio.gather(*map(_survey_one, providers))
 
 
-async def _found(provider: str) -> Found:
+async def _survey_one(provider: str) -> SurveyedProvider:
     try:
-        return Found(provider, "ready", await list_models(provider))
+        return SurveyedProvider(provider, "ready", await list_models(provider))
     except ConfigError as error:
-        return Found(provider, "not set up", message=str(error))
+        return SurveyedProvider(provider, "not set up", message=str(error))
     except ProviderError as error:
-        return Found(provider, "out of reach", message=str(error))
+        return SurveyedProvider(provider, "out of reach", message=str(error))

@@ -19,11 +19,11 @@ def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] 
     """`dim` are places of rows. Columns that say nothing are left out."""
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
     telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
-    for part in parted(names, telling, room):
+    for part in column_groups(names, telling, room):
         show_table(_table(names, part, dim))
 
 
-def parted(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
+def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
     """As many columns as fit beside the names, then the next ones; names that are too long take more lines."""
     left = room - min(_width(names), max(SHORTEST, room // 3))
     part: list[Column] = []

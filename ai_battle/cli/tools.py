@@ -96,10 +96,10 @@ def accept(config: str, trust: bool) -> None:
 
     loaded = load_checked(config)
     require_trust(loaded, given=trust)
-    _show(loaded.redactor.value(asyncio.run(_accepted(loaded))))
+    _show(loaded.redactor.value(asyncio.run(_accept(loaded))))
 
 
-async def _accepted(loaded: "Loaded") -> "tuple[ToolSpec, ...]":
+async def _accept(loaded: "Loaded") -> "tuple[ToolSpec, ...]":
     said = loaded.file.discussion.tools
     async with McpServers(said.mcp.servers if said else {}, ToolRegistry(), loaded.base) as servers:
         return ToolRegistry(servers.accept()).specs
@@ -152,6 +152,6 @@ def _show(tools: "Sequence[ToolSpec]") -> None:
     show_table(table)
 
 
-def described(tools: Iterable[ToolSpec]) -> Iterator[str]:
+def tool_descriptions(tools: Iterable[ToolSpec]) -> Iterator[str]:
     """What models are told of each, without control characters of servers that it may come from."""
     return (printable(f"{signature(tool.name, tool.schema)}: {tool.description.strip()}") for tool in tools)

@@ -29,7 +29,7 @@ def require_trust_in(loaded: "ConfigDocument", code: "Iterable[str]", *, given: 
     """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
     modules = ", ".join(code)
     digest = _digest(loaded, code)
-    if not modules or given or digest in _trusted():
+    if not modules or given or digest in _trusted_digests():
         return
     if not ask or not sys.stdin.isatty():
         raise ConfigError(f"{loaded.shown} runs code of its own ({modules}). If you know it, say so: --trust")
@@ -51,7 +51,7 @@ def _file() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ai-battle" / "trusted"
 
 
-def _trusted() -> list[str]:
+def _trusted_digests() -> list[str]:
     return _file().read_text(encoding="utf-8").split() if _file().is_file() else []
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ai_battle.benchmark.store import Store
-from ai_battle.cli.tables import parted
+from ai_battle.cli.tables import column_groups
 from ai_battle.core.files import lock_directory
 from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
@@ -138,9 +138,9 @@ def test_a_run_without_any_answer_has_failed_and_says_why(ai_battle: Run, folder
 def test_columns_that_have_no_room_stand_below_beside_the_names_again() -> None:
     names, numbers = ("setting", "a" * 30), [("quality", "64.7 %"), ("95 %", "59.1 % to 69.9 %"), ("tasks", "300")]
 
-    assert list(parted(names, numbers, 200)) == [numbers]
-    assert list(parted(names, numbers, 45)) == [numbers[:2], numbers[2:]]
-    assert list(parted(names, numbers, 10)) == [[column] for column in numbers]
+    assert list(column_groups(names, numbers, 200)) == [numbers]
+    assert list(column_groups(names, numbers, 45)) == [numbers[:2], numbers[2:]]
+    assert list(column_groups(names, numbers, 10)) == [[column] for column in numbers]
 
 
 def test_a_limit_that_stops_a_run_is_said_with_the_way_on(ai_battle: Run, folder: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ai_battle.cli.live import LiveView, Look, PlainLines, view
+from ai_battle.cli.live import LiveView, PlainLines, ViewOptions, view
 from ai_battle.cli.output import dollars, duration, one_line
 from ai_battle.cli.screen import Wrapping
 from ai_battle.config import load
@@ -53,7 +53,7 @@ async def shown(*events: Event) -> str:
 
 async def written(*events: Event) -> str:
     out = io.StringIO()
-    live = LiveView(out, Look(turns=3))
+    live = LiveView(out, ViewOptions(turns=3))
     for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), *events):
         await live(event)
     live.close()
@@ -108,7 +108,7 @@ async def test_the_reason_of_a_failure_is_told_once_and_what_came_of_it_after_th
     failed = AttemptFailed("phi4", 2, "no route", 0.2)
     for make in (LiveView, PlainLines):
         out = io.StringIO()
-        await heard_by(make(out, Look()), failed, TurnFailed(1, 1, "Ann", "no route (2 attempts)", "skip"))
+        await heard_by(make(out, ViewOptions()), failed, TurnFailed(1, 1, "Ann", "no route (2 attempts)", "skip"))
         seen = out.getvalue()
         assert seen.count("no route") == 1
         assert "attempt 2 failed: no route" in seen
@@ -167,7 +167,7 @@ async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> No
 
 async def test_the_end_gives_the_terminal_back() -> None:
     out = io.StringIO()
-    live = LiveView(out, Look())
+    live = LiveView(out, ViewOptions())
     await live(RunStarted("robots", "", {}))
     await live(TurnStarted(1, 1, "Ann"))
     await live(RunFinished("done", "turns", 1, NOTHING_USED))
@@ -187,7 +187,7 @@ async def test_a_person_who_says_nothing_is_no_failure() -> None:
     for make in (LiveView, PlainLines):
         out = io.StringIO()
         begun = RunStarted("talk", "", {"You": "person", "Ann": "phi4"})
-        await heard_by(make(out, Look()), begun, TurnFailed(1, 1, "You", "You let the turn pass.", "skip"))
+        await heard_by(make(out, ViewOptions()), begun, TurnFailed(1, 1, "You", "You let the turn pass.", "skip"))
         assert "You let the turn pass." in out.getvalue()
         assert "✗" not in out.getvalue()
 
@@ -223,7 +223,7 @@ HAPPENED: dict[str, Event] = {
 @given(st.sets(st.sampled_from(["timeout", "retry", "error"])))
 def test_what_notify_on_does_not_ask_for_is_not_shown(notify_on: set[str]) -> None:
     """On a terminal and in a pipe; a turn without an answer is shown whatever it says."""
-    look = Look(notify_on=notify_on)
+    look = ViewOptions(notify_on=notify_on)
     for make in (LiveView, PlainLines):
         out = io.StringIO()
         shown_by = make(out, look)
@@ -249,7 +249,7 @@ async def heard_by(listener: LiveView | PlainLines, *events: Event) -> None:
 def test_all_of_it_is_shown_unless_the_file_says_otherwise(written: dict[str, object], expected: set[str]) -> None:
     models = {name: {"type": "scripted", "script": ["Hm."]} for name in ("Ann", "Bob")}
     loaded = load({"discussion": {"goal": "Talk.", "models": models, "timeouts": written}})
-    assert {*Look.of(loaded).notify_on} == expected
+    assert {*ViewOptions.of(loaded).notify_on} == expected
 
 
 async def test_a_call_of_a_tool_and_its_result_are_one_folded_line_each() -> None:
@@ -274,7 +274,7 @@ async def test_a_tool_that_failed_and_a_loop_that_was_stopped_show() -> None:
 @pytest.mark.parametrize("seen", [PlainLines, LiveView])
 async def test_of_a_long_file_the_beginning_opens_the_discussion_and_the_question_is_whole(seen: type) -> None:
     out = io.StringIO()
-    shown = seen(out, Look(colour=False))
+    shown = seen(out, ViewOptions(colour=False))
     await shown(PromptGiven(Message("user", (Text("page " * 4_000), Text("How long is it?")))))
     shown.close()
 

@@ -6,7 +6,7 @@ import pytest
 from click import unstyle
 from rich.cells import cell_len
 
-from ai_battle.cli.approval import question, understood, visible
+from ai_battle.cli.approval import parse_answer, question, visible
 from ai_battle.core.messages import ToolCall
 from ai_battle.tools.approval import Answer
 
@@ -108,4 +108,4 @@ def test_colours_are_only_ours() -> None:
     ],
 )
 def test_only_clear_answers_count(typed: str, answer: Answer | None) -> None:
-    assert understood(typed) == answer
+    assert parse_answer(typed) == answer

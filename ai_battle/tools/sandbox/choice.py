@@ -63,7 +63,7 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterab
     if level in ("none", "docker"):
         if found:
             raise NoFence(f"`sandbox: {level}` {_NO_PROXY}; use `auto`, or take allow_hosts out.")
-        return _docker() if level == "docker" else _unconfined(allow_unsandboxed)
+        return _docker() if level == "docker" else _without_sandbox(allow_unsandboxed)
     reasons = []
     for backend, binary in _candidates():
         if found and not backend.has_network:
@@ -92,7 +92,7 @@ def why_not(backend: Backend, binary: str = "") -> str:
     return reason
 
 
-def _unconfined(allow_unsandboxed: bool) -> Sandbox:
+def _without_sandbox(allow_unsandboxed: bool) -> Sandbox:
     if not allow_unsandboxed:
         raise NoFence("`sandbox: none` runs code that models write without a fence; add --allow-unsandboxed too.")
     return Sandbox(Unconfined())

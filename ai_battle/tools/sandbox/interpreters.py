@@ -36,11 +36,11 @@ class Interpreter:
 
 def interpreter(language: Language) -> Interpreter:
     """The Python that runs this, and node and bash as the PATH has them; each can start the others."""
-    return _found(language, os.environ.get("PATH", _SYSTEM_PATH))
+    return _find(language, os.environ.get("PATH", _SYSTEM_PATH))
 
 
 @lru_cache
-def _found(language: Language, path: str) -> Interpreter:
+def _find(language: Language, path: str) -> Interpreter:
     node = shutil.which("node", path=path)
     ours = [str(INSIDE)] if language == "javascript" else []
     folders = tuple(dict.fromkeys([*_python_folders(), *(_node_folders(node) if node else ()), *ours]))

@@ -75,8 +75,8 @@ class Sandbox:
         A program that fails is an outcome, not an error. Raises `ToolError` for a workspace that can't be one.
         """
         runner = interpreter(program.language)
-        workspace = _resolved(workspace)
-        closed = self._closed(closed, workspace)
+        workspace = _check_workspace(workspace)
+        closed = self._folder_to_close(closed, workspace)
         with _scratch_folder() as scratch:
             name = f"main{SUFFIX[program.language]}"
             (scratch / name).write_text(program.code, encoding="utf-8", errors="surrogatepass", newline="")
@@ -89,7 +89,7 @@ class Sandbox:
                 snapshot.restore()
         return _outcome(answer, network)
 
-    def _closed(self, folder: Path | None, workspace: Path) -> Path | None:
+    def _folder_to_close(self, folder: Path | None, workspace: Path) -> Path | None:
         """Return the folder where it is in the workspace."""
         found = folder.resolve() if folder else None
         if not found or not found.is_relative_to(workspace):
@@ -122,7 +122,7 @@ def _scratch_folder() -> Iterator[Path]:
         discard(folder)
 
 
-def _resolved(workspace: Path) -> Path:
+def _check_workspace(workspace: Path) -> Path:
     """A home or root directory as workspace would open what the sandbox is there to close."""
     found = workspace.resolve()
     if not found.is_dir():
@@ -183,18 +183,18 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
         await _end(process)
     if not answer:
         raise ToolError(f"The fence could not be built: {_last_line(trouble)}")
-    return _decoded(answer)
+    return _read_answer(answer)
 
 
 def _supervisor_input(orders: Orders, python: str) -> bytes:
     """Return modules and orders; another interpreter than this gets sources, and compiles them."""
-    modules = _compiled() if python == sys.executable else _sources()
+    modules = _compile_modules() if python == sys.executable else _sources()
     content = marshal.dumps((modules, vars(orders)), _MARSHAL_FORMAT)
     return len(content).to_bytes(4, "little") + content
 
 
 @lru_cache
-def _compiled() -> tuple[tuple[str, CodeType], ...]:
+def _compile_modules() -> tuple[tuple[str, CodeType], ...]:
     return tuple((name, compile(source, str(INSIDE / f"{name}.py"), "exec")) for name, source in _sources())
 
 
@@ -241,7 +241,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _decoded(answer: bytes) -> Mapping[str, Any]:
+def _read_answer(answer: bytes) -> Mapping[str, Any]:
     content: Mapping[str, Any] = marshal.loads(answer)  # noqa: S302 - from our own supervisor, not from the program
     if "trouble" in content:
         raise ToolError(f"The fence could not be built: {content['trouble']}")

@@ -150,7 +150,7 @@ class SyscallFilter:
         metadata = () if self.isolated and self.keeps_metadata else map(_ignore, _METADATA)
         for rule in chain(_privileged_files(), metadata, around, _always()):
             if (number := syscall_number(rule.name, self.machine)) is not None:
-                program += _compiled(number, rule)
+                program += _instructions(number, rule)
         program.append((_RETURN, 0, 0, _ALLOW))
         return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
 
@@ -226,7 +226,7 @@ def _beside_others() -> Iterator[_Rule]:
         yield _refuse(name, _is(flags, _NEITHER_READ_NOR_WRITE, _NEITHER_READ_NOR_WRITE))
 
 
-def _compiled(number: int, rule: _Rule) -> Sequence[_Instruction]:
+def _instructions(number: int, rule: _Rule) -> Sequence[_Instruction]:
     if not rule.conditions:
         return [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, rule.action)]
     body: list[_Instruction] = [(_RETURN, 0, 0, rule.action)]

@@ -56,7 +56,7 @@ class Watchdog:
             return ""
         began = time.process_time()
         try:
-            size, count = self._written(pids)
+            size, count = self._storage_use(pids)
         except OSError:  # nested too deep to look at, or locked away: whoever hides what is written has written it
             # A process that is just being replaced can't be looked at either, so it takes two looks in a row.
             was_hidden, self._is_hidden = self._is_hidden, True
@@ -75,7 +75,7 @@ class Watchdog:
                 return True
         return False
 
-    def _written(self, pids: list[int]) -> tuple[int, int]:
+    def _storage_use(self, pids: list[int]) -> tuple[int, int]:
         """Count bytes and files since the program began, no more files than there may be."""
         size, count = _unlinked_bytes(pids), 0
         for folder in self._orders.measured:

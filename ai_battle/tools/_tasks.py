@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import os
+from asyncio.subprocess import Process
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -94,3 +95,17 @@ async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
+
+
+async def start_process(*command: str, **options: Any) -> Process:
+    """Starts a program; a caller who is cancelled meanwhile waits for its start, and it is killed.
+
+    To cancel asyncio while it connects the pipes of a process can wait for ever.
+    """
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **options))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        process = await starting
+        process._transport.close()  # type: ignore[attr-defined] # kills it, and closes its pipes
+        raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...core import plugins
 from ...core.errors import ToolError
 from .. import web
-from .._tasks import in_thread
+from .._tasks import in_thread, start_process
 from ..base import Tool, errors_as_fields
 from ..web.html import readable_page
 
@@ -96,7 +96,7 @@ async def _pdf_text(data: bytes, seconds: float) -> dict[str, Any]:
     Raises `ToolError` for what can't be read.
     """
     await in_thread(plugins.optional, "pypdf", "web")
-    child = await asyncio.create_subprocess_exec(
+    child = await start_process(
         sys.executable, "-I", str(PDF_PROGRAM),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env={},
     )  # fmt: skip

@@ -20,6 +20,7 @@ from ...config.tools import McpServer
 from ...core.errors import ConfigError
 from ...core.plugins import optional
 from ...core.redaction import Redactor
+from .._tasks import start_process
 from ..sandbox.interpreters import INSIDE
 
 LAST_WORDS = 400
@@ -109,7 +110,7 @@ class ProgramLink(Link):
         """When this is left, so is every process that the program has started: a keeper of its own sees to that."""
         self._stderr.clear()
         given = {name: os.environ[name] for name in GIVEN if name in os.environ} | self._settings.env
-        process = await asyncio.create_subprocess_exec(
+        process = await start_process(
             *KEEPER, self._program_path(), *self._settings.args,
             stdin=PIPE, stdout=PIPE, stderr=PIPE,
             env=given, cwd=self._folder, start_new_session=True, limit=LONGEST_LINE,

@@ -41,6 +41,17 @@ async def test_a_server_that_hangs_at_its_start_is_given_up_and_the_others_are_s
     assert not children()
 
 
+async def test_a_server_may_be_given_up_at_any_moment_of_its_start(running: Running) -> None:
+    """Also while its process is being started."""
+    async with asyncio.timeout(60):
+        for number in range(1, 6):
+            with pytest.raises(ConfigError, match="did not start within"):
+                async with running(odd=program("odd", "hangs", start_timeout=number * 0.002)):
+                    pass
+
+    await until(lambda: not children())
+
+
 async def test_a_server_that_dies_in_a_call_is_started_again_at_the_next_one(running: Running) -> None:
     async with running(odd=program("odd", "dies")) as tools:
         before = children()

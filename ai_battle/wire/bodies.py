@@ -109,7 +109,7 @@ class DecodeCache(Generic[T]):
     Assistants send all messages and tools again with each request.
     """
 
-    def __init__(self, most: int = 2 * MEGABYTE) -> None:
+    def __init__(self, most: int = MEGABYTE) -> None:
         self._most = most
         self._size = 0
         self._made: OrderedDict[bytes, T] = OrderedDict()

@@ -138,11 +138,12 @@ class ObjectShape:
         self.names = frozenset(self._inner)
 
     def __call__(self, value: Any) -> None:
-        object_(value)
+        if not isinstance(value, dict):
+            raise Misshapen("must be an object")
+        name, inner = "", self._inner
         for name in self._needed:
             if value.get(name) is None:
                 _raise_missing(name)
-        name, inner = "", self._inner
         try:
             for name, field in value.items():
                 if field is not None and name in inner:
@@ -173,6 +174,9 @@ class TaggedShape:
     def __call__(self, value: Any) -> None:
         object_(value)
         kind = value.get(self._name, self._otherwise)
+        if type(kind) is str and kind in self._kinds:
+            self._kinds[kind](value)
+            return
         if kind is None:
             _raise_missing(self._name)
         try:
@@ -180,7 +184,6 @@ class TaggedShape:
         except Misshapen as wrong:
             wrong.where.append(f".{self._name}")
             raise
-        self._kinds.get(kind, anything)(value)
 
 
 def text_or(shape: Shape, name: str) -> Check:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from operator import is_
 from secrets import token_hex
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -47,7 +48,7 @@ def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(made)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decoded:
     """What one message of a body came out as, and the raw JSON that it was; empty when it was not raw.
 
@@ -57,8 +58,8 @@ class Decoded:
 
     messages: tuple[Message, ...]
     raw: bytes = b""
-    calls: Mapping[str, ToolCall] = field(default_factory=dict)
-    answered: tuple[tuple[str, ToolCall | None], ...] = ()
+    calls: dict[str, ToolCall] = field(default_factory=dict)
+    answered: list[tuple[str, ToolCall | None]] = field(default_factory=list)
 
     def fits(self, calls: Mapping[str, ToolCall]) -> bool:
         return all(calls.get(id_) is call for id_, call in self.answered)
@@ -99,10 +100,12 @@ class MessageCache:
 
     def _read(self, body: Any, raw: bytes, calls: Mapping[str, ToolCall], index: int) -> Decoded:
         check(body, self._shape, f"messages[{index}]")
-        messages = tuple(self._decode(body, calls))
-        made = {call.id: call for message in messages for call in message.tool_calls}
-        ids = {result.call.id for message in messages for result in message.tool_results}
-        decoded = Decoded(messages, raw, made, tuple((id_, calls.get(id_)) for id_ in ids))
+        decoded = Decoded(tuple(self._decode(body, calls)), raw)
+        for part in chain.from_iterable(message.parts for message in decoded.messages):
+            if isinstance(part, ToolCall):
+                decoded.calls[part.id] = part
+            elif isinstance(part, ToolResult):
+                decoded.answered.append((part.call.id, calls.get(part.call.id)))
         return self._made.put(raw, decoded) if raw else decoded
 
 

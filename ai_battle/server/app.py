@@ -62,7 +62,7 @@ def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Ha
         shape = api or (MESSAGES if is_anthropic(http.headers) else CHAT)
         stats = RequestStats(shape.name)
         try:
-            with GUARDED, charge_to(stats.budget):
+            with GUARDED:
                 stats.holder = state.keys.holder(http.headers)
                 stats.budget.payer = stats.holder.name
                 return await answers(state, shape, http, stats)
@@ -80,7 +80,7 @@ def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Ha
 
 async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """Every call of a model on the way is charged to the key of the request."""
-    with charge_to(state.budgets.budget_of(stats.holder)):
+    with charge_to(stats.budget, state.budgets.budget_of(stats.holder)):
         queue = await state.admission.enter(stats.holder)
         try:
             body, conversation = await _read_body(state, http, stats), None

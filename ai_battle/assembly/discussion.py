@@ -1,7 +1,7 @@
 """All models of one discussion, made ready to answer; and what would keep them from being made, with places."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -240,13 +240,16 @@ def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> It
     Plug-ins that are installed are asked what they take; a module by its dotted name only when it is `trusted`.
     """
     for name, section in context.providers.items():
-        if name in BUILT_IN or (section.get("base_url") and not is_plugin(name)):
-            yield from _key_problems(name, section)
-        elif not is_plugin(name):
-            words = f"there is no such provider, and no base_url for one{near(name, [*BUILT_IN])}"
-            yield Problem(("providers", name), words, key=True)
-        elif "." not in name or name in trusted:
-            yield from _option_problems(name, section)
+        yield from _section_problems(name, section, may_ask="." not in name or name in trusted)
+
+
+def _section_problems(name: str, section: Mapping[str, object], *, may_ask: bool) -> Iterable[Problem]:
+    if name in BUILT_IN or (section.get("base_url") and not is_plugin(name)):
+        return _key_problems(name, section)
+    if not is_plugin(name):
+        words = f"there is no such provider, and no base_url for one{near(name, [*BUILT_IN])}"
+        return [Problem(("providers", name), words, key=True)]
+    return _option_problems(name, section) if may_ask else ()
 
 
 def _key_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:

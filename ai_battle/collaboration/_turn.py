@@ -154,10 +154,12 @@ class DraftListener:
         if type(event) is TextDelta:  # nearly all of them are
             if self._wants_drafts:
                 await self._emit(DraftDelta(event.text))
-            return
+        elif type(event) is not ToolCallDelta:
+            self._count(event)
+            await self._emit_in_role(event)
+
+    def _count(self, event: Event) -> None:
         match event:
-            case ToolCallDelta():
-                return
             case ModelReplied(usage=usage, role=role, failed=failed):
                 self.usage += usage
                 if role == "own" and not failed:
@@ -168,7 +170,6 @@ class DraftListener:
                 self._calls -= event.calls
             case LoopStopped(in_circles=True):
                 self._in_circles = True
-        await self._emit_in_role(event)
 
 
 class Turn:
@@ -207,7 +208,7 @@ class Turn:
             request = replace(request, wants=replace(request.wants, stream=True))
         try:
             with charge_to(*() if role == "own" else (self._help,)):
-                return listener.draft(await self.request_answer(client, request, listener))
+                return listener.draft(await request_answer(client, request, listener, self._all))
         except CutShort as cut:
             response = ModelResponse(assistant(cut.text), stop="length", usage=listener.usage)
             return listener.draft(response, cut=str(cut), saved_tokens=_saved_tokens(request, cut))

@@ -91,7 +91,7 @@ def _answered(
     model: str, rows: Sequence[Mapping[str, Any]], kind: Kind, outcomes: Mapping[str, ProgramOutcome]
 ) -> Answered:
     given = [row["answers"].get(model) or {} for row in rows]
-    shown = [_shown(each.get("answer"), outcomes.get(row["id"])) for each, row in zip(given, rows, strict=True)]
+    shown = [is_confirmed(each.get("answer"), outcomes.get(row["id"])) for each, row in zip(given, rows, strict=True)]
     ballots = [said(each["answer"], kind) if each.get("answer") is not None else None for each in given]
     return Answered(
         model,
@@ -101,6 +101,6 @@ def _answered(
     )
 
 
-def _shown(answer: str | None, outcome: ProgramOutcome | None) -> bool | None:
+def is_confirmed(answer: str | None, outcome: ProgramOutcome | None) -> bool | None:
     """What running shows of an answer; None where nothing was run, or it can't be told."""
     return None if answer is None or outcome is None else confirms(json.dumps({"answer": answer}), outcome)

@@ -1,5 +1,7 @@
 """What is said of peers, councils and cascades is counted from recorded answers, and can be counted again."""
 
+import gzip
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ai_battle.judging.agreement import WORTH, Ballot
-from research import cascade, councils
+from ai_battle.signals.outcomes import ProgramOutcome
+from research import cascade, councils, verification
 from research.agreement import LOCAL, RESERVE
 from research.answer_tables import KINDS, Table, family, read_table
 from research.councils import COUNCIL, calibrated, council
@@ -78,6 +81,14 @@ def test_a_calibrated_council_recovers_nine_tenths(table: Table) -> None:
     found = calibrated(table, COUNCIL)
     assert found.mean >= 0.90
     assert found.large_calls <= 0.10
+
+
+def test_what_running_shows_of_recorded_answers_is_counted(tmp_path: Path) -> None:
+    answers = {"a": {"answer": "[1, 2]", "correct": True}, "b": {"answer": "[2, 1]", "correct": False}, "c": None}
+    with gzip.open(tmp_path / "answers.crux.jsonl.gz", "wt") as file:
+        file.write(json.dumps({"id": "one", "answers": answers}) + "\n")
+    found = list(verification.lines(tmp_path, {"one": ProgramOutcome("[1, 2]", is_printed=False)}))
+    assert found == ["2 answers, of 0.0% it can't be told", "refuted: 1 of 1 are wrong", "verified: 1 of 1 are right"]
 
 
 @pytest.mark.slow

@@ -158,12 +158,13 @@ def timeline(run_dir: Path) -> Iterator[tuple[Event, Mapping[str, str]]]:
     """
     reason, decisions = "", dict[str, str]()
     for _, event in read(run_dir):
-        if isinstance(event, StuckFound):
-            reason = event.reason
-        elif isinstance(event, HelpAsked) and event.reason == reason:
-            event = replace(event, reason="")
-        elif isinstance(event, ToolDecided):
-            decisions[event.call.id] = decision_words(event)
+        match event:
+            case StuckFound():
+                reason = event.reason
+            case HelpAsked(reason=known) if known == reason:
+                event = replace(event, reason="")
+            case ToolDecided():
+                decisions[event.call.id] = decision_words(event)
         yield event, decisions
         if isinstance(event, TurnFinished | TurnFailed):
             decisions = {}

@@ -217,42 +217,28 @@ def _cell(row: SettingRow, item: Item, x: float, y: float, step: float) -> Marku
 
 def _frame(across: Scale, up: Scale, shown: Callable[[float], str], below: str, beside: str) -> Markup:
     """Both axes, with their ticks and names; the upright one is in percent."""
-    bottom, right = up.start, across.end
-    ticks = [_tick_below(across(value), up.end, bottom, shown(value)) for value in _apart(across)]
-    for value in up.ticks():
-        line = tag("line", x1=across.start, x2=right, y1=up(value), y2=up(value), class_="grid")
-        ticks.append(
-            join(
-                line,
-                tag(
-                    "text",
-                    f"{value:.4g}" if value > 1 else f"{100 * value:.3g} %",
-                    x=across.start - 8,
-                    y=up(value) + 4,
-                    text_anchor="end",
-                    class_="figure",
-                ),
-            )
-        )
     middle = (up.start + up.end) / 2
-    names = (
-        tag("text", below, x=(across.start + right) / 2, y=bottom + 36, text_anchor="middle", class_="figure"),
-        tag(
-            "text",
-            beside,
-            x=0,
-            y=0,
-            text_anchor="middle",
-            class_="figure",
-            transform=f"translate(12 {middle}) rotate(-90)",
-        ),
+    return tag(
+        "g",
+        *(_tick_below(across(value), up.end, up.start, shown(value)) for value in _apart(across)),
+        *(_tick_beside(value, across, up) for value in up.ticks()),
+        _axis_text(below, (across.start + across.end) / 2, up.start + 36),
+        _axis_text(beside, 0, 0, transform=f"translate(12 {middle}) rotate(-90)"),
     )
-    return tag("g", *ticks, *names)
 
 
-def _tick_below(x: float, top: float, bottom: float, said: str) -> Markup:
-    line = tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid")
-    return join(line, tag("text", said, x=x, y=bottom + 16, text_anchor="middle", class_="figure"))
+def _tick_below(x: float, top: float, bottom: float, words: str) -> Markup:
+    return join(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"), _axis_text(words, x, bottom + 16))
+
+
+def _tick_beside(value: float, across: Scale, up: Scale) -> Markup:
+    line = tag("line", x1=across.start, x2=across.end, y1=up(value), y2=up(value), class_="grid")
+    words = f"{value:.4g}" if value > 1 else f"{100 * value:.3g} %"
+    return join(line, _axis_text(words, across.start - 8, up(value) + 4, text_anchor="end"))
+
+
+def _axis_text(words: str, x: float, y: float, text_anchor: str = "middle", **more: str) -> Markup:
+    return tag("text", words, x=x, y=y, text_anchor=text_anchor, class_="figure", **more)
 
 
 def _line(points: Sequence[tuple[float, float]], kind: str) -> Markup:

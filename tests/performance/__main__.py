@@ -103,6 +103,14 @@ def imports() -> None:
         compared(f"cpu, {name}", ours, bare, rounds=15)
 
 
+def starts() -> None:
+    """CPU of a whole live run of two turns, against a Python that imports the libraries which it stands on."""
+    with _starting.live_run() as ours:
+        compared(
+            "cpu, a live run of two turns", ours, partial(_starting.whole, "-c", f"{LIBRARIES}, aiohttp"), rounds=9
+        )
+
+
 def memory() -> None:
     """A discussion of 10,000 turns with a context budget, without a network."""
     for turn, size in _memory.held(10_000, (1_000, 10_000)).items():
@@ -182,6 +190,7 @@ BENCHMARKS = {
         stream,
         first_token,
         imports,
+        starts,
         memory,
         tools,
         dialects,

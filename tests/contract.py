@@ -8,9 +8,7 @@ import pytest
 
 from ai_battle.assembly import create_client
 from ai_battle.core.client import ModelClient
-from ai_battle.providers._metered import MeteredClient
-from ai_battle.providers._refusals import AdaptingClient
-from ai_battle.providers._retry import RetryingClient
+from ai_battle.providers import AdaptingClient, MeteredClient, RetryingClient
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import FakeProviders, contract, fault, reply
 from ai_battle.testing.contract import Check, Subject

@@ -1,6 +1,7 @@
 """Clients of model APIs; the name in the YAML is the name of the file.
 
-What is named here is imported when it is asked for: models that are scripted or recorded do without HTTP.
+What is named here is what others use, imported when it is asked for: models that are scripted or recorded do without
+HTTP.
 """
 
 from typing import TYPE_CHECKING
@@ -8,10 +9,51 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
-    from ._listing import list_models
+    from ._deadlines import Deadlines, Stalled
+    from ._listing import ask, capabilities, list_models
+    from ._metered import CallTerms, MeteredClient
+    from ._names import KNOWN, RETIRED, SHORT, ModelName, is_local, nearest_tag, parse
+    from ._prices import FREE, Price, context_window, price
+    from ._recordings import RecordedExchanges, Recorder
+    from ._refusals import AdaptingClient, RefusalMemory
+    from ._retry import RetryingClient, RetryPolicy
 
-_HOME = {"_listing": ("list_models",)}
+_HOME = {
+    "_deadlines": ("Deadlines", "Stalled"),
+    "_listing": ("ask", "capabilities", "list_models"),
+    "_metered": ("CallTerms", "MeteredClient"),
+    "_names": ("KNOWN", "RETIRED", "SHORT", "ModelName", "is_local", "nearest_tag", "parse"),
+    "_prices": ("FREE", "Price", "context_window", "price"),
+    "_recordings": ("RecordedExchanges", "Recorder"),
+    "_refusals": ("AdaptingClient", "RefusalMemory"),
+    "_retry": ("RetryPolicy", "RetryingClient"),
+}
 
-__all__ = ["list_models"]
+__all__ = [
+    "FREE",
+    "KNOWN",
+    "RETIRED",
+    "SHORT",
+    "AdaptingClient",
+    "CallTerms",
+    "Deadlines",
+    "MeteredClient",
+    "ModelName",
+    "Price",
+    "RecordedExchanges",
+    "Recorder",
+    "RefusalMemory",
+    "RetryPolicy",
+    "RetryingClient",
+    "Stalled",
+    "ask",
+    "capabilities",
+    "context_window",
+    "is_local",
+    "list_models",
+    "nearest_tag",
+    "parse",
+    "price",
+]
 
 __getattr__ = names_of(__name__, _HOME)

@@ -12,8 +12,7 @@ from ai_battle.core.events import Emit, TextDelta, UsageReported, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.ledger import Budget, Ledger, Quote, SpendingLimits, charge_to
 from ai_battle.core.messages import assistant, user
-from ai_battle.providers._metered import CallTerms, MeteredClient
-from ai_battle.providers._prices import Price
+from ai_battle.providers import CallTerms, MeteredClient, Price
 
 PRICE = Price(2.0, 10.0)
 

@@ -9,8 +9,8 @@ import pytest
 from ai_battle.core.errors import ContextTooLong, ProviderError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
-from ai_battle.providers import openai
-from ai_battle.providers._refusals import AdaptingClient, RefusalMemory, refused_option
+from ai_battle.providers import AdaptingClient, RefusalMemory, openai
+from ai_battle.providers._refusals import refused_option
 from ai_battle.testing import FakeProviders, fault
 
 from .conftest import Way

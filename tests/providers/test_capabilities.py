@@ -2,10 +2,8 @@
 
 import pytest
 
+from ai_battle.providers import RefusalMemory, capabilities, parse
 from ai_battle.providers._capabilities import KnownValue, capabilities_offline, first_known
-from ai_battle.providers._listing import capabilities
-from ai_battle.providers._names import parse
-from ai_battle.providers._refusals import RefusalMemory
 from ai_battle.testing import FakeProviders
 
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from ai_battle.core.errors import Unreachable
-from ai_battle.providers._deadlines import Clocks, Deadlines, Stalled, ending
+from ai_battle.providers import Deadlines, Stalled
+from ai_battle.providers._deadlines import Clocks, ending
 
 
 async def run(deadlines: Deadlines, *pauses: float) -> None:

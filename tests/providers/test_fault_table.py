@@ -17,10 +17,7 @@ from ai_battle.core.errors import ProviderError, Refused, Unreachable
 from ai_battle.core.events import AttemptFailed, EventLog, ModelReplied, TextDelta, Warned
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import user
-from ai_battle.providers._deadlines import Deadlines
-from ai_battle.providers._metered import MeteredClient
-from ai_battle.providers._refusals import AdaptingClient
-from ai_battle.providers._retry import RetryingClient, RetryPolicy
+from ai_battle.providers import AdaptingClient, Deadlines, MeteredClient, RetryingClient, RetryPolicy
 from ai_battle.testing import FAULTS, FakeProvider, FakeProviders, fault
 
 from .fault_table import EXPECTED, PAGE, Row, page

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.files import cache_directory
-from ai_battle.providers._refusals import SECONDS, RefusalMemory
+from ai_battle.providers import RefusalMemory
+from ai_battle.providers._refusals import SECONDS
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from ai_battle.core.events import AttemptFailed, Emit, EventLog, TextDelta, igno
 from ai_battle.core.events import Retrying as Again
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
+from ai_battle.providers import RetryingClient, RetryPolicy, Stalled
 from ai_battle.providers._breaker import ENOUGH_CALLS, FAILURES, MINUTE, PROBE_AFTER, CircuitBreaker
-from ai_battle.providers._deadlines import Stalled
-from ai_battle.providers._retry import RetryingClient, RetryPolicy, jitter, may_go_on
+from ai_battle.providers._retry import jitter, may_go_on
 
 Outcome = str | ProviderError | Callable[[], ProviderError]
 

@@ -9,7 +9,6 @@ from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 from ai_battle.providers import anthropic, gemini, ollama, openai
-from ai_battle.providers._http import HttpClient
 from ai_battle.testing import FakeProviders, ModelCard, fault
 
 from .conftest import Way
@@ -25,12 +24,11 @@ VARIABLES = {
 }
 
 
-def made(provider: str, **options: Any) -> HttpClient:
+def made(provider: str, **options: Any) -> Any:
     if provider in openai.ENDPOINTS:
         client = openai.create("some-model", endpoint=provider, **options)
     else:
         client = import_module(f"ai_battle.providers.{provider}").create("some-model", **options)
-    assert isinstance(client, HttpClient)
     return client
 
 
@@ -181,8 +179,7 @@ def test_wrong_settings_are_told(options: dict[str, Any], message: str) -> None:
 
 
 def test_an_endpoint_without_a_row_needs_only_a_base_url() -> None:
-    client = openai.create("m", endpoint="my-gateway", base_url="https://llm.example/v1")
-    assert isinstance(client, HttpClient)
+    client: Any = openai.create("m", endpoint="my-gateway", base_url="https://llm.example/v1")
     assert client.endpoint == "https://llm.example/v1"
 
     with pytest.raises(ConfigError, match="did you mean 'groq'"):

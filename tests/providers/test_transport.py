@@ -7,14 +7,16 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from aiohttp import web
 
 from ai_battle.core.errors import ProviderError, Unreachable
 from ai_battle.providers import anthropic, ollama, openai
-from ai_battle.providers._transport import Transport
+
+Transport: TypeAlias = Any
+
 
 ACCESS: dict[str, Any] = {"api_key": "a-key-of-mine", "environment": {}}
 
@@ -85,7 +87,8 @@ def transport(request: pytest.FixtureRequest, server: Server) -> Transport:
 
 async def posted(transport: Transport, path: str = "/here", body: bytes = b"{}") -> bytes:
     async with transport.send("POST", path, body) as reply:
-        return await reply.whole()
+        came: bytes = await reply.whole()
+        return came
 
 
 async def test_bytes_come_as_the_server_sends_them(transport: Transport) -> None:

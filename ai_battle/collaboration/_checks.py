@@ -91,8 +91,8 @@ async def assess(
     response, known = draft.response, _evidence(draft, results)
     weigh = partial(detector.assess_with, request, response)
     for look in turn.helping.all_looks(verification=verified is None):
-        possible = (weigh(add_evidence(known, each)) for each in look.outcomes(request, response))
-        matters = len({decides(judged), *map(decides, possible)}) > 1
+        decided, outcomes = decides(judged), look.outcomes(request, response)
+        matters = any(decides(weigh(add_evidence(known, each))) != decided for each in outcomes)
         if matters and (result := await look(turn, request, response)):
             await turn.emit(result.checked)
             known = add_evidence(known, result.checked.signals)

@@ -87,18 +87,28 @@ class DiscussionRun:
     async def _close(self) -> tuple[Status, str]:
         state, limit = self._state, self._state.limit
         if limit and (limit.is_full or not state.stop_reason):
-            if not limit.is_full and not state.wrapped_up and self._plan.mode != "no-meta":
-                await self._take(self._speakers.wrap_up_speaker, "wrap_up", "wrap_up")
-            await self._sum_up()
+            await self._wrap_up(limit)
             return "limit", _limit_in_words(limit)
         await self._ask_again()
         await self._conclude()
-        if not state.finished:
-            return "failed", f"nobody answered; the last to fail was {state.last_failure}"
-        if silent := [p.name for p in self._plan.participants if p.name in state.silent and p.role != "user"]:
-            return "failed", "; ".join(f"{name} never answered: {state.silent[name]}" for name in silent)
+        if failure := self._failure:
+            return "failed", failure
         await self._sum_up()
         return "done", state.stop_reason or self._speakers.reason_to_end
+
+    async def _wrap_up(self, limit: BudgetReached) -> None:
+        if not limit.is_full and not self._state.wrapped_up and self._plan.mode != "no-meta":
+            await self._take(self._speakers.wrap_up_speaker, "wrap_up", "wrap_up")
+        await self._sum_up()
+
+    @property
+    def _failure(self) -> str:
+        """Why a run that came to its end has failed all the same: somebody never answered."""
+        state = self._state
+        if not state.finished:
+            return f"nobody answered; the last to fail was {state.last_failure}"
+        silent = [p.name for p in self._plan.participants if p.name in state.silent and p.role != "user"]
+        return "; ".join(f"{name} never answered: {state.silent[name]}" for name in silent)
 
     async def _conclude(self) -> None:
         """The words after the last turn that are still to be said."""

@@ -255,17 +255,23 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     limiting = tuple(budget for budget in budgets if budget.limits_call(quote))
     if not limiting:
         return Reservation(quote, None, budgets)
-    while (room := min(budget.room(quote) for budget in limiting)) < quote.shortest:
-        for budget in limiting:
-            if budget.room(quote, alone=True) < quote.shortest:
-                raise _refuse(budget, quote)
-        await min(limiting, key=lambda budget: budget.room(quote)).wait()
+    room = await _wait_for_room(limiting, quote)
     if room == inf:
         return Reservation(quote, _budgets=budgets)
     output_tokens = int(min(room, quote.output_tokens))
     for budget in limiting:
         budget.set_aside(quote, output_tokens)
     return Reservation(quote, output_tokens, budgets, limiting)
+
+
+async def _wait_for_room(budgets: tuple[Budget, ...], quote: Quote) -> float:
+    """The most tokens that an answer may have in all `budgets`, once that is enough; raises `BudgetExceeded`."""
+    while (room := min(budget.room(quote) for budget in budgets)) < quote.shortest:
+        for budget in budgets:
+            if budget.room(quote, alone=True) < quote.shortest:
+                raise _refuse(budget, quote)
+        await min(budgets, key=lambda budget: budget.room(quote)).wait()
+    return room
 
 
 def _refuse(budget: Budget, quote: Quote) -> BudgetExceeded:

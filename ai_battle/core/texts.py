@@ -71,10 +71,15 @@ def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NO
         return _each_in_mapping(value, change, but) if value else value
     if names := _field_names(kind):
         return _each_field(value, names, change, but)
+    return _each_in_collection(value, change, but)
+
+
+def _each_in_collection(value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
     match value:
         case str():
             return change(value)
         case tuple() | list():
+            kind: Any = type(value)
             made = [each_text(each, change, but) for each in value]
             return value if all(map(is_, made, value)) else kind(made)
         case Mapping():

@@ -23,7 +23,7 @@ class StuckDetector:
     each discussion has a detector of its own. `threshold` is the quality below which an answer is poor; a
     `calibration` or a `help_rate` (the share of turns that should get help) decides by the expected gain instead,
     and then there is nothing to retry: `max_retries` is 1. The cut of a `help_rate` moves with the turns that it is
-    told of (`turned`), as the answers of this model may be better or worse than those that were learned from.
+    told of (`record_turn`), as the answers of this model may be better or worse than those that were learned from.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from ai_battle.cli import commands as ai_battle
 from ai_battle.config import load
 from ai_battle.conversation import setup
 from ai_battle.providers import parse
-from ai_battle.testing.__main__ import _parser as fakes_parser
+from ai_battle.testing.__main__ import parser as fakes_parser
 from docs import generate
 
 from . import pages

@@ -10,7 +10,7 @@ from .servers import FakeProviders
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     if options.list_faults:
         print("\n".join(f"{name:24} {found.sentence}" for name, found in FAULTS.items()))
         return
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         asyncio.run(_serve(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m ai_battle.testing", description=__doc__)
     parser.add_argument("--say", action="append", default=[], metavar="TEXT", help="an answer; may be repeated")
     parser.add_argument("--fault", action="append", default=[], choices=FAULTS, metavar="NAME", help="comes first")

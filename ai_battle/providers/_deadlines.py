@@ -147,7 +147,7 @@ class Clocks:
         await self._deadline.__aenter__()
         return self
 
-    def heard(self) -> None:
+    def mark_content(self) -> None:
         """Content came: from now on silence counts."""
         self._last = self._loop.time()
 

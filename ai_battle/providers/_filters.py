@@ -35,7 +35,7 @@ class NamedClient(ModelClient):
     options: Mapping[str, Any]
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        async def named(event: Event) -> None:
+        async def emit_named(event: Event) -> None:
             if isinstance(event, ScriptAdvanced) and not event.speaker:
                 event = replace(event, speaker=self.name)
             await emit(event)
@@ -43,7 +43,7 @@ class NamedClient(ModelClient):
         options = {**self.options, **request.options}
         if most := self.options.get("max_tokens"):
             options["max_tokens"] = min(most, options["max_tokens"])
-        return await self.client.complete(replace(request, options=options), named)
+        return await self.client.complete(replace(request, options=options), emit_named)
 
     async def aclose(self) -> None:
         await self.client.aclose()
@@ -61,23 +61,23 @@ class CapabilityFilter(ModelClient):
         self._lacks = lacks
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        return await self._client.complete(self._asked(request), emit)
+        return await self._client.complete(self._filter_request(request), emit)
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    def _asked(self, request: ModelRequest) -> ModelRequest:
+    def _filter_request(self, request: ModelRequest) -> ModelRequest:
         if "json_schema" in self._lacks and request.output_schema is not None:
             request = replace(request, output_schema=None)
         if "reasoning" in self._lacks and "reasoning" in request.options:
             options = {name: value for name, value in request.options.items() if name != "reasoning"}
             request = replace(request, options=options)
         if "images" in self._lacks:
-            request = replace(request, messages=tuple(map(_told, request.messages)))
+            request = replace(request, messages=tuple(map(_without_images, request.messages)))
         return request
 
 
-def _told(message: Message) -> Message:
+def _without_images(message: Message) -> Message:
     """Where pictures are, a word on them; any other message as it is, with the bytes that it was sent as."""
     parts = tuple(_in_words(message.parts))
     return message if parts == message.parts else replace(message, parts=parts)

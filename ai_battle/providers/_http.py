@@ -145,20 +145,20 @@ class HttpClient(ModelClient):
             if reply.status >= 300:
                 raise self.api.wire.decode_error(reply.status, await reply.whole(), reply.headers)
             if reply.headers.get("content-type", "").startswith("application/json"):
-                return await self._unstreamed(reply, reader, emit)
-            return await self._streamed(reply, reader, clocks, emit)
+                return await self._read_whole(reply, reader, emit)
+            return await self._read_stream(reply, reader, clocks, emit)
 
-    async def _streamed(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
+    async def _read_stream(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
         if data.removeprefix(BOM).lstrip()[:1] == b"{" and _is_unnamed(reply):
             reply.body += data
-            return await self._unstreamed(reply, reader, emit)
+            return await self._read_whole(reply, reader, emit)
         while data:
             events: list[Event] = []
             try:
                 reader.feed(data, events)
                 if events:
-                    clocks.heard()
+                    clocks.mark_content()
             except BadReply:
                 await self._read_bill(reply, reader)
                 raise
@@ -191,7 +191,7 @@ class HttpClient(ModelClient):
         with suppress(ProviderError):
             await self._rest(reply, reader, ignore)
 
-    async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
+    async def _read_whole(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream."""
         answer = None
         try:

@@ -53,7 +53,7 @@ async def ask(provider: str, model: str, **settings: Any) -> Says:
         return {"context_window": context_length(file_metadata(find_model_file(model)))}
     client = connection(provider, model, **settings)
     if provider == "ollama":
-        return row_capabilities(provider, await _shown(client, model))
+        return row_capabilities(provider, await _show_model(client, model))
     if provider in ("anthropic", "gemini"):
         version = "v1" if provider == "anthropic" else "v1beta"
         return row_capabilities(provider, await _read_if_there(client, f"/{version}/models/{quote(model, safe='')}"))
@@ -75,7 +75,7 @@ def connection(provider: str, model: str, **settings: Any) -> HttpClient:
     return client
 
 
-async def _shown(client: HttpClient, model: str) -> Mapping[str, Any]:
+async def _show_model(client: HttpClient, model: str) -> Mapping[str, Any]:
     """What Ollama says of a model, also when it is spelled with dashes."""
     if found := await _read_if_there(client, "/api/show", to_json({"model": model})):
         return found

@@ -126,7 +126,7 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
     if not text:
         raise ConfigError("A model type is empty; write it as 'provider/model'.")
     if found := _with_provider(text, custom) or _with_dash(text) or _provider_alone(text, custom):
-        return _read(*found, spelled)
+        return _model_name(*found, spelled)
     if text.lower().endswith(".gguf"):
         return ModelName("gguf", text, {}, spelled)
     return _bare(text, spelled, custom)
@@ -188,17 +188,17 @@ def _is_installed(module: str) -> bool:
     return module != "__main__" and importlib.util.find_spec(module) is not None
 
 
-def _read(provider: str, model: str, spelled: str) -> ModelName:
+def _model_name(provider: str, model: str, spelled: str) -> ModelName:
     if not model and provider in PROVIDERS and provider not in WITHOUT_MODEL:
         raise ConfigError(f"The model type {spelled!r} names no model; write it as '{provider}/MODEL'.")
     if provider in KNOWN:
-        return _resolved(provider, model, spelled)
+        return _vendor_model(provider, model, spelled)
     if provider in PROVIDERS and provider not in _EXACT_ENDPOINTS:
         return ModelName(provider, *_without_level(model), spelled)
     return ModelName(provider, model, {}, spelled)
 
 
-def _resolved(provider: str, model: str, spelled: str) -> ModelName:
+def _vendor_model(provider: str, model: str, spelled: str) -> ModelName:
     """A vendor's own name: short names and retired ones are replaced, one that is not known is sent as it is."""
     name, options = _without_suffix(model)
     current, note = _current(name)
@@ -210,9 +210,9 @@ def _resolved(provider: str, model: str, spelled: str) -> ModelName:
 def _bare(text: str, spelled: str, custom: Collection[str]) -> ModelName:
     name, options = _without_suffix(text)
     current, note = _current(name)
-    if provider := _VENDOR.get(current) or _VENDOR.get(_unversioned(current)):
+    if provider := _VENDOR.get(current) or _VENDOR.get(_base_name(current)):
         return ModelName(provider, current, options, spelled, note)
-    raise ConfigError(_unknown(text, custom))
+    raise ConfigError(_unknown_model_message(text, custom))
 
 
 def _current(name: str) -> tuple[str, str]:
@@ -221,7 +221,7 @@ def _current(name: str) -> tuple[str, str]:
     if plain in _VENDOR:
         return plain, ""
     dashed = plain.replace(".", "-") if plain.startswith("claude-") else plain
-    for candidate in (plain, dashed, _unversioned(plain), _unversioned(dashed)):
+    for candidate in (plain, dashed, _base_name(plain), _base_name(dashed)):
         if candidate in SHORT:
             return SHORT[candidate], ""
         if successor := RETIRED.get(candidate):
@@ -231,7 +231,7 @@ def _current(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _unversioned(name: str) -> str:
+def _base_name(name: str) -> str:
     """Without what marks one release: a date, a number, "-latest", "-preview-04-17"."""
     while match := _VERSION.search(name):
         name = name[: match.start()]
@@ -254,7 +254,7 @@ def _without_level(model: str) -> tuple[str, dict[str, Any]]:
     return model[: level.start()], {"reasoning": level[1]}
 
 
-def _unknown(text: str, custom: Collection[str]) -> str:
+def _unknown_model_message(text: str, custom: Collection[str]) -> str:
     head, separator, rest = text.partition("/" if "/" in text else ":")
     if separator == "/":
         near = plugins.near(head, [*PROVIDERS, *custom])

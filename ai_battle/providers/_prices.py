@@ -87,7 +87,7 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
 
     `overrides` is the `prices:` section: `{MODEL TYPE: {input, output, cache_read, cache_write}}`.
     """
-    if (stated := _stated(name, overrides or {})) is not None:
+    if (stated := _stated_value(name, overrides or {})) is not None:
         return _price_of(stated, name)
     if vendor := _VENDORS.get(name.provider):
         return _listed_price(vendor, name.model)
@@ -98,7 +98,7 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
 
 def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, base_url: str = "") -> int | None:
     """How many tokens the model can read and write at once; `overrides` is the `context_windows:` section."""
-    if (stated := _stated(name, overrides or {})) is not None:
+    if (stated := _stated_value(name, overrides or {})) is not None:
         return int(stated)
     vendor = _VENDORS.get(name.provider, "")
     if not (vendor or base_url):
@@ -120,7 +120,7 @@ def output_limit(name: ModelName) -> int | None:
     return next((most for pattern, most in OUTPUT_LIMITS if fnmatchcase(str(name).lower(), pattern)), None)
 
 
-def _stated(name: ModelName, table: Mapping[str, Any]) -> Any:
+def _stated_value(name: ModelName, table: Mapping[str, Any]) -> Any:
     spellings = (name.spelled, str(name), f"{name.provider}:{name.model}", name.model)
     return next((table[spelling] for spelling in spellings if spelling in table), None)
 

@@ -195,7 +195,7 @@ class RecordedExchanges:
             else:
                 yield f"{part} differs"
 
-    def _said(self, digest: str) -> str:
+    def _text_of(self, digest: str) -> str:
         with translate_errors(f"{self.path} is damaged", ConfigError):
             return message_from_json(self._values[digest]).text
 
@@ -203,7 +203,7 @@ class RecordedExchanges:
         equal = _equal(before, now)
         if equal == min(len(before), len(now)):
             return f"{len(before)} messages were recorded, {len(now)} are asked"
-        was = self._said(before[equal])
+        was = self._text_of(before[equal])
         return (
             f"message {equal + 1} of {len(now)} was {was[:_SHOWN]!r} and is {messages[equal].text[:_SHOWN]!r} "
             f"(as {messages[equal].role})"
@@ -216,14 +216,14 @@ def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         head, *lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise ConfigError(f"The recording {path} can't be read: {error.strerror}.") from error
-    _check_head(path, _parsed(path, 1, head))
+    _check_head(path, _parse_line(path, 1, head))
     last = lines.pop() if lines else b""  # not empty when its writer was killed in the middle of it
-    yield from ((number, _parsed(path, number, line)) for number, line in enumerate(lines, 2))
+    yield from ((number, _parse_line(path, number, line)) for number, line in enumerate(lines, 2))
     if last:
         _log.warning("The last line of %s is cut off and ignored.", path)
 
 
-def _parsed(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
+def _parse_line(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
     try:
         entry = from_json(line or b"{}")
     except ValueError as error:

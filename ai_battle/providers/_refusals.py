@@ -152,14 +152,14 @@ class AdaptingClient(ModelClient):
         await self._client.aclose()
 
     @cached_property
-    def _learned(self) -> RefusalMemory:
+    def _memory(self) -> RefusalMemory:
         """Looked for once: what another process learns meanwhile is not worth a look at the disk with each call."""
         return RefusalMemory.load()
 
     async def _without_refused(self, request: ModelRequest, emit: Emit) -> ModelRequest:
         if not request.options:
             return request
-        for option in sorted({*self._refused, *self._learned.refuses(*self._remembered_as)} & request.options.keys()):
+        for option in sorted({*self._refused, *self._memory.refuses(*self._remembered_as)} & request.options.keys()):
             request = await self._without(request, option, ", as it did before.", emit)
         return request
 
@@ -173,7 +173,7 @@ class AdaptingClient(ModelClient):
         """On disk only what is refused whatever its value; a value out of range says nothing about the next one."""
         if _FOR_GOOD.search(str(error)):
             self._refused.add(option)
-            self._learned.remember(*self._remembered_as, option)
+            self._memory.remember(*self._remembered_as, option)
 
 
 def refused_option(error: ProviderError, options: Iterable[str]) -> str | None:

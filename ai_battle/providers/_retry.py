@@ -68,7 +68,7 @@ class RetryingClient(ModelClient):
                 return await self._attempt(circuit, request, emit, ends)
             except ProviderError as error:
                 failures.append(error)
-                await emit(self._attempt_failed(error, len(failures), _now() - begun))
+                await emit(self._failure_event(error, len(failures), _now() - begun))
                 await self._pause(circuit, failures, ends, emit)
 
     async def aclose(self) -> None:
@@ -112,7 +112,7 @@ class RetryingClient(ModelClient):
         """Waits while the provider is left alone, because of what happened to any call."""
         delay, breaker = circuit.waiting(for_probe=self._policy.waits)
         if delay and not self._policy.waits:
-            raise self._not_called(ceil(delay), breaker.reason.rstrip("."), breaker.is_limited)
+            raise self._refusal_of_call(ceil(delay), breaker.reason.rstrip("."), breaker.is_limited)
         while delay:
             if _now() + delay >= ends:
                 text = f"{self._name}: not called for another {delay:.3g} s ({breaker.reason})."
@@ -121,13 +121,13 @@ class RetryingClient(ModelClient):
             await asyncio.sleep(spread(delay))
             delay, breaker = circuit.waiting()
 
-    def _not_called(self, wait: int, reason: str, is_limited: bool) -> ProviderError:
+    def _refusal_of_call(self, wait: int, reason: str, is_limited: bool) -> ProviderError:
         text = f"{self._name} is not called for another {wait} s: {reason}."
         if is_limited:
             return RateLimited(text, status=429, retry_after=wait)
         return NotCalled(text, status=503, retry_after=wait)
 
-    def _attempt_failed(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
+    def _failure_event(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
         facts = (str(error), seconds, error.status, error.request_id, error.partial, error.raw)
         return AttemptFailed(self._name, attempt, *facts, timed_out=isinstance(error, TimedOut))
 

@@ -18,7 +18,7 @@ from ._transport import (
     MOST_REDIRECTS,
     NO_HEADERS,
     REDIRECTS,
-    Address,
+    ProviderAddress,
     Reply,
     Transport,
     connection_fault,
@@ -47,7 +47,7 @@ class Sdk:
 class SdkTransport(Transport):
     """Bodies go through as bytes; a variant (Azure, Vertex) gets them as a mapping, as it makes its URL from them."""
 
-    def __init__(self, address: Address, sdk: Sdk) -> None:
+    def __init__(self, address: ProviderAddress, sdk: Sdk) -> None:
         self.address = address
         self._package = plugins.optional(sdk.package, sdk.package)
         self._http = plugins.optional(sdk.http, sdk.package)
@@ -68,10 +68,10 @@ class SdkTransport(Transport):
     async def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
     ) -> AsyncIterator[Reply]:
-        response = await self._answered(method, path, body, {**_headers(self.address), **headers})
+        response = await self._request_through_redirects(method, path, body, {**_headers(self.address), **headers})
         raw = _read_before(response.content) if response.is_closed else response.aiter_raw()
         packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
-        chunks = _inflated(raw) if packed else raw
+        chunks = _inflate(raw) if packed else raw
         try:
             yield Reply(response.status_code, response.headers, self._reading(chunks))
         finally:
@@ -79,16 +79,16 @@ class SdkTransport(Transport):
             await raw.aclose()
             await response.aclose()
 
-    async def _answered(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
+    async def _request_through_redirects(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         for _ in range(MOST_REDIRECTS + 1):
-            response = await self._sent(method, url, body, headers)
+            response = await self._request(method, url, body, headers)
             if response.status_code not in REDIRECTS:
                 return response
             await response.aclose()
             url = redirect_target(self.address, str(response.request.url), response.headers)
         raise too_many_redirects(self.address)
 
-    async def _sent(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
+    async def _request(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """What an SDK raises beyond broken connections (no credentials, a token that can't be had) does not pass."""
         with translate_errors(str(self.address), ProviderError):
             try:
@@ -145,7 +145,7 @@ def _read_certificates(http: ModuleType, file: str | None, folder: str | None) -
     return http.create_ssl_context()
 
 
-def _headers(address: Address) -> dict[str, str]:
+def _headers(address: ProviderAddress) -> dict[str, str]:
     """The key is the SDK's own matter."""
     return {"content-type": "application/json", "accept-encoding": "identity", **address.headers}
 
@@ -155,7 +155,7 @@ async def _read_before(content: bytes) -> AsyncGenerator[bytes]:
     yield content
 
 
-async def _inflated(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+async def _inflate(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """Bit by bit, as a few bytes that a server compressed unasked can stand for gigabytes."""
     inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
     async for data in chunks:

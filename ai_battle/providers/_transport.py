@@ -89,7 +89,7 @@ _BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSE
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ProviderAddress:
     """Where and how a provider is called. `start` tells how to start a server of one's own."""
 
     provider: str
@@ -99,7 +99,7 @@ class Address:
     start: str = ""
 
     @classmethod
-    def of(cls, access: Access, headers: Mapping[str, str] = NO_HEADERS) -> "Address":
+    def of(cls, access: Access, headers: Mapping[str, str] = NO_HEADERS) -> "ProviderAddress":
         """`headers` are those of the API; what the user states goes before them."""
         settings = access.settings
         named = {**headers, **settings.headers}
@@ -152,7 +152,7 @@ class Reply:
 
 
 class Transport(ABC):
-    address: Address
+    address: ProviderAddress
 
     @abstractmethod
     def send(
@@ -165,7 +165,7 @@ class Transport(ABC):
         """Raises `Unreachable` where a connection is refused at once; whatever can't be told so is believed."""
 
 
-def redirect_target(address: Address, url: str, headers: Mapping[str, str]) -> str:
+def redirect_target(address: ProviderAddress, url: str, headers: Mapping[str, str]) -> str:
     """Where a redirect leads; another origin than that of the address gets neither the key nor the request."""
     location = headers.get("location", "")
     try:
@@ -180,12 +180,12 @@ def redirect_target(address: Address, url: str, headers: Mapping[str, str]) -> s
     return str(target)
 
 
-def too_many_redirects(address: Address) -> Unreachable:
+def too_many_redirects(address: ProviderAddress) -> Unreachable:
     return Unreachable(f"{address}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
 
 
 class AiohttpTransport(Transport):
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: ProviderAddress) -> None:
         self.address = address
         base = URL(address.base_url.rstrip("/"))
         base = base.with_user(None) if "authorization" in address.headers else base
@@ -212,17 +212,19 @@ class AiohttpTransport(Transport):
         except OSError as error:
             raise connection_fault(error, str(self.address), self.address.start) from error
 
-    async def answered(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
+    async def request_through_redirects(
+        self, method: str, url: URL, body: bytes, headers: Headers
+    ) -> aiohttp.ClientResponse:
         """The answer after redirects within the same origin; to another origin nothing is sent."""
         for _ in range(MOST_REDIRECTS + 1):
-            response = await self._sent(method, url, body, headers)
+            response = await self._request_once_more(method, url, body, headers)
             if response.status not in REDIRECTS:
                 return response
             response.close()
             url = URL(redirect_target(self.address, str(url), response.headers))
         raise too_many_redirects(self.address)
 
-    async def _sent(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
+    async def _request_once_more(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
         try:
             try:
                 return await self._request(method, url, body, headers)
@@ -256,7 +258,7 @@ class _Exchange(AbstractAsyncContextManager[Reply]):
         self._asked = asked
 
     async def __aenter__(self) -> Reply:
-        self._response = response = await self._transport.answered(*self._asked)
+        self._response = response = await self._transport.request_through_redirects(*self._asked)
         if response.headers.get("Server") == "llama.cpp":
             _use_once(response)
         return Reply(response.status, response.headers, self._read, response.content.at_eof)

@@ -14,7 +14,7 @@ from ..wire.aws import Frames
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Key, find_access, read_settings
-from ._transport import NO_HEADERS, Address, AiohttpTransport, Transport
+from ._transport import NO_HEADERS, AiohttpTransport, ProviderAddress, Transport
 
 HEADERS = "anthropic headers"
 """Under this name the `extra` of a request has HTTP headers that go with it to this API alone.
@@ -103,9 +103,9 @@ class Messages:
 def _transport(access: Access, version: str) -> Transport:
     settings = access.settings
     if settings.through_sdk:
-        address = Address.of(access, {VERSION: version})
+        address = ProviderAddress.of(access, {VERSION: version})
         return SdkTransport(address, Sdk("anthropic", "httpx2", _maker(access), settings.client))
-    return AiohttpTransport(Address.of(access, {**_key_header(access.key, version), VERSION: version}))
+    return AiohttpTransport(ProviderAddress.of(access, {**_key_header(access.key, version), VERSION: version}))
 
 
 def _key_header(key: Key, version: str) -> Mapping[str, str]:

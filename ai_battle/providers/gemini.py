@@ -10,7 +10,7 @@ from ..core.traits import ProviderTraits
 from ..wire import gemini as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._settings import find_access, read_settings
-from ._transport import Address, AiohttpTransport
+from ._transport import AiohttpTransport, ProviderAddress
 
 _NO_SDK = (
     "gemini has only the transport 'aiohttp': Google's SDK builds and reads the bodies itself, so that no other can be "
@@ -39,4 +39,4 @@ def create(model: str, **options: Any) -> ModelClient:
         way = _STREAMED if request.wants.stream else _WHOLE
         return HttpRequest(f"{path}:{way}", body, wire.unsupported_options(request.options, model))
 
-    return HttpClient(AiohttpTransport(Address.of(access, headers)), ApiAdapter(model, access, wire, encode))
+    return HttpClient(AiohttpTransport(ProviderAddress.of(access, headers)), ApiAdapter(model, access, wire, encode))

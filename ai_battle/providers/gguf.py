@@ -129,7 +129,7 @@ _thread = ThreadPoolExecutor(1, "llama.cpp")  # loading blocks for seconds; one 
 
 async def acquire(wanted: EngineSettings) -> Engine:
     """The engine that is wanted; loads the model when nobody has yet."""
-    engine = _thread.submit(_acquired, wanted)
+    engine = _thread.submit(_acquire, wanted)
     try:
         return await asyncio.wrap_future(engine)
     except asyncio.CancelledError:
@@ -139,17 +139,17 @@ async def acquire(wanted: EngineSettings) -> Engine:
 
 async def release(engine: Engine) -> None:
     """Gives the engine back; the last user waits for its end."""
-    await asyncio.wrap_future(_thread.submit(_released, engine))
+    await asyncio.wrap_future(_thread.submit(_release, engine))
 
 
-def _acquired(wanted: EngineSettings) -> Engine:
-    engine = _running.get(wanted) or _started(wanted)
+def _acquire(wanted: EngineSettings) -> Engine:
+    engine = _running.get(wanted) or _start(wanted)
     _running[wanted] = engine
     engine.users += 1
     return engine
 
 
-def _released(engine: Engine) -> None:
+def _release(engine: Engine) -> None:
     engine.users -= 1
     if not engine.users:
         del _running[engine.wanted]
@@ -159,10 +159,10 @@ def _released(engine: Engine) -> None:
 def _given_back(future: "Future[Engine]") -> None:
     """Nobody waits for this engine any more."""
     if not future.cancelled() and not future.exception():
-        _released(future.result())
+        _release(future.result())
 
 
-def _started(wanted: EngineSettings) -> Engine:
+def _start(wanted: EngineSettings) -> Engine:
     xllamacpp = optional("xllamacpp", "local")
     key = secrets.token_hex(16)
     params = xllamacpp.CommonParams()

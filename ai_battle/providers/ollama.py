@@ -21,7 +21,7 @@ from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
 from ._settings import Access, Settings, address_advice, find_key, read_settings
-from ._transport import Address, AiohttpTransport, Transport
+from ._transport import AiohttpTransport, ProviderAddress, Transport
 
 PORT = 11434
 SMALLEST_CONTEXT = 4_096
@@ -72,7 +72,7 @@ class Chat:
     access: Access
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
-        loaded = await self._loaded()
+        loaded = await self._served_model()
         if "num_ctx" not in request.options:
             request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
         return HttpRequest("/api/chat", wire.encode_request(request, loaded.tag, stream=request.wants.stream))
@@ -86,17 +86,17 @@ class Chat:
         here = f"There is no {self.model}; here: {', '.join(names)}. " if names and self.model not in known else ""
         return f"{here}Get it with: ollama pull {self.model}"
 
-    async def _loaded(self) -> ServedModel:
+    async def _served_model(self) -> ServedModel:
         """What the server says of the model, asked once; when it does not say, the call itself shows what is wrong."""
         models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self.transport.address.base_url), dict)
         if self.model not in models:
             try:
-                models[self.model] = await self._looked_up()
+                models[self.model] = await self._look_up()
             except ProviderError:
                 return ServedModel(self.model)
         return models[self.model]
 
-    async def _looked_up(self) -> ServedModel:
+    async def _look_up(self) -> ServedModel:
         status, shown = await self._ask("POST", "/api/show", to_json({"model": self.model}))
         if status != 404:
             return ServedModel(self.model, _window(shown))
@@ -163,6 +163,6 @@ def _transport(access: Access) -> Transport:
         return package.AsyncClient(host=access.url, verify=certificates)
 
     if access.settings.through_sdk:
-        return SdkTransport(Address.of(access), Sdk("ollama", "httpx", make, access.settings.client))
+        return SdkTransport(ProviderAddress.of(access), Sdk("ollama", "httpx", make, access.settings.client))
     named = {"authorization": f"Bearer {access.key.value}"} if access.key.value else {}
-    return AiohttpTransport(Address.of(access, named))
+    return AiohttpTransport(ProviderAddress.of(access, named))

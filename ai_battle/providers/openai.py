@@ -15,7 +15,7 @@ from ..wire import openai as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
-from ._transport import Address, AiohttpTransport, Transport
+from ._transport import AiohttpTransport, ProviderAddress, Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +145,9 @@ def _azure_version(settings: Settings) -> str:
 def _transport(access: Access) -> Transport:
     settings, key = access.settings, access.key
     if settings.through_sdk:
-        return SdkTransport(Address.of(access), Sdk("openai", "httpx2", _maker(access), settings.client))
+        return SdkTransport(ProviderAddress.of(access), Sdk("openai", "httpx2", _maker(access), settings.client))
     named = {"api-key": key.value} if access.provider == "azure" else {"authorization": f"Bearer {key.value}"}
-    return AiohttpTransport(Address.of(access, named if key.value else {}))
+    return AiohttpTransport(ProviderAddress.of(access, named if key.value else {}))
 
 
 def _maker(access: Access) -> Callable[[Any, Any], Any]:

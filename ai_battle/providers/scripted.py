@@ -29,7 +29,7 @@ from ..core.traits import ProviderTraits
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ScriptedFault:
     """A failure that a script can play; the text said before it is its `partial`."""
 
     error: type[ProviderError]
@@ -38,7 +38,7 @@ class Fault:
     status: int | None = None
     retry_after: float | None = None
 
-    def raised(self, partial: str) -> ProviderError:
+    def to_error(self, partial: str) -> ProviderError:
         return self.error(
             f"scripted: {self.message}",
             again=self.again,
@@ -48,19 +48,19 @@ class Fault:
         )
 
 
-FAULTS: Mapping[str, Fault] = {
-    "rate_limited": Fault(RateLimited, "rate limited, come back later", "always", 429, 0.0),
-    "quota": Fault(RateLimited, "the quota is used up", status=429),
-    "unreachable": Fault(Unreachable, "no connection", "always"),
-    "timeout": Fault(TimedOut, "no answer in time", "always"),
-    "server_error": Fault(Unreachable, "the server failed", "always", 503),
-    "cut": Fault(BadReply, "the answer was cut off", "always"),
-    "bad_reply": Fault(BadReply, "the answer is not one of a model", "once"),
-    "empty": Fault(EmptyAnswer, "the answer is empty", "once"),
-    "refused": Fault(Refused, "the model declined to answer"),
-    "context_too_long": Fault(ContextTooLong, "the request does not fit the context window", status=400),
-    "unauthorized": Fault(ProviderError, "the key was not accepted", status=401),
-    "not_found": Fault(ProviderError, "there is no such model", status=404),
+FAULTS: Mapping[str, ScriptedFault] = {
+    "rate_limited": ScriptedFault(RateLimited, "rate limited, come back later", "always", 429, 0.0),
+    "quota": ScriptedFault(RateLimited, "the quota is used up", status=429),
+    "unreachable": ScriptedFault(Unreachable, "no connection", "always"),
+    "timeout": ScriptedFault(TimedOut, "no answer in time", "always"),
+    "server_error": ScriptedFault(Unreachable, "the server failed", "always", 503),
+    "cut": ScriptedFault(BadReply, "the answer was cut off", "always"),
+    "bad_reply": ScriptedFault(BadReply, "the answer is not one of a model", "once"),
+    "empty": ScriptedFault(EmptyAnswer, "the answer is empty", "once"),
+    "refused": ScriptedFault(Refused, "the model declined to answer"),
+    "context_too_long": ScriptedFault(ContextTooLong, "the request does not fit the context window", status=400),
+    "unauthorized": ScriptedFault(ProviderError, "the key was not accepted", status=401),
+    "not_found": ScriptedFault(ProviderError, "there is no such model", status=404),
 }
 
 
@@ -71,7 +71,7 @@ class Line:
     say: str = ""
     think: str = ""
     calls: tuple[ToolCall, ...] = ()
-    fault: Fault | None = None
+    fault: ScriptedFault | None = None
     delay: float = 0.0
 
 
@@ -158,7 +158,7 @@ def _call(value: object, where: str) -> ToolCall:
     return ToolCall(name, dict(arguments))
 
 
-def _fault(name: object, where: str) -> Fault | None:
+def _fault(name: object, where: str) -> ScriptedFault | None:
     if name is None:
         return None
     if isinstance(name, str) and name in FAULTS:
@@ -212,7 +212,7 @@ class ScriptedClient(ModelClient):
         await asyncio.sleep(said.delay)
         await self._stream(said, emit)
         if said.fault:
-            raise said.fault.raised(said.say)
+            raise said.fault.to_error(said.say)
         message = Message("assistant", tuple(_parts(said)))
         usage = Usage(estimate_request(request), estimate_message(message), cost_usd=0.0)
         return ModelResponse(message, stop="tool_calls" if said.calls else "end", usage=usage, model=self.model)

@@ -58,14 +58,14 @@ class SpanNames:
     def request_attributes(self, model: ModelName, request: ModelRequest) -> Attributes:
         numbers = {name: value for name in OPTIONS if isinstance(value := request.options.get(name), int | float)}
         provider = PROVIDERS.get(model.provider, model.provider)
-        return self._named({"operation": OPERATION, "provider": provider, "model": model.model, **numbers})
+        return self._attributes({"operation": OPERATION, "provider": provider, "model": model.model, **numbers})
 
     def response_attributes(self, response: ModelResponse) -> Attributes:
         tokens = {name: getattr(response.usage, name) for name in TOKENS}
         finish = (FINISHES.get(response.stop, response.stop),)
-        return self._named({"answered_by": response.model or None, "finish": finish, **tokens})
+        return self._attributes({"answered_by": response.model or None, "finish": finish, **tokens})
 
-    def _named(self, values: Mapping[str, Any]) -> Attributes:
+    def _attributes(self, values: Mapping[str, Any]) -> Attributes:
         return {name: value for what, value in values.items() if value is not None and (name := self.names[what])}
 
 

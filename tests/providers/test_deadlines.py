@@ -14,7 +14,7 @@ async def run(deadlines: Deadlines, *pauses: float) -> None:
     async with Clocks(deadlines, "fake at here") as clocks:
         for pause in pauses:
             await asyncio.sleep(pause)
-            clocks.heard()
+            clocks.mark_content()
 
 
 async def test_what_is_in_time_is_left_alone() -> None:
@@ -72,10 +72,10 @@ async def test_another_timeout_inside_is_not_taken_for_a_clock() -> None:
 
 async def test_content_costs_no_timer() -> None:
     async with Clocks(Deadlines(), "fake") as clocks:
-        clocks.heard()
+        clocks.mark_content()
         before = timers()
         for _ in range(1_000):
-            clocks.heard()
+            clocks.mark_content()
         assert timers() == before
 
 
@@ -84,7 +84,7 @@ async def test_calls_that_end_in_time_leave_no_timers_behind() -> None:
 
     for _ in range(50):
         async with Clocks(Deadlines(), "fake") as clocks:
-            clocks.heard()
+            clocks.mark_content()
 
     assert timers() <= before + 1
 

@@ -1,4 +1,4 @@
-"""One run of a discussion: it is open_journal, turns are taken until it is over, and it is closed."""
+"""One run of a discussion: it is opened, turns are taken until it is over, and it is closed."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Files and folders of this machine: open_private ones, the lock of a directory, and where the cache is."""
+"""Files and folders of this machine: private ones, the lock of a directory, and where the cache is."""
 
 import os
 import socket

@@ -133,7 +133,7 @@ def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
     """The inside of a JSON list, in pieces to be joined.
 
     `messages` are, for each, how a turn in its role opens (`{"role":"user","content":[`) and its parts, encoded and
-    join_results by commas; those without parts are left out.
+    joined by commas; those without parts are left out.
     """
     pieces: list[bytes] = []
     current = b""
@@ -150,12 +150,12 @@ def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 def flowing(texts: Iterable[str]) -> str:
     """On lines of their own where they would run into one another."""
-    join_results: list[str] = []
+    pieces: list[str] = []
     for text in filter(None, texts):
-        if join_results and not (join_results[-1][-1].isspace() or text[0].isspace()):
-            join_results.append("\n")
-        join_results.append(text)
-    return "".join(join_results)
+        if pieces and not (pieces[-1][-1].isspace() or text[0].isspace()):
+            pieces.append("\n")
+        pieces.append(text)
+    return "".join(pieces)
 
 
 def as_failure(result: ToolResult, words: str) -> str:

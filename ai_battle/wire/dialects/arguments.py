@@ -18,6 +18,8 @@ from .schemas import Schema, canonical, description_of, is_number, is_whole, res
 
 DEPTH, STEPS, TOLD = 60, 50_000, 20
 _PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool: ("boolean",)}
+_KINDS: dict[str, Any] = {"string": str, "boolean": bool, "array": list, "null": type(None), "object": Mapping}
+_KINDS |= {"integer": (), "number": ()}
 _WORDS = {"type", "title", "description", "default", "examples", "format"}
 _USUAL = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
@@ -127,7 +129,8 @@ class _Walk:
                 schemas = [*first[: len(value)], *[rest] * (len(value) - len(first))]
                 pairs = enumerate(zip(value, schemas, strict=True))
                 value = [self.value(item, one, f"{at}[{number}]") for number, (item, one) in pairs]
-            self.problems += (f"{at or 'arguments'}: {words}" for words in _broken_rules(value, schema))
+            for words in _broken_rules(value, schema):
+                self._problem(at, words)
             return self._combine(value, schema, at)
 
     def _problem(self, at: str, words: str) -> None:
@@ -144,18 +147,24 @@ class _Walk:
     def _value_of_type(self, value: Any, schema: Schema, at: str) -> Any:
         types = schema.get("type", ())
         types = (types,) if isinstance(types, str) else tuple(types)
-        if not types or any(_has_type(value, name) for name in types):
+        if not types or _has_type(value, types):
             is_integer = isinstance(value, float) and "integer" in types and "number" not in types
             return int(value) if is_integer else value
         meant = _conversion(value, types)
-        if meant is _NOTHING and "array" in types and value is not None:
-            listed = _as_list(value)
-            items = {key: item for key, item in schema.items() if key in ("items", "prefixItems")}
-            meant = _NOTHING if self._try(listed, items)[1].problems else listed
+        if meant is _NOTHING:
+            meant = self._listed(value, types, schema)
         if meant is not _NOTHING:
             return self._mend(value, meant, at)
         self._problem(at, f"expected {description_of(schema, self.root)}, got {short_json(value)}")
         return value
+
+    def _listed(self, value: Any, types: tuple[str, ...], schema: Schema) -> Any:
+        """The value as a list, where one is wanted and its items fit."""
+        if value is None or "array" not in types:
+            return _NOTHING
+        listed = _as_list(value)
+        items = {key: schema[key] for key in ("items", "prefixItems") if key in schema}
+        return _NOTHING if self._try(listed, items)[1].problems else listed
 
     def _choice(self, value: Any, schema: Schema, at: str) -> Any:
         """Takes the one choice that differs only in case, in separators or in being a number as text."""
@@ -168,23 +177,25 @@ class _Walk:
     def _object(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for name, item in self._with_declared_names(value, schema, at).items():
-            inside = f"{at}.{name}" if at else str(name)
-            if item is None and self._is_left_out(name, schema):
+            inside = f"{at}.{name}".removeprefix(".")
+            if self._is_left_out(name, item, schema):
                 self.repairs.append(f"{inside}: null taken for left out")
                 continue
-            applying = list(_schemas_of(name, schema))
+            applying = _schemas_of(name, schema)
             for one in applying:
                 item = self.value(item, one, inside)
             if not applying and schema.get("additionalProperties") is False:
-                # Looking for the name that was meant takes a while, and only the first problems are told.
-                hint = near(name, list(schema.get("properties", {}))) if len(self.problems) < TOLD else ""
-                self._problem(inside, f"there is no such parameter{hint.rstrip('.?')}")
+                self._problem(inside, f"there is no such parameter{self._hint(name, schema)}")
             made[name] = item
         for name in schema.get("required", ()):
             if name not in made:
                 wanted = description_of(schema.get("properties", {}).get(name, {}), self.root)
-                self._problem(f"{at}{'.' if at else ''}{name}", f"required ({wanted}), but missing")
+                self._problem(f"{at}.{name}".removeprefix("."), f"required ({wanted}), but missing")
         return made
+
+    def _hint(self, name: str, schema: Schema) -> str:
+        """Looking for the name that was meant takes a while, and only the first problems are told."""
+        return near(name, list(schema.get("properties", {}))).rstrip(".?") if len(self.problems) < TOLD else ""
 
     def _with_declared_names(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
         """Gives names that differ from a declared one only in case and separators that one."""
@@ -192,13 +203,13 @@ class _Walk:
         if schema.get("additionalProperties") or value.keys() <= properties.keys():
             return value
         meant = _meant_names(value, properties)
-        self.repairs += (f"{at}{'.' if at else ''}{name}: taken for {other}" for name, other in meant.items())
+        self.repairs += (f"{at}.{name}: taken for {other}".removeprefix(".") for name, other in meant.items())
         return {meant.get(name, name): item for name, item in value.items()}
 
-    def _is_left_out(self, name: str, schema: Schema) -> bool:
+    def _is_left_out(self, name: str, item: Any, schema: Schema) -> bool:
         """Whether null stands for a field that can't be null and may be left out."""
         wanted = schema.get("properties", {}).get(name)
-        if wanted is None or name in schema.get("required", ()):
+        if item is not None or wanted is None or name in schema.get("required", ()):
             return False
         return bool(self._try(None, wanted)[1].problems)
 
@@ -244,14 +255,14 @@ def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
     return meant if len(set(meant.values())) == len(meant) else {}
 
 
-def _schemas_of(name: str, schema: Schema) -> Iterator[Any]:
+def _schemas_of(name: str, schema: Schema) -> list[Any]:
     """The schemas that a field of an object has to fit."""
     found = [pattern for key, pattern in schema.get("patternProperties", {}).items() if _matches(name, key)]
     if name in schema.get("properties", {}):
         found.append(schema["properties"][name])
     if not found and isinstance(schema.get("additionalProperties"), Mapping):
         found.append(schema["additionalProperties"])
-    yield from found
+    return found
 
 
 def _item_schemas(schema: Schema) -> tuple[list[Any], Any]:
@@ -260,12 +271,11 @@ def _item_schemas(schema: Schema) -> tuple[list[Any], Any]:
     return (items, schema.get("additionalItems", {})) if isinstance(items, list) else (first, items)
 
 
-def _has_type(value: Any, name: str) -> bool:
-    """Whether a JSON value is of that type; 5.0 is an integer too."""
-    if name in ("integer", "number"):
-        return is_number(value) and (name == "number" or isinstance(value, int) or value.is_integer())
-    kinds = {"string": str, "boolean": bool, "array": list, "null": type(None), "object": Mapping}
-    return isinstance(value, kinds[name])
+def _has_type(value: Any, types: tuple[str, ...]) -> bool:
+    """Whether a JSON value has one of the types; 5.0 is an integer too."""
+    if is_number(value):
+        return "number" in types or ("integer" in types and (isinstance(value, int) or value.is_integer()))
+    return isinstance(value, tuple(map(_KINDS.__getitem__, types)))
 
 
 def _conversion(value: Any, types: tuple[str, ...]) -> Any:

@@ -204,8 +204,7 @@ def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: st
     if not source.text.startswith("{", place[1]):
         return _read_tagged(source, place, name, tag_notation(closing), tools)
     piece = read_object_for(source, name, place, tools)
-    closed = re.compile(rf"\s*{closing}").match(source.text, piece.end)
-    return replace(piece, end=closed.end()) if closed else piece
+    return replace(piece, end=source.end_of(re.compile(rf"\s*{closing}"), piece.end))
 
 
 def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:
@@ -224,20 +223,23 @@ def read_message(source: Source, at: int, tools: Offered) -> Piece | None:
     header = _HEADER.match(source.text, at) or _PLAIN_HEADER.match(source.text, at)
     if not header:
         return None
-    given, start = header.groupdict(), header.start()
-    recipient = given.get("late") or given["early"]
-    # It may be named before the channel.
-    if not recipient and (before := _RECIPIENT.search(source.text, max(0, start - 100), start)):
-        recipient, start = before[1], before.start()
-    if recipient and recipient not in _PEOPLE:
+    recipient, start = _recipient(source.text, header)
+    if recipient not in _PEOPLE:
         piece = read_object_for(source, recipient, (start, header.end()), tools)
-        called = _CALLED.match(source.text, piece.end)
-        piece.end = called.end() if called else piece.end
-        return piece
-    if given.get("channel") != "analysis":
+        return replace(piece, end=source.end_of(_CALLED, piece.end))
+    if header.groupdict().get("channel") != "analysis":
         return Piece(at, header.end())
     end = source.find(_MESSAGE_END, header.end())
     return Piece(at, end.start() if end else len(source.text))
+
+
+def _recipient(text: str, header: re.Match[str]) -> tuple[str, int]:
+    """Whom the message is for, and where it begins: the recipient may be named before the channel."""
+    start, given = header.start(), header.groupdict()
+    if recipient := given.get("late") or given["early"]:
+        return recipient, start
+    before = _RECIPIENT.search(text, max(0, start - 100), start)
+    return (before[1], before.start()) if before else ("all", start)
 
 
 def read_call(text: str, name: str, at: int, tools: Offered) -> tuple[ToolCall, int]:

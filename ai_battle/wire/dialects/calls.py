@@ -68,8 +68,9 @@ class Offered:
         shorter = _PREFIX.sub("", plain, count=1)
         if self.open:
             return shorter if _WELL_FORMED.match(shorter) else None
-        if plain in self._schemas or shorter in self._schemas:
-            return plain if plain in self._schemas else shorter
+        for exact in (plain, shorter):
+            if exact in self._schemas:
+                return exact
         if self._folded is None:
             self._folded = _unambiguous(self._schemas)
         return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
@@ -78,9 +79,9 @@ class Offered:
         """As `resolve`, but never any name: for notations that mean a call only where they name a tool."""
         return None if self.open else self.resolve(name)
 
-    def writes(self, name: str) -> bool:
-        """Whether the tool says that it may change something."""
-        return name in self._writing
+    def writes(self, calls: Iterable[ToolCall]) -> bool:
+        """Whether the tool of one of them says that it may change something."""
+        return any(call.name in self._writing for call in calls)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,7 +133,7 @@ def calls_in(value: Any, tools: Offered, *, explicit: bool) -> list[ToolCall]:
     """Returns the calls that `value` is; empty when it is something else. Raises Unknown and NotArguments."""
     if isinstance(value, list):
         return _calls_in_list(value, tools, explicit=explicit)
-    if not isinstance(value, dict) or not value:
+    if not isinstance(value, dict):
         return []
     for key in (*_LISTS, *_LOOSE_LISTS):
         if isinstance(value.get(key), list):
@@ -164,14 +165,19 @@ def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall |
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
     given = next(filter(value.__contains__, ARGUMENTS), "")
-    name = tools.resolve(value[named]) if explicit else tools.find(value[named])
+    name = _tool_named(value[named], tools, explicit=explicit, has_arguments=bool(given))
     if name is None:
-        if explicit or (given and not tools.open):
-            raise Unknown(value[named])
         return None
     arguments = _mapping(value[given]) if given else _beside(value, named, name, tools, explicit=explicit)
     identity = value[key] if (key := _text_key(value, _IDS)) else ""
     return None if arguments is None else ToolCall(name, arguments, identity)
+
+
+def _tool_named(name: str, tools: Offered, *, explicit: bool, has_arguments: bool) -> str | None:
+    tool = tools.resolve(name) if explicit else tools.find(name)
+    if tool is None and (explicit or (has_arguments and not tools.open)):
+        raise Unknown(name)
+    return tool
 
 
 def _with_name(value: dict[str, Any], tools: Offered) -> tuple[dict[str, Any], str]:
@@ -215,15 +221,19 @@ def _mapping(arguments: Any) -> dict[str, Any]:
             arguments = parse_object(arguments) if arguments.strip() else {}
         except Unreadable:
             raise NotArguments from None
-    if isinstance(arguments, list) and arguments and all(map(_is_named_value, arguments)):
-        arguments = {item["name"]: item["value"] for item in arguments}
-    elif isinstance(arguments, list) and len(arguments) < 2:
-        arguments = next(iter(arguments), None)
+    if isinstance(arguments, list):
+        arguments = _unpack(arguments)
     if arguments is None:
         return {}
     if not isinstance(arguments, dict):
         raise NotArguments
     return arguments
+
+
+def _unpack(items: list[Any]) -> Any:
+    if all(map(_is_named_value, items)):
+        return {item["name"]: item["value"] for item in items}
+    return items[0] if len(items) == 1 else items
 
 
 def _is_named_value(item: Any) -> bool:

@@ -15,7 +15,7 @@ READABLE = CALLING | _PROGRAMS | {"", "json", "jsonc", "json5", "jsonl", "xml", 
 
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#\-/]*)(?P<rest>[^\n`]*)(?:\n|\Z)")
 _GLUED = re.compile(
-    r"(?P<marks>`{3,}|~{3,})[ \t]*+(?P<language>tool_calls?|tool_code|tools?|json)?\s*+"
+    r"(?P<marks>`{3,}|~{3,})[ \t]*+(?P<language>(?:tool_calls?|tool_code|tools?|json)?)\s*+"
     r"(?=\[|\{\s{0,200}(?:[\"'“}]|\w{1,80}\s{0,200}:))",
     re.IGNORECASE,
 )
@@ -57,7 +57,7 @@ def _closing(mark: str, count: int) -> re.Pattern[str]:
 def fence_at(source: Source, at: int) -> Fence | None:
     """Returns the fenced block that opens at `at`: at the start of a line, or before a language and a line break."""
     text, before = source.text, source.before(at, 60)
-    if not before or _INDENT.fullmatch(before):
+    if _INDENT.fullmatch(before):
         found = _GLUED.match(text, at) or _FENCE.match(text, at)
     else:
         found = _FENCE.match(text, at)
@@ -65,8 +65,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
         found = found if is_announced and not before.endswith(('"', "'", "“", "(")) else None
     if not found:
         return None
-    language = (found["language"] or "").lower()
-    return Fence(found["marks"], language, found.end(), len(before), is_set_off(source, at, before))
+    return Fence(found["marks"], found["language"].lower(), found.end(), len(before), is_set_off(source, at, before))
 
 
 def is_set_off(source: Source, at: int, before: str) -> bool:
@@ -94,20 +93,21 @@ def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> b
     So does what is indented as code: none of them is a call to make now.
     """
     line = source.before(at, _WINDOW)
-    inside = fence.inside if fence else 0
-    above = source.text[max(inside, at - _WINDOW) : at - len(line)]
-    if fence is None:
-        last = above.rstrip().rpartition("\n")[2]
-        is_inner = line.startswith(("  ", "\t")) and _HEADER.match(last) is not None
-        return is_inner or (bool(above.strip()) and is_set_off(source, at, line))
-    if fence.language not in _PROGRAMS:
-        return False
+    above = source.text[max(fence.inside if fence else 0, at - _WINDOW) : at - len(line)]
+    if fence:
+        return fence.language in _PROGRAMS and _is_within_program(fence.indent, above, line, name)
+    last = above.rstrip().rpartition("\n")[2]
+    is_inner = line.startswith(("  ", "\t")) and _HEADER.match(last) is not None
+    return is_inner or (bool(above.strip()) and is_set_off(source, at, line))
+
+
+def _is_within_program(indent: int, above: str, line: str, name: str) -> bool:
     if ("def " in above or "import" in above) and re.search(
         rf"\b(?:def|import)\b[^\n(]{{0,200}}\b{re.escape(name)}\b", above
     ):
         return True
-    outer = [one for one in above.splitlines() if one[fence.indent : fence.indent + 1].strip()]
-    is_indented = not line[fence.indent : fence.indent + 1].strip()
+    outer = [one for one in above.splitlines() if one[indent : indent + 1].strip()]
+    is_indented = not line[indent : indent + 1].strip()
     return bool(is_indented and outer and outer[-1].rstrip().endswith(":"))
 
 

@@ -58,8 +58,8 @@ def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
     """Returns one for each of the pieces, which all hold calls."""
     if not pieces:
         return []
-    gaps = [_without_thoughts(gap) for gap in _gaps(text, pieces)]
-    writing = [any(tools.writes(call.name) for call in piece.calls) for piece in pieces]
+    gaps = list(map(_without_thoughts, _gaps(text, pieces)))
+    writing = [tools.writes(piece.calls) for piece in pieces]
     goes_on = bool(_words_of(gaps[-1][:_WINDOW]))
     together = _of_all(pieces, gaps, goes_on=goes_on, writes=any(writing))
     found: list[Intent] = []
@@ -67,11 +67,16 @@ def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
         form = _certainty(piece, before, goes_on=goes_on)
         lead = _words_of(_ENCLOSED.split(before[-_WINDOW:])[-1])
         announced = found[-1].kind if found and not lead else _announcement_kind(text, piece, lead, writes=writes)
-        kind = together or announced or ("example" if all(map(_is_template, piece.calls)) else None)
-        if not kind and ((writes and form < Certainty.BARE) or _is_within_sentence(text, piece, before, behind)):
-            kind = "unsure"
+        is_weak = writes and form < Certainty.BARE
+        kind = together or announced or _kind_by_form(text, piece, before, behind, is_weak=is_weak)
         found.append(Intent(form, kind))
     return found
+
+
+def _kind_by_form(text: str, piece: Piece, before: str, behind: str, *, is_weak: bool) -> ProposalKind | None:
+    if all(map(_is_template, piece.calls)):
+        return "example"
+    return "unsure" if is_weak or _is_within_sentence(text, piece, before, behind) else None
 
 
 def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bool:
@@ -107,28 +112,32 @@ def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writ
     """What holds for all calls of the text: that a question follows, or that they are there to choose from."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
-    between = [_words_of(gap).lower() for gap in gaps[1:-1]]
+    between = map(str.lower, map(_words_of, gaps[1:-1]))
     if any(map(_words("alternative").fullmatch, between)) and (goes_on or _words_of(gaps[0][-_WINDOW:])):
         return "offer"
-    return "offer" if len(pieces) > 1 and _are_choices(pieces, gaps, goes_on=goes_on, writes=writes) else None
+    return "offer" if _are_choices(pieces, gaps, goes_on=goes_on, writes=writes) else None
 
 
 def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
     """Whether the calls are the items of a list that something follows, or stand below labels such as `Option B`."""
     leads = [_MARKUP.sub(" ", gap[-_WINDOW:]).rstrip().rpartition("\n")[2] for gap in gaps[:-1]]
-    if goes_on and all(p.is_bare and _LISTED.match(lead) for p, lead in zip(pieces, leads, strict=True)):
+    if (
+        goes_on
+        and len(pieces) > 1
+        and all(p.is_bare and _LISTED.match(lead) for p, lead in zip(pieces, leads, strict=True))
+    ):
         return True
     return _are_labels_of_choices(leads, goes_on=goes_on, writes=writes)
 
 
 def _are_labels_of_choices(leads: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
-    labels = [found for found in map(_CHOICE.match, leads) if found]
+    """Two signs of three are enough: a word, letters, and that much hangs on it."""
+    labels = list(filter(None, map(_CHOICE.match, leads)))
     stem = labels[0]["stem"].casefold() if labels else ""
     marks = {label["mark"] for label in labels if label["stem"].casefold() == stem}
     if len(marks) < 2 or _words("step").match(stem):
         return False
-    lettered = all(map(str.isalpha, marks))
-    return (bool(stem) or lettered) and (writes or goes_on or (bool(stem) and lettered))
+    return bool(stem) + all(map(str.isalpha, marks)) + (writes or goes_on) >= 2
 
 
 def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
@@ -157,7 +166,7 @@ def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) ->
     Before a call that writes, a sentence that is complete leads up to it, too.
     """
     line = before.rpartition("\n")[2]
-    leads_up = before and (writes or before[-1] not in _FINAL)
+    leads_up = writes or before[-1:] not in _FINAL
     sentence = _SENTENCE_END.split(line.rstrip(_CLOSING))[-1].lower()
     wishes = writes or _words("unreal").search(sentence)
     if _ENDS_ASKING.search(before) or (wishes and before.endswith((":", "：")) and _QUESTION.search(line)):

@@ -19,7 +19,7 @@ _HEADING = re.compile(r"[ \t]*\[(?:\w{1,40}\.)?(?P<key>\w{1,80})\][ \t]*(?P<valu
 _NAME = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?:\(\)|\])?[ \t]*(?:\n|\Z)")
 _PAIRED = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?=[ \t]+(?:--\w|\w{1,80}=))")
 _PAIR = re.compile(
-    r"[ \t]+(?:--(?P<flag>[\w\-]{1,80})[= ]|(?P<key>\w{1,80})=)"
+    r"[ \t]+(?P<key>--[\w\-]{1,80}(?=[= ])|\w{1,80}(?==))[= ]"
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'\]<`]+)"
 )
 _PAIRS_END = re.compile(r"\]?[ \t]*;?(?=\n|\Z|</|<\||`)")
@@ -28,11 +28,13 @@ _RULE = re.compile(r"[-: ]+")
 _BLANK = re.compile(r"[ \t]*\r?\n")
 _BLOCK = re.compile(r"[|>][-+]?[ \t\r]*")
 _IN_MARKS = re.compile(r"([\"'`]+)(.*)\1,?|(.*)")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _GROWING = re.compile(r"[^\n]{0,200}\Z")
 _ITEMS = re.compile(r"(?:[ \t]*-[ \t]+[^\n]*(?:\n|\Z))+")
 _OBJECT = re.compile(r"[ \t`]*(?=\{)")
-_LABEL = re.compile(r"(?:(?:tool|function)\s+)?(?:arguments|args|parameters|params|input)\W*", re.IGNORECASE)
-_FENCE = re.compile(r"`{3,}(?:json)?")
+_LABEL = re.compile(
+    r"(?:(?:tool|function)\s+)?(?:arguments|args|parameters|params|input)\W*|`{3,}(?:json)?|", re.IGNORECASE
+)
 _NAMING = re.compile(
     r"(?:(?:(?:using|calling|call|use)\s+)?(?:the\s+)?(?:tool|function)(?:\s+(?:call|name))?[\s*_]*:|calling:?|using:?)?"
     r"[\s*_`\"]*(?P<name>[\w.\-/]{1,128}?)(?:\(\))?[\s*_`\":]*",
@@ -51,17 +53,13 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
         return paired
     tool, at = (tools.find(named), at) if named else _heading(source.text, at, tools)
     given: dict[str, Any] = {}
-    while tool and (found := _entry(source.text, at)):
-        if found.start() > at and tools.has_all_required(tool, given):
-            break
-        end = _take(source, found, tools.properties(tool), given)
-        if end is None:
-            return None
-        at = end
+    end = _take_all(source, at, tool, tools, given) if tool else at
+    if end is None:
+        return None
     if tool and tools.has_all_required(tool, given):
-        return ToolCall(tool, given), at
-    if _GROWING.match(source.text, at):
-        raise Unreadable(at, cut=True)
+        return ToolCall(tool, given), end
+    if _GROWING.match(source.text, end):
+        raise Unreadable(end, cut=True)
     return None
 
 
@@ -75,7 +73,7 @@ def read_table(text: str, at: int, tools: Offered) -> tuple[list[ToolCall], int]
     calls = [_call_of(zip(head, row, strict=False), tools) for row in body]
     if not any(calls):
         calls = [_call_of((row for row in [head, *body] if len(row) == 2), tools)]
-    return [call for call in calls if call], at
+    return list(filter(None, calls)), at
 
 
 def _call_of(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
@@ -106,10 +104,20 @@ def _read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | No
     if found is None or tool is None:
         return None
     properties, given, end = tools.properties(tool), {}, found.end()
-    while (pair := _PAIR.match(text, end)) and (key := pair["key"] or pair["flag"].replace("-", "_")) in properties:
+    while (pair := _PAIR.match(text, end)) and (key := pair["key"].removeprefix("--").replace("-", "_")) in properties:
         given[key], end = value_of_type(_without_marks(pair["value"]), properties[key]), pair.end()
     closing = _PAIRS_END.match(text, end)
     return (ToolCall(tool, given), closing.end()) if closing and tools.has_all_required(tool, given) else None
+
+
+def _take_all(source: Source, at: int, tool: str, tools: Offered, given: dict[str, Any]) -> int | None:
+    """Puts what all entries give among the arguments; behind a blank line none follow a call that is complete."""
+    end: int | None = at
+    while end is not None and (found := _entry(source.text, end)):
+        if found.start() > end and tools.has_all_required(tool, given):
+            break
+        end = _take(source, found, tools.properties(tool), given)
+    return end
 
 
 def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:
@@ -139,12 +147,11 @@ def _read_entry(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]
     if not _BLOCK.fullmatch(value):
         return value_of_type(_without_marks(value), schema), at
     lines: list[str] = []
-    while at < len(text):
-        end = text.find("\n", at) + 1 or len(text)
-        if text[at:end].strip() and not text.startswith(entry["indent"] + " ", at):
+    for line in _LINE.finditer(text, at):
+        if line[0].strip() and not line[0].startswith(entry["indent"] + " "):
             break
-        lines.append(text[at:end])
-        at = end
+        lines.append(line[0])
+        at = line.end()
     return dedent("".join(lines)).rstrip("\n"), at
 
 
@@ -160,7 +167,7 @@ def announced_call(text: str, at: int, value: object, tools: Offered) -> ToolCal
         return None
     # Labels of the arguments and the marks of their block may stand between.
     lines = (line.strip().lstrip("*_") for line in reversed(text[max(0, at - _REACH) : at].splitlines()))
-    above = next((line for line in lines if line and not _FENCE.fullmatch(line) and not _LABEL.fullmatch(line)), "")
+    above = next((line for line in lines if not _LABEL.fullmatch(line)), "")
     named = _NAMING.fullmatch(above)
     tool = tools.find(named["name"]) if named else None
     fits = tool and tools.has_all_required(tool, value) and value.keys() <= tools.properties(tool).keys()

@@ -25,7 +25,7 @@ _DEEPEST = 64
 QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“‘]|\\[\"']|<\|\\?\"\|>|<escape>)")
 _QUOTING = frozenset("\"'`“‘\\<rRuUfFbB")
 _ESCAPES = dict(zip("ntrbf/\\\"'\n`_", "\n\t\r\b\f/\\\"'|`_", strict=True)) | {"\n": ""}
-_CODE = re.compile(r"u([0-9a-fA-F]{4})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
+_CODE = re.compile(r"u[0-9a-fA-F]{4}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}")
 _PLAIN = {'"': re.compile(r'"([^"\\]*)"(?=\s*[,}\]):])'), "'": re.compile(r"'([^'\\]*)'(?=\s*[,}\]):])")}
 _STOPS = {
     quote: re.compile(rf"\\|{closer}")
@@ -163,10 +163,10 @@ def _read_escape(text: str, at: int, *, is_raw: bool) -> tuple[str, int]:
         return _ESCAPES[following], at + 2
     if not (found := _CODE.match(text, at + 1)):
         return "\\" + following, at + 2
-    first, second, short, long = found.groups()
-    if first:
-        return bytes.fromhex(first + (second or "")).decode("utf-16-be", "replace"), found.end()
-    code = int(short or long, 16)
+    digits = found[0][1:]
+    if following == "u":
+        return bytes.fromhex(digits.replace("\\u", "")).decode("utf-16-be", "replace"), found.end()
+    code = int(digits, 16)
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd", found.end()
 
 

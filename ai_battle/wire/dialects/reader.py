@@ -3,11 +3,12 @@
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from ...core.messages import ToolCall
 from .calls import Offer, Offered
-from .intent import Intent, intents
-from .reading import Piece, Proposal, Reading, Span
+from .intent import intents
+from .reading import Certainty, Piece, Proposal, Reading, Span
 from .scanner import Scanner
 
 # No answer has more calls, whole or broken: the text behind them is read no further, and stays prose.
@@ -31,20 +32,28 @@ def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
 def _read(text: str, tools: Offered) -> Reading:
     pieces = _pieces(text, tools)
     calling = [piece for piece in pieces if piece.calls]
-    found = list(zip(calling, intents(text, calling, tools), strict=True))
-    each: list[tuple[ToolCall, Intent]] = [(call, intent) for piece, intent in found for call in piece.calls]
-    proposed = {id(piece) for piece, intent in found if intent.kind}  # a proposal stays prose
+    calls: list[ToolCall] = []
+    certainties: list[Certainty] = []
+    proposals: list[Proposal] = []
+    proposed: set[int] = set()  # a proposal stays prose
+    for piece, intent in zip(calling, intents(text, calling, tools), strict=True):
+        if intent.kind:
+            proposals += (Proposal(call, intent.kind) for call in piece.calls)
+            proposed.add(id(piece))
+            continue
+        calls += piece.calls
+        certainties += [intent.certainty] * len(piece.calls)
     spans = tuple(
         Span(_widened_start(text, piece.start), _widened_end(text, piece.end))
         for piece in pieces
         if piece.is_call and id(piece) not in proposed
     )
     return Reading(
-        calls=tuple(call for call, intent in each if intent.kind is None),
-        certainties=tuple(intent.certainty for _, intent in each if intent.kind is None),
-        proposals=tuple(Proposal(call, intent.kind) for call, intent in each if intent.kind),
+        calls=tuple(calls),
+        certainties=tuple(certainties),
+        proposals=tuple(proposals),
         spans=spans,
-        issues=tuple(issue for piece in pieces for issue in piece.issues),
+        issues=tuple(chain.from_iterable(piece.issues for piece in pieces)),
         prose=_prose(text, spans),
     )
 

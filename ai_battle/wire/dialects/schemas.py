@@ -16,6 +16,7 @@ _HOLD_LISTS_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "i
 _HOLD_A_SCHEMA = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 _MOST_HOPS, _DEEPEST, _DEEPEST_DESCRIBED = 20, 50, 3
 _LONGEST_SHOWN = 60
+_WHOLE = "the schema"
 _EXACT, _DEEPEST_VALUE, _MOST_BITS = 2**53, 200, 10_000
 
 
@@ -48,9 +49,9 @@ def resolve_references(schema: Any, root: Schema) -> Schema:
             return {} if schema is not False else {"not": {}}
         if not isinstance(schema.get("$ref"), str):
             return schema
-        target = _target(schema["$ref"], root)
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**target, **beside} if beside and isinstance(target, Mapping) else target
+        beside = dict(schema)
+        target = _target(beside.pop("$ref"), root)
+        schema = {**target, **beside} if isinstance(target, Mapping) else target
     return {}
 
 
@@ -84,6 +85,10 @@ def description_of(schema: Any, root: Schema, depth: int = 0) -> str:
     for union in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(union), list):
             return " or ".join(dict.fromkeys(description_of(branch, root, depth + 1) for branch in branches[:8]))
+    return _type_description(schema, root, depth)
+
+
+def _type_description(schema: Schema, root: Schema, depth: int) -> str:
     types, items = schema.get("type"), schema.get("items")
     if types == "array" and isinstance(items, Mapping) and items:
         return f"array of {description_of(items, root, depth + 1)}"
@@ -92,27 +97,25 @@ def description_of(schema: Any, root: Schema, depth: int = 0) -> str:
 
 def schema_problems(schema: Any) -> list[str]:
     """Lists what keeps `schema` from being a JSON Schema, each problem with its place."""
-    return list(_problems(schema, "", schema if isinstance(schema, Mapping) else {}, 0))
+    return list(_problems(schema, _WHOLE, schema if isinstance(schema, Mapping) else {}, 0))
 
 
 def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
-    place = at or "the schema"
-    if isinstance(schema, bool) and depth:
-        return
     if not isinstance(schema, Mapping):
-        yield f"{place}: a schema is an object, not {short_json(schema)}"
+        yield f"{at}: a schema is an object, not {short_json(schema)}"
         return
     if depth > _DEEPEST:
-        yield f"{place}: nested too deeply"
+        yield f"{at}: nested too deeply"
         return
     for key, value in schema.items():
-        inside = f"{at}.{key}" if at else str(key)
+        inside = f"{at}.{key}".removeprefix(f"{_WHOLE}.")
         yield from _keyword_problems(key, value, inside)
         for step, child in _children(key, value):
-            yield from _problems(child, f"{inside}{step}", root, depth + 1)
+            if not isinstance(child, bool):
+                yield from _problems(child, f"{inside}{step}", root, depth + 1)
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/") and _target(reference, root) == {}:
-        yield f"{place}: $ref {reference!r} leads nowhere"
+        yield f"{at}: $ref {reference!r} leads nowhere"
 
 
 def _children(key: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -127,13 +130,17 @@ def _children(key: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _keyword_problems(key: str, value: Any, at: str) -> Iterator[str]:
     if key == "type":
-        for name in (value if isinstance(value, list) else [value]) or [None]:
-            if name not in _TYPES:
-                hint = near(name, list(_TYPES)) if isinstance(name, str) else f"; there is {', '.join(_TYPES)}."
-                yield f"{at}: {short_json(name)} is no type of JSON Schema{hint.rstrip('.')}"
+        yield from _type_problems(value, at)
     for wanted, is_right, keys in _KEYWORDS:
         if key in keys and not is_right(value):
             yield f"{at}: must be {wanted}, not {short_json(value)}"
+
+
+def _type_problems(value: Any, at: str) -> Iterator[str]:
+    for name in (value if isinstance(value, list) else [value]) or [None]:
+        if name not in _TYPES:
+            hint = near(name, list(_TYPES)) if isinstance(name, str) else f"; there is {', '.join(_TYPES)}."
+            yield f"{at}: {short_json(name)} is no type of JSON Schema{hint.rstrip('.')}"
 
 
 # What the value of a keyword must be, how that is seen, and the keywords.

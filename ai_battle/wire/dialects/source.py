@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from .loose_json import Unreadable, read_value
@@ -40,6 +41,15 @@ class Source:
         self._found[pattern] = at, match
         return match
 
+    def end_of(self, pattern: re.Pattern[str], at: int) -> int:
+        """Returns where the match at `at` ends, or `at` itself where there is none."""
+        found = pattern.match(self.text, at)
+        return found.end() if found else at
+
+    def line_end(self, at: int) -> int:
+        end = self.text.find("\n", at)
+        return end if end >= 0 else len(self.text)
+
     def may_look_again(self, characters: int) -> bool:
         """Whether so much text that was read in vain may be read once more from within; not for ever, as it adds up."""
         self._spare -= characters
@@ -58,8 +68,7 @@ class Source:
         """Whether the whole line of `at` fits; asked often about one line, it is looked at once."""
         known, start, end, fits = self._line
         if known is not pattern or not start <= at <= end:
-            start, end = self.text.rfind("\n", 0, at) + 1, self.text.find("\n", at)
-            end = len(self.text) if end < 0 else end
+            start, end = self.text.rfind("\n", 0, at) + 1, self.line_end(at)
             fits = pattern.fullmatch(self.text, start, end) is not None
             self._line = pattern, start, end, fits
         return fits
@@ -108,8 +117,10 @@ def types_of(schema: Any) -> frozenset[str]:
     declared, choices = schema.get("type"), schema.get("enum")
     if isinstance(declared, str | list):
         return frozenset([declared] if isinstance(declared, str) else filter(_is_text, declared))
-    unions = (schema.get(key) for key in ("anyOf", "oneOf", "allOf"))
-    types = frozenset[str]().union(*(types_of(one) for union in unions if isinstance(union, list) for one in union))
+    unions = chain.from_iterable(
+        schema[key] for key in ("anyOf", "oneOf", "allOf") if isinstance(schema.get(key), list)
+    )
+    types = frozenset[str]().union(*map(types_of, unions))
     is_text = isinstance(choices, list) and choices and all(map(_is_text, choices))
     return types or frozenset({"string"} if is_text else ())
 

@@ -135,9 +135,7 @@ def _nested_value(text: str, schema: Any, depth: int) -> Any:
     members: list[tuple[str, Any]] = []
     at, types = 0, types_of(schema)
     while types & _STRUCTURES and depth < _DEEPEST and (opened := _CHILD.match(text, at)):
-        inner = schema.get("items" if "array" in types else "properties")
-        if "array" not in types and isinstance(inner, dict):
-            inner = inner.get(opened["key"])
+        inner = _schema_inside(schema, opened["key"], types)
         end = text.find(f"</{opened['key']}>", opened.end())
         if end < 0:
             return text
@@ -146,3 +144,10 @@ def _nested_value(text: str, schema: Any, depth: int) -> Any:
     if not members:
         return value_of_type(text, schema)
     return [value for _, value in members] if "array" in types else dict(members)
+
+
+def _schema_inside(schema: Any, key: str, types: frozenset[str]) -> Any:
+    if "array" in types:
+        return schema.get("items")
+    properties = schema.get("properties")
+    return properties.get(key) if isinstance(properties, dict) else None

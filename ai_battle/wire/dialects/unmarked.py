@@ -56,7 +56,7 @@ _GROWING = re.compile(r"\s*[^\n]{0,40}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
 OBSERVED = re.compile(r"Observation\**\s*:")
 _MARKS = re.compile(r"\s*`*\w*\s*\Z")
-_UNCLOSED = re.compile(r"([`\"']).*(?<!\1)|[`\"']|[{\[<].*")
+_UNCLOSED = re.compile(r"([`\"']).*(?<!\1)|[`\"']|[{\[<].*|")
 _NO_INPUT = frozenset({"", "none", "null", "n/a"})
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
@@ -78,7 +78,7 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
     try:
         call, end = read_call(source.text, tool, at, tools)
     except Unreadable as error:
-        return broken_call(source, start, error) if error.cut else _prose(source, start, at, error)
+        return _no_call(source, start, at, error)
     if not call.arguments and not _stands_alone(source, start, end):
         return Piece(at, end)
     return _unless_mentioned(source, Piece(start, end, [call]))
@@ -145,8 +145,8 @@ def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools:
     try:
         value, end = source.value(place[1])
     except Unreadable as error:
-        return broken_call(source, place[0], error) if error.cut else _prose(source, *place, error)
-    if isinstance(value, dict) and "name" in value and ("arguments" in value or "parameters" in value):
+        return _no_call(source, *place, error)
+    if isinstance(value, dict) and "name" in value and value.keys() & {"arguments", "parameters"}:
         whole = from_value(source, value, (place[1], end), tools, explicit=False)
         if whole and whole.calls:
             return _unless_mentioned(source, whole)
@@ -193,6 +193,10 @@ def _read_no_value(source: Source, at: int, error: Unreadable, tools: Offered) -
     return piece
 
 
+def _no_call(source: Source, start: int, at: int, error: Unreadable) -> Piece:
+    return broken_call(source, start, error) if error.cut else _prose(source, start, at, error)
+
+
 def _prose(source: Source, start: int, at: int, error: Unreadable) -> Piece:
     """No value, as far as can be said: near the end of the text it may still become one."""
     return Piece(start, max(error.at, at + 1), cut=error.cut or len(source.text) - error.at < _UNDECIDED)
@@ -234,8 +238,7 @@ def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
     if piece is None or not piece.is_call:
         undecided = (piece and piece.cut) or _GROWING_ACTION.match(source.text, announced.end())
         return Piece(at, announced.end(), cut=True) if undecided else None
-    rest = _REST.match(source.text, piece.end)
-    return Piece(at, rest.end() if rest else piece.end, piece.calls, piece.issues, piece.cut)
+    return Piece(at, source.end_of(_REST, piece.end), piece.calls, piece.issues, piece.cut)
 
 
 def _read_announced(source: Source, at: int, tools: Offered) -> Piece | None:
@@ -247,7 +250,7 @@ def _read_announced(source: Source, at: int, tools: Offered) -> Piece | None:
         return piece
     if line := _INPUT.match(source.text, at):
         end = line.end("label")
-        return attempt(source, at, line["name"], tools, lambda tool: _read_input(source.text, tool, end, tools))
+        return attempt(source, at, line["name"], tools, lambda tool: _read_input(source, tool, end, tools))
     return None
 
 
@@ -299,17 +302,17 @@ def _of_text(value: str, tool: str, tools: Offered) -> ToolCall:
     return ToolCall(tool, {names[0]: _without_quotes(value.strip(), tools, tool, names[0])} if value else {})
 
 
-def _read_input(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
+def _read_input(source: Source, tool: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
     """Arguments that are no object: `city="Paris"`, or the text of the one parameter that there is."""
-    end = text.find("\n", at)
-    line = text[at : end if end >= 0 else len(text)].strip()
+    text = source.text
+    line = text[at : source.line_end(at)].strip()
     end = at + len(line)
     if _ASSIGNMENT.match(line):
         return read_call(f"({line})", tool, 0, tools)[0], end
     names = tools.required_names(tool) or tuple(tools.properties(tool))
     if line.lower() in _NO_INPUT and not (names and _MARKS.match(text, end)):
         return ToolCall(tool, {}), end
-    is_cut = not line or _UNCLOSED.fullmatch(line) is not None
+    is_cut = _UNCLOSED.fullmatch(line) is not None
     if len(names) != 1 or is_cut:
         raise Unreadable(end, cut=is_cut)
     return ToolCall(tool, {names[0]: _without_quotes(line, tools, tool, names[0])}), end

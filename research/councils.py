@@ -162,7 +162,7 @@ def calibrated(
     session = Session.of(table, members, reserve, large)
     rows, gains = session.rows, session.gains
     every = (fold for division in range(DIVISIONS) for fold in folds(rows, gains, division))
-    return session.council(each for fold in every for each in fold.escalated(share))
+    return session.council(each for fold in every for each in fold.rows_to_escalate(share))
 
 
 def area(table: Table, members: Sequence[str], large: str = LARGE) -> tuple[Area, Area]:

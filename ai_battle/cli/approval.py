@@ -31,14 +31,14 @@ NARROWEST = 20
 def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> Iterator[str]:
     """The lines of it, none of them wider than `width`; what the model wrote stands behind a bar in each of them."""
     who, tool = visible(participant, one_line=True), visible(call.name, one_line=True)
-    bar = _styled("│ ", colour, fg="yellow")
+    bar = _style("│ ", colour, fg="yellow")
     for number, row in enumerate(chop_cells(f"{who} wants to use {tool}", max(width - 2, NARROWEST))):
-        yield _styled("│ " if number else "╭ ", colour, fg="yellow") + _styled(row, colour, bold=True)
+        yield _style("│ " if number else "╭ ", colour, fg="yellow") + _style(row, colour, bold=True)
     rows = [row for name, value in call.arguments.items() for row in _argument(name, value, width - 2, colour)]
     yield from (bar + row for row in rows or ["(without arguments)"])
     asked = f"May {who} use {tool}?"
     asked = asked if cell_len(asked) <= width - 2 else "May this be run?"
-    yield _styled("╰ ", colour, fg="yellow") + _styled(asked, colour, bold=True)
+    yield _style("╰ ", colour, fg="yellow") + _style(asked, colour, bold=True)
 
 
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
@@ -48,9 +48,9 @@ def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
     lines = [visible(line, one_line=True) for line in text.removesuffix("\n").split("\n")]
     if len(lines) == 1 and cell_len(f"{shown}: {lines[0]}") <= width:
-        yield f"{_styled(f'{shown}:', colour, fg='cyan')} {lines[0] or _styled('(empty)', colour, dim=True)}"
+        yield f"{_style(f'{shown}:', colour, fg='cyan')} {lines[0] or _style('(empty)', colour, dim=True)}"
         return
-    yield from (_styled(row, colour, fg="cyan") for row in chop_cells(f"{shown}:", width))
+    yield from (_style(row, colour, fg="cyan") for row in chop_cells(f"{shown}:", width))
     yield from _numbered_lines(lines, width, colour)
 
 
@@ -59,7 +59,7 @@ def _numbered_lines(lines: list[str], width: int, colour: bool) -> Iterator[str]
     for number, line in enumerate(lines, 1):
         rows = chop_cells(line, max(width - digits - 2, NARROWEST)) or [""]
         for gutter, row in zip((number, *[""] * (len(rows) - 1)), rows, strict=True):
-            yield f"{_styled(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
+            yield f"{_style(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
@@ -79,7 +79,7 @@ def _sign(character: str, one_line: bool) -> str:
     return chr(0x2400 + ord(character)) if character < " " else f"⟨U+{ord(character):04X}⟩"
 
 
-def _styled(text: str, colour: bool, **style: Any) -> str:
+def _style(text: str, colour: bool, **style: Any) -> str:
     return click.style(text, **style) if colour else text
 
 

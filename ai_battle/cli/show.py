@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ai_battle.conversation.records import encoded, record, specs_to_json
+from ai_battle.conversation.records import record, record_bytes, specs_to_json
 from ai_battle.conversation.replay import Turn, find_turn, request_of
 from ai_battle.core.events import TurnFinished
 from ai_battle.core.exchange import ModelRequest
@@ -44,7 +44,7 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
 
 
 def _turn_to_json(turn: "Turn") -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(encoded(record(turn)))
+    said: dict[str, Any] = json.loads(record_bytes(record(turn)))
     return said
 
 

@@ -17,7 +17,7 @@ from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.texts import printable
 from ai_battle.tools.base import ToolRegistry
-from ai_battle.tools.loading import Place, build, builtin_names
+from ai_battle.tools.loading import LoadContext, build, builtin_names
 from ai_battle.tools.manager import ToolManager
 from ai_battle.tools.mcp import McpServers
 from ai_battle.tools.sandbox import NoFence
@@ -49,7 +49,7 @@ def command() -> None:
 @as_json
 def list_(paths: tuple[str, ...], as_json: bool) -> None:
     """List the tools that come with ai-battle or are installed, and those of the files given."""
-    registry = _registry(paths, {name: {} for name in builtin_names()}, Place(Path()))
+    registry = _registry(paths, {name: {} for name in builtin_names()}, LoadContext(Path()))
     if as_json:
         shown = {one.name: {"description": one.description, "parameters": one.schema} for one in registry.specs}
         print_json(shown)
@@ -80,7 +80,7 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
     parameters = dict(map(_setting, settings))
     named = {name: parameters} if parameters or not paths or name in builtin_names() else {}
     workspace = Path(place["workspace"])
-    around = Place(workspace, allow_unsandboxed=place["allow_unsandboxed"])
+    around = LoadContext(workspace, allow_unsandboxed=place["allow_unsandboxed"])
     return asyncio.run(_call(wanted, _registry(paths, named, around)))
 
 
@@ -119,7 +119,7 @@ async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
     return 1 if result.is_error else 0
 
 
-def _registry(paths: Sequence[str], named: Mapping[str, Any], place: "Place") -> "ToolRegistry":
+def _registry(paths: Sequence[str], named: Mapping[str, Any], place: "LoadContext") -> "ToolRegistry":
     entries = tuple(RegisteredTool(name=name, parameters=parameters) for name, parameters in named.items())
     return build(Tools(registry=entries, paths=tuple(paths)), place)
 

@@ -123,7 +123,7 @@ class Journal:
 
     def _line(self, event: Event) -> bytes:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        data = records.encoded({"v": VERSION, "seq": self._seq, "time": time, **records.record(event)})
+        data = records.record_bytes({"v": VERSION, "seq": self._seq, "time": time, **records.record(event)})
         return data + b"\n"
 
     def _write(self, line: bytes) -> None:

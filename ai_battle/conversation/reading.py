@@ -111,10 +111,10 @@ def event_of(line: JournalLine, run_dir: Path) -> Event:
 
 def messages(run_dir: Path) -> Sequence[Message]:
     """What was said, in order. The texts stay on disk: a message is read when it is asked for."""
-    return _Messages(run_dir)
+    return _MessageReader(run_dir)
 
 
-class _Messages(Sequence[Message]):
+class _MessageReader(Sequence[Message]):
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
 

@@ -46,7 +46,7 @@ def layout(kind: type) -> tuple[str, tuple[str, ...]]:
     return _LAYOUTS[kind].kind, tuple(column.name for column in _LAYOUTS[kind].columns)
 
 
-def encoded(said: Record) -> bytes:
+def record_bytes(said: Record) -> bytes:
     """The record as JSON; text that no encoding can carry (half of a surrogate pair) becomes U+FFFD."""
     try:
         return to_json(said, inf_nan_mode="null", fallback=str)

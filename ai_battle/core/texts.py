@@ -153,12 +153,12 @@ def contain_markdown(text: str, lowered: int = LOWERED) -> str:
 
     Every code fence is closed.
     """
-    reader = _Reader(lowered)
+    reader = _MarkdownReader(lowered)
     lines = [reader.take(line) for line in printable(text).strip("\n").split("\n")]
     return "\n".join([*lines, reader.fence] if reader.fence else lines)
 
 
-class _Reader:
+class _MarkdownReader:
     """Reads lines in order: `fence` is what opened the code block that a line is in.
 
     After a stray backtick nobody can say where code spans of that paragraph begin, so none of them is trusted.

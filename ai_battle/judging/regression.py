@@ -168,7 +168,7 @@ class Fold:
     learned: Mapping[int, float]
     held: Mapping[int, float]
 
-    def escalated(self, share: float) -> Iterator[tuple[int, float]]:
+    def rows_to_escalate(self, share: float) -> Iterator[tuple[int, float]]:
         """Which held-out rows go to the large model when `share` of the others do; of equal scores, that part."""
         scores = sorted(self.learned.values(), reverse=True)
         wanted = share * len(scores)

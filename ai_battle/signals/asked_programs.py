@@ -139,10 +139,10 @@ def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
     prose = _FENCED.sub("\n", prose)
     if blocks := [(language, _SESSION.sub("", code).strip("\n")) for language, code in (*tagged, *fenced)]:
         return blocks, prose
-    return _indented(prompt) or _plain(prompt)
+    return _indented_code(prompt) or _plain(prompt)
 
 
-def _indented(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
+def _indented_code(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
     """Code that is set in by four spaces or more behind a blank line, and says so by nothing else."""
     for found in _SET_IN.finditer(prompt):
         if (

@@ -77,7 +77,7 @@ class Fact:
         return self.kind == "number" and not self.measured and all(v <= 10 and half == 0.5 for v, half in self.values)
 
 
-class _Cell(NamedTuple):
+class _TableCell(NamedTuple):
     """`fact` is what a cell tells that is a figure alone."""
 
     row: int
@@ -244,7 +244,7 @@ def misplaces(text: str, table: str) -> bool:
     return any(_mixes_rows(clause, here, fewest=1) for clause in clauses) or _mixes_rows(text, here)
 
 
-def _mixes_rows(text: str, cells: Sequence[_Cell], fewest: int = 2) -> bool:
+def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int = 2) -> bool:
     """It tells as many values of two columns, of the same rows in another order; or one of each, of different rows."""
     lowered, told = text.casefold(), list(facts(text))
     columns: dict[Hashable, list[tuple[int, int]]] = {}
@@ -257,13 +257,13 @@ def _mixes_rows(text: str, cells: Sequence[_Cell], fewest: int = 2) -> bool:
     return any(one != other and sorted(one) == sorted(other) for one, other in combinations(orders[:PAIRED], 2))
 
 
-def _cells(table: str) -> Iterator[_Cell]:
+def _cells(table: str) -> Iterator[_TableCell]:
     """Those of what is a table; a cell that is one figure has its fact."""
     for row, values in enumerate(_rows(table)):
         for column, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str | int | float) and (written := str(value).strip().casefold()):
                 known = facts(written[:_LONGEST_CELL])
-                yield _Cell(row, column, written, next((f for f in known if f.values and f.text == written), None))
+                yield _TableCell(row, column, written, next((f for f in known if f.values and f.text == written), None))
 
 
 def _rows(table: str) -> list[Any]:
@@ -280,7 +280,7 @@ def _rows(table: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _place(cell: _Cell, text: str, told: Sequence[Fact]) -> int:
+def _place(cell: _TableCell, text: str, told: Sequence[Fact]) -> int:
     """Where a text tells a value, if it does so once."""
     if cell.fact is None:
         found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(cell.value)}(?!\w)", text)]

@@ -102,7 +102,7 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
     if wanted := _to_answer_in(prompt):
         return language_of(said) not in ("", *wanted) and len(said.split()) >= LEAST_OF_SCRIPT
     asked, found = language_of(_QUOTED.sub("", prompt), LEAST_ASKED), language_of(said)
-    if not found or found == asked or _named(prompt):
+    if not found or found == asked or _named_languages(prompt):
         return False
     if _letters(found) == (_letters(asked) if asked or not _has_other_letters(prompt) else found):
         return bool(asked) and len(said.split()) >= LEAST and language_of(said, SURE) == found
@@ -111,7 +111,7 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
 
 def _is_untranslated(said: str, prompt: str) -> bool:
     """Nothing can be said where the prompt names no language that is known."""
-    named = _named(prompt)
+    named = _named_languages(prompt)
     if not named or len(said.split()) < 2:
         return False
     if said.strip(_FRAME).casefold() in prompt.casefold():
@@ -139,11 +139,11 @@ def _is_long(said: str) -> bool:
 def _to_answer_in(prompt: str) -> tuple[str, ...]:
     """The languages that a prompt says to answer in."""
     clauses = [clause for clause in _CLAUSE.split(prompt[:_FIRST]) if has_word_anywhere(clause, "answer")]
-    return tuple(language for clause in clauses for language in _named(clause))
+    return tuple(language for clause in clauses for language in _named_languages(clause))
 
 
 @lru_cache(maxsize=256)
-def _named(prompt: str) -> tuple[str, ...]:
+def _named_languages(prompt: str) -> tuple[str, ...]:
     """The languages that a prompt names."""
     if not has_word_anywhere(prompt, "name"):
         return ()

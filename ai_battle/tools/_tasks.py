@@ -19,7 +19,7 @@ Made = TypeVar("Made")
 NOT_OF_THREADS = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 
-class _Outcome:
+class _TaskOutcome:
     """What a piece of work came to: around it, whatever is raised is kept for whoever waits."""
 
     __slots__ = ("error", "value")
@@ -75,7 +75,7 @@ def _free_worker() -> Jobs:
 def _work(jobs: Jobs) -> None:
     while True:
         work, loop, future = jobs.get()
-        with (outcome := _Outcome()):
+        with (outcome := _TaskOutcome()):
             outcome.value = work()
         _idle.append(jobs)
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more

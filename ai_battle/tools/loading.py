@@ -23,7 +23,7 @@ Source = Tool | type[Tool]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LoadContext:
     """What tools are given when their constructor asks for it by name; a YAML can't set `allow_unsandboxed`.
 
     `base` is the folder that paths in the YAML start from, `run_dir` the one that the run is recorded in.
@@ -49,7 +49,7 @@ def named_code(settings: Tools) -> tuple[str, ...]:
     return (*settings.paths, *dotted, *started) if settings.enabled else ()
 
 
-def build(settings: Tools, place: Place) -> ToolRegistry:
+def build(settings: Tools, place: LoadContext) -> ToolRegistry:
     """The tools of a file; its code must be trusted by now. Raises `ConfigError` for any that can't be had."""
     registry = ToolRegistry()
     if not settings.enabled:
@@ -66,7 +66,7 @@ def build(settings: Tools, place: Place) -> ToolRegistry:
     return registry
 
 
-def by_name(name: str, parameters: Mapping[str, Any], place: Place, others: list[str] | None = None) -> Tool:
+def by_name(name: str, parameters: Mapping[str, Any], place: LoadContext, others: list[str] | None = None) -> Tool:
     """A built-in or installed tool, or that of the module with this dotted name."""
     if name in _builtin_files():
         return make_tool(_only(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
@@ -99,7 +99,7 @@ def tools_of(module: ModuleType) -> list[Source]:
     return [thing for thing in vars(module).values() if _is_own_tool(thing, module)]
 
 
-def make_tool(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
+def make_tool(source: Source, parameters: Mapping[str, Any], place: LoadContext) -> Tool:
     """A tool with its settings from the YAML, and what it asks for of `place`."""
     name = getattr(source, "name", "") if isinstance(source, Tool) else source.__name__
     if isinstance(source, Tool):
@@ -115,7 +115,7 @@ def make_tool(source: Source, parameters: Mapping[str, Any], place: Place) -> To
         return source(**{**given, **parameters})
 
 
-def _drop_in_tools(settings: Tools, place: Place) -> dict[str, Source]:
+def _drop_in_tools(settings: Tools, place: LoadContext) -> dict[str, Source]:
     found: dict[str, Source] = {}
     ours = {entry.name for entry in settings.registry if entry.enabled}.intersection(_installed_names())
     written = (place.base / Path(path).expanduser() for path in settings.paths)
@@ -134,7 +134,7 @@ def _files(path: Path) -> list[Path]:
     return sorted(one for one in path.glob("*.py") if not one.name.startswith("_")) if path.is_dir() else [path]
 
 
-def _name_of(source: Source, place: Place) -> str:
+def _name_of(source: Source, place: LoadContext) -> str:
     if isinstance(name := source.name, str):
         return name
     return described(make_tool(source, {}, place)).name

@@ -15,7 +15,7 @@ from ..wire.dialects.arguments import fit, misfit
 from ..wire.dialects.schemas import with_defaults
 from ._tasks import in_thread
 from .base import Tool, ToolRegistry
-from .results import Output, bounded_output, collected
+from .results import ToolOutput, bounded_output, collected
 
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
@@ -42,7 +42,7 @@ class ToolManager:
         try:
             output = await self._output(prepared or self.prepare(call))
         except ToolError as error:
-            output = Output.failed(str(error))
+            output = ToolOutput.failed(str(error))
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class ToolManager:
             raise ToolError(misfit(call.name, schema, fitted.problems))
         return ToolCall(call.name, with_defaults(fitted.arguments, schema), call.id, extra=call.extra)
 
-    async def _output(self, call: ToolCall) -> Output:
+    async def _output(self, call: ToolCall) -> ToolOutput:
         tool = self.registry.get_tool(call.name)
         assert tool is not None
         with collected(MAX_PRINTED) as printed:
@@ -84,9 +84,9 @@ class ToolManager:
                 with translate_errors(tool.name, _RaisedError):
                     output = bounded_output(returned, self.max_output)
             except _RaisedError as error:
-                output = Output.failed(f"Tool execution error: {_error_words(error.__cause__)}")
+                output = ToolOutput.failed(f"Tool execution error: {_error_words(error.__cause__)}")
             except AIBattleError as error:
-                output = Output.failed(str(error))
+                output = ToolOutput.failed(str(error))
         if not (text := printed.text()):
             return output
         return replace(bounded_output({**output.fields, "printed": text}, self.max_output), images=output.images)

@@ -24,7 +24,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ToolOutput:
     """What a tool returned as a mapping of JSON values, the text of it, and the images that were among the values."""
 
     fields: dict[str, Any]
@@ -36,15 +36,15 @@ class Output:
         return bool(self.fields.get("error"))
 
     @classmethod
-    def of(cls, fields: dict[str, Any], images: tuple[Image, ...] = ()) -> "Output":
+    def of(cls, fields: dict[str, Any], images: tuple[Image, ...] = ()) -> "ToolOutput":
         return cls(fields, _unicode(_encode(fields)), images)
 
     @classmethod
-    def failed(cls, error: str) -> "Output":
+    def failed(cls, error: str) -> "ToolOutput":
         return bounded_output({"error": error}, LONGEST_ERROR)
 
 
-def bounded_output(returned: Any, limit: int) -> Output:
+def bounded_output(returned: Any, limit: int) -> ToolOutput:
     """About `limit` characters at most; raises `ToolError` for what is not JSON."""
     output = _shape(returned, limit)
     if len(output.text) <= limit:
@@ -52,13 +52,13 @@ def bounded_output(returned: Any, limit: int) -> Output:
     shorter = _shape(returned, limit // SHORTER)
     if len(shorter.text) <= limit:
         return shorter
-    return Output.of({"output": cut(output.text, limit)}, output.images)
+    return ToolOutput.of({"output": cut(output.text, limit)}, output.images)
 
 
-def _shape(returned: Any, limit: int) -> Output:
+def _shape(returned: Any, limit: int) -> ToolOutput:
     shaping = _Shaping(limit)
     shaped = shaping.value(returned, "")
-    return Output.of(shaped if isinstance(shaped, dict) else {"result": shaped}, tuple(shaping.images))
+    return ToolOutput.of(shaped if isinstance(shaped, dict) else {"result": shaped}, tuple(shaping.images))
 
 
 @dataclass(slots=True)

@@ -62,7 +62,7 @@ class ToolSet:
             runner.max_rounds, runner.allow_chaining, runner.summarize_threshold, runner.backoff_seconds, calls=CALLS
         )
         workspace = base / Path(settings.workspace).expanduser()
-        self._place = loading.Place(workspace, base, settings.sandbox, allow_unsandboxed, settings.allow_hosts)
+        self._place = loading.LoadContext(workspace, base, settings.sandbox, allow_unsandboxed, settings.allow_hosts)
         self._person = Approver(ask)
         self._servers: McpServers | None = None
         self._clients: dict[str, ToolCapableClient] = {}
@@ -149,7 +149,7 @@ def tool_settings(said: Discussion) -> Tools:
 
 def settings_problems(settings: Tools, base: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """What is wrong with the section, by place; code that the file names is not imported."""
-    place = loading.Place(base / WORKSPACE, base)
+    place = loading.LoadContext(base / WORKSPACE, base)
     there = loading.builtin_names()
     for index, entry in enumerate(settings.registry):
         if not entry.enabled or "." in entry.name or (settings.paths and entry.name not in there):

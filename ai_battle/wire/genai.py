@@ -11,9 +11,9 @@ Json = dict[str, Any]
 
 
 def message_to_json(message: Message) -> Json:
-    named = _given(name=message.speaker)
+    named = _without_empty(name=message.speaker)
     parts = [part_to_json(part) for part in message.parts]
-    return {"role": message.role, **named, "parts": parts, **_given(extra=message.extra)}
+    return {"role": message.role, **named, "parts": parts, **_without_empty(extra=message.extra)}
 
 
 def message_from_json(said: Mapping[str, Any]) -> Message:
@@ -23,7 +23,7 @@ def message_from_json(said: Mapping[str, Any]) -> Message:
 
 
 def part_to_json(part: Part) -> Json:
-    return _bare_json(part) | _given(extra=part.extra)
+    return _bare_json(part) | _without_empty(extra=part.extra)
 
 
 def _bare_json(part: Part) -> Json:
@@ -31,7 +31,7 @@ def _bare_json(part: Part) -> Json:
         case Text(text):
             return {"type": "text", "content": text}
         case Thinking(text, signature):
-            return {"type": "reasoning", "content": text, **_given(signature=signature)}
+            return {"type": "reasoning", "content": text, **_without_empty(signature=signature)}
         case ToolCall():
             return {"type": "tool_call", **_call_to_json(part)}
         case ToolResult():
@@ -39,7 +39,7 @@ def _bare_json(part: Part) -> Json:
         case Image():
             return _file_to_json(part, "image")
         case Document(name=name):
-            return _file_to_json(part, "document") | _given(name=name)
+            return _file_to_json(part, "document") | _without_empty(name=name)
 
 
 def part_from_json(said: Mapping[str, Any]) -> Part:
@@ -61,7 +61,7 @@ def part_from_json(said: Mapping[str, Any]) -> Part:
 
 def usage_to_json(usage: Usage) -> Json:
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd")
-    return {name: getattr(usage, name) for name in names} | _given(estimated=usage.estimated)
+    return {name: getattr(usage, name) for name in names} | _without_empty(estimated=usage.estimated)
 
 
 def usage_from_json(said: Mapping[str, Any]) -> Usage:
@@ -69,7 +69,7 @@ def usage_from_json(said: Mapping[str, Any]) -> Usage:
 
 
 def _call_to_json(call: ToolCall) -> Json:
-    return {"id": call.id, "name": call.name, "arguments": call.arguments} | _given(malformed=call.malformed)
+    return {"id": call.id, "name": call.name, "arguments": call.arguments} | _without_empty(malformed=call.malformed)
 
 
 def _call_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolCall:
@@ -84,7 +84,7 @@ def _result_to_json(result: ToolResult) -> Json:
         case parts:
             response = [part_to_json(part) for part in parts]
     said = {"type": "tool_call_response", **_call_to_json(result.call), "response": response}
-    return said | {"is_error": result.is_error} | _given(call_extra=result.call.extra)
+    return said | {"is_error": result.is_error} | _without_empty(call_extra=result.call.extra)
 
 
 def _result_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolResult:
@@ -96,7 +96,7 @@ def _result_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> Tool
 
 
 def _file_to_json(file: Image | Document, modality: str) -> Json:
-    said: Json = {"type": "uri", "mime_type": file.media_type, "modality": modality} | _given(uri=file.url)
+    said: Json = {"type": "uri", "mime_type": file.media_type, "modality": modality} | _without_empty(uri=file.url)
     if file.data or not file.url:
         said |= {"type": "blob", "content": base64.b64encode(file.data).decode()}
     return said
@@ -109,6 +109,6 @@ def _file_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> Image 
     return Image(said["mime_type"], data, url, extra=extra)
 
 
-def _given(**fields: Any) -> Json:
+def _without_empty(**fields: Any) -> Json:
     """Those that say something."""
     return {name: value for name, value in fields.items() if value}

@@ -9,7 +9,7 @@ import pytest
 from ai_battle.config.tools import RegisteredTool, Tools
 from ai_battle.core.errors import ConfigError
 from ai_battle.tools.builtin.file_manipulation import FileManipulationTool
-from ai_battle.tools.loading import Place, build, builtin_names, by_name, named_code
+from ai_battle.tools.loading import LoadContext, build, builtin_names, by_name, named_code
 from ai_battle.tools.manager import ToolManager
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,13 +40,13 @@ def settings(*entries: Any, paths: tuple[str, ...] = (), **more: Any) -> Tools:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> LoadContext:
     (tmp_path / "loud.py").write_text(TOOL, encoding="utf-8")
     (tmp_path / "loud.txt").write_text("loud", encoding="utf-8")
-    return Place(tmp_path / "work", tmp_path)
+    return LoadContext(tmp_path / "work", tmp_path)
 
 
-def test_builtin_tools_are_found_by_the_name_of_their_file(place: Place) -> None:
+def test_builtin_tools_are_found_by_the_name_of_their_file(place: LoadContext) -> None:
     registry = build(settings("calculator", "current_time", "file_manipulation"), place)
     assert registry.names == ["calculator", "current_time", "file_manipulation"]
     files = registry.get_tool("file_manipulation")
@@ -54,12 +54,12 @@ def test_builtin_tools_are_found_by_the_name_of_their_file(place: Place) -> None
     assert files.files.root == place.workspace
 
 
-def test_every_builtin_tool_can_be_had_without_settings(place: Place) -> None:
+def test_every_builtin_tool_can_be_had_without_settings(place: LoadContext) -> None:
     for name in builtin_names():
         assert by_name(name, {}, place).name == name
 
 
-async def test_a_drop_in_file_brings_all_its_tools(place: Place) -> None:
+async def test_a_drop_in_file_brings_all_its_tools(place: LoadContext) -> None:
     registry = build(settings(paths=("loud.py",)), place)
     assert registry.names == ["shout", "whisper"]
     manager = ToolManager(registry)
@@ -67,13 +67,13 @@ async def test_a_drop_in_file_brings_all_its_tools(place: Place) -> None:
     assert await manager.handle_tool_request({"tool": "whisper", "parameters": {"text": "HI"}}) == {"result": "hi"}
 
 
-async def test_a_drop_in_tool_is_made_with_its_settings_and_with_what_it_asks_for(place: Place) -> None:
+async def test_a_drop_in_tool_is_made_with_its_settings_and_with_what_it_asks_for(place: LoadContext) -> None:
     registry = build(settings({"name": "shout", "parameters": {"mark": "?"}}, paths=("loud.py",)), place)
     shout: Any = registry.get_tool("shout")
     assert (shout.mark, shout.workspace) == ("?", place.workspace)
 
 
-def test_a_tool_that_is_switched_off_is_not_there(place: Place) -> None:
+def test_a_tool_that_is_switched_off_is_not_there(place: LoadContext) -> None:
     off = {"name": "shout", "enabled": False}
     assert build(settings(off, {"name": "calculator", "enabled": False}, paths=("loud.py",)), place).names == [
         "whisper"
@@ -81,12 +81,12 @@ def test_a_tool_that_is_switched_off_is_not_there(place: Place) -> None:
     assert build(settings("calculator", enabled=False), place).names == []
 
 
-def test_a_folder_brings_all_its_files(place: Place) -> None:
+def test_a_folder_brings_all_its_files(place: LoadContext) -> None:
     (place.base / "_private.py").write_text("raise ValueError", encoding="utf-8")
     assert build(settings(paths=(".",)), place).names == ["shout", "whisper"]
 
 
-def test_a_module_is_found_by_its_dotted_name(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_is_found_by_its_dotted_name(place: LoadContext, monkeypatch: pytest.MonkeyPatch) -> None:
     package = place.base / "shop_tools"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -98,7 +98,7 @@ def test_a_module_is_found_by_its_dotted_name(place: Place, monkeypatch: pytest.
 
 
 def test_a_tool_of_an_installed_package_is_found_by_its_entry_point(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: LoadContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = place.base / "noise-1.0.dist-info"
     info.mkdir()
@@ -131,13 +131,13 @@ def test_a_tool_of_an_installed_package_is_found_by_its_entry_point(
         ("from ai_battle import Tool\nclass Half(Tool):\n    name = 'half'", "bad.py has no tools"),
     ],
 )
-def test_a_drop_in_file_that_is_wrong_is_told_with_its_name(place: Place, content: str, said: str) -> None:
+def test_a_drop_in_file_that_is_wrong_is_told_with_its_name(place: LoadContext, content: str, said: str) -> None:
     (place.base / "bad.py").write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError, match=said):
         build(settings(paths=("bad.py",)), place)
 
 
-def test_a_drop_in_tool_takes_the_name_of_an_installed_one_only_where_that_is_not_wanted(place: Place) -> None:
+def test_a_drop_in_tool_takes_the_name_of_an_installed_one_only_where_that_is_not_wanted(place: LoadContext) -> None:
     (place.base / "own.py").write_text(TOOL.replace('name = "shout"', 'name = "calculator"'), encoding="utf-8")
 
     assert build(settings(paths=("own.py",)), place).names == ["calculator", "whisper"]
@@ -167,12 +167,12 @@ def test_a_drop_in_tool_takes_the_name_of_an_installed_one_only_where_that_is_no
     ],
     ids=str,
 )
-def test_what_can_not_be_had_is_told(place: Place, entries: Any, paths: tuple[str, ...], said: str) -> None:
+def test_what_can_not_be_had_is_told(place: LoadContext, entries: Any, paths: tuple[str, ...], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         build(settings(*entries, paths=paths), place)
 
 
-def test_code_that_has_to_be_trusted_is_named_without_being_run(place: Place) -> None:
+def test_code_that_has_to_be_trusted_is_named_without_being_run(place: LoadContext) -> None:
     (place.base / "trap.py").write_text("raise SystemExit", encoding="utf-8")
     written = settings("calculator", "shop.tools", paths=("trap.py",))
     assert named_code(written) == ("trap.py", "shop.tools")
@@ -180,7 +180,7 @@ def test_code_that_has_to_be_trusted_is_named_without_being_run(place: Place) ->
 
 
 async def test_the_drop_ins_of_this_repository_work() -> None:
-    manager = ToolManager(build(settings(paths=("tools",)), Place(Path(), ROOT)))
+    manager = ToolManager(build(settings(paths=("tools",)), LoadContext(Path(), ROOT)))
     assert manager.registry.names == ["dice", "text_statistics", "unit_conversion"]
 
     async def ask(tool: str, **parameters: Any) -> dict[str, Any]:

@@ -60,15 +60,15 @@ def _value(node: ast.expr, depth: int) -> Any:
         raise ToolError("The expression is nested too deeply.")
     match node:
         case ast.Constant(value=int() | float() as number):
-            return _bounded(number)
+            return _within_bounds(number)
         case ast.Name(id=name) if name in CONSTANTS:
             return CONSTANTS[name]
         case ast.UnaryOp(op, operand) if type(op) in SIGNED:
             return SIGNED[type(op)](_value(operand, depth + 1))
         case ast.BinOp(left, op, right) | ast.Compare(left, [op], [right]) if type(op) in BETWEEN:
-            return _bounded(BETWEEN[type(op)](_value(left, depth + 1), _value(right, depth + 1)))
+            return _within_bounds(BETWEEN[type(op)](_value(left, depth + 1), _value(right, depth + 1)))
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
-            return _bounded(FUNCTIONS[name](*_values(given, depth + 1)))
+            return _within_bounds(FUNCTIONS[name](*_values(given, depth + 1)))
         case ast.List(elts) | ast.Tuple(elts):
             return _values(elts, depth + 1)
     raise ToolError(f"{ast.unparse(node)[:100]!r} is no arithmetic; there are {', '.join(sorted(FUNCTIONS))}.")
@@ -78,7 +78,7 @@ def _values(nodes: list[ast.expr], depth: int) -> list[Any]:
     return [_value(node, depth) for node in nodes]
 
 
-def _bounded(value: Any) -> Any:
+def _within_bounds(value: Any) -> Any:
     if isinstance(value, complex):
         raise ToolError("The result is not a real number.")
     if isinstance(value, float) and not math.isfinite(value):

@@ -105,7 +105,7 @@ class _Condition(NamedTuple):
     holds: bool = True
 
 
-class _Rule(NamedTuple):
+class _SyscallRule(NamedTuple):
     """Says what happens to a call when all conditions hold."""
 
     name: str
@@ -159,11 +159,11 @@ def syscall_number(name: str, machine: str) -> int | None:
     return _NUMBERS[name][machine == "aarch64"]
 
 
-def _refuse(name: str, *conditions: _Condition, error: int = errno.EPERM) -> _Rule:
-    return _Rule(name, _ERRNO | error, conditions)
+def _refuse(name: str, *conditions: _Condition, error: int = errno.EPERM) -> _SyscallRule:
+    return _SyscallRule(name, _ERRNO | error, conditions)
 
 
-def _ignore(name: str, *conditions: _Condition) -> _Rule:
+def _ignore(name: str, *conditions: _Condition) -> _SyscallRule:
     return _refuse(name, *conditions, error=0)
 
 
@@ -179,7 +179,7 @@ def _has_bits(argument: int, mask: int) -> _Condition:
     return _is_not(argument, 0, mask)
 
 
-def _always() -> Iterator[_Rule]:
+def _always() -> Iterator[_SyscallRule]:
     yield from map(_refuse, _NEVER)
     yield from (_refuse(name, error=errno.ENOSYS) for name in _UNKNOWN)
     yield _refuse("clone", _has_bits(0, _NEW_NAMESPACES))
@@ -193,7 +193,7 @@ def _always() -> Iterator[_Rule]:
     yield from (_refuse(name, error=errno.EOPNOTSUPP) for name in _SET_ATTRIBUTES)
 
 
-def _privileged_files() -> Iterator[_Rule]:
+def _privileged_files() -> Iterator[_SyscallRule]:
     """Set-uid and set-gid files would outlive the sandbox, and so would devices."""
     for name, mode in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)):
         yield _refuse(name, _has_bits(mode, _SET_IDS))
@@ -204,16 +204,16 @@ def _privileged_files() -> Iterator[_Rule]:
             yield _refuse(name, _is(mode, device, _FORMAT))
 
 
-def _in_namespaces() -> Iterator[_Rule]:
+def _in_namespaces() -> Iterator[_SyscallRule]:
     """TCP and UDP lead no further than the program's own loopback; other protocols would load kernel modules."""
     for family in _INTERNET:
         for kind, protocols in _PROTOCOLS.items():
             for protocol in protocols:
-                yield _Rule("socket", _ALLOW, (_is(0, family), _is(1, kind, 0xF), _is(2, protocol)))
+                yield _SyscallRule("socket", _ALLOW, (_is(0, family), _is(1, kind, 0xF), _is(2, protocol)))
     yield from (_refuse(name, _is(argument, _SUPERVISOR)) for name, argument in _OF_A_PROCESS.items())
 
 
-def _beside_others() -> Iterator[_Rule]:
+def _beside_others() -> Iterator[_SyscallRule]:
     """What namespaces would have kept away: the user's other files, sockets and processes."""
     yield from (_refuse(name, error=errno.EACCES) for name in _NAMES)
     yield from (_refuse(name, _is_not(argument, 0)) for name, argument in _OF_A_PROCESS.items())
@@ -226,7 +226,7 @@ def _beside_others() -> Iterator[_Rule]:
         yield _refuse(name, _is(flags, _NEITHER_READ_NOR_WRITE, _NEITHER_READ_NOR_WRITE))
 
 
-def _instructions(number: int, rule: _Rule) -> Sequence[_Instruction]:
+def _instructions(number: int, rule: _SyscallRule) -> Sequence[_Instruction]:
     if not rule.conditions:
         return [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, rule.action)]
     body: list[_Instruction] = [(_RETURN, 0, 0, rule.action)]

@@ -169,11 +169,16 @@ def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
         path = found
     shown = str(path)
     tree, faults = compose(read_text(path, shown, packaged_names()), shown, kind)
-    other = next((each for each in COMMANDS if tree.child(each)), kind)
-    if other != kind and not tree.child(kind):  # that is no list of unknown keys
+    _require_kind(tree, kind, shown)
+    return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
+
+
+def _require_kind(tree: Node, kind: str, shown: str) -> None:
+    """A file of another kind is told as that, and not as a list of unknown keys."""
+    other = next(filter(tree.child, COMMANDS), kind)
+    if other != kind and not tree.child(kind):
         fault = Problem((other,), f"this is the file of a {other}; it is run with: {COMMANDS[other]} {shown}", key=True)
         raise ConfigProblems([_locate(_fault(tree, fault), shown, Expansion({}))])
-    return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
 
 
 def _base(tree: Node, folder: Path) -> Path:
@@ -263,6 +268,10 @@ def read_text(path: Path, shown: str, others: Sequence[str] = ()) -> str:
         raise ConfigError(f"{shown}: can't be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > LARGEST:
         raise ConfigError(f"{shown}: is larger than 5 MB; long texts belong in files named by input_file")
+    return _decode(data, shown)
+
+
+def _decode(data: bytes, shown: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

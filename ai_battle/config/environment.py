@@ -106,7 +106,6 @@ class TreeExpander:
 
     def expand(self, node: Node, path: KeyPath = ()) -> Any:
         self._values += 1
-        self._text += len(node.value) if isinstance(node.value, str) else 0
         if self._values > _MOST_VALUES or self._text > _MOST_TEXT:
             raise ConfigError(f"holds more than {_MOST_VALUES:,} values, or 20 MB of text, its aliases written out")
         match node.value:
@@ -119,6 +118,7 @@ class TreeExpander:
         return node.value
 
     def _expand_text(self, written: str, path: KeyPath) -> str:
+        self._text += len(written)
         text = self._replace(written, path) if "${" in written else written
         secrets = (text,) if text is written and text and is_secret(path) else passwords_in(text)
         for secret in secrets:

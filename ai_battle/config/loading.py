@@ -169,15 +169,13 @@ def _notes(file: DiscussionFile) -> Iterator[str]:
     if discussion.execution.parallel and discussion.speaker_selection != "round_robin":
         yield "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once"
     yield from _notes_on_participants(discussion)
-    for key, words in NOT_BUILT_YET.items():
-        if key in discussion.model_fields_set:
-            yield f"discussion.{key}: accepted, but not there yet; {words}"
+    for key in filter(discussion.model_fields_set.__contains__, NOT_BUILT_YET):
+        yield f"discussion.{key}: accepted, but not there yet; {NOT_BUILT_YET[key]}"
 
 
 def _notes_without_tools(discussion: Discussion) -> Iterator[str]:
-    for key in ("sandbox", "workspace", "allow_hosts"):
-        if key in discussion.model_fields_set:
-            yield f"discussion.{key}: has no effect without tools"
+    for key in filter(discussion.model_fields_set.__contains__, ("sandbox", "workspace", "allow_hosts")):
+        yield f"discussion.{key}: has no effect without tools"
     for name, participant in discussion.models.items():
         if "approval" in participant.model_fields_set:
             yield f"discussion.models.{name}.approval: has no effect without tools"

@@ -14,6 +14,7 @@ from .values import Section
 
 MISSING = "is missing"
 HUGE = 10**30
+KINDS = {dict: "a mapping", list: "a list", type(None): "nothing"}
 PARTICIPANTS = ("discussion", "models")
 
 # What is said of each kind of fault; filled in are the value as it was written, and what was expected.
@@ -68,8 +69,8 @@ def _each_problem(error: ValidationError, schema: type[Section], written: Node) 
 
 
 def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, otherwise: str) -> str:
-    template = MESSAGES_ON_PARTICIPANTS.get(kind) if path == PARTICIPANTS else None
-    template = template or MESSAGES.get(kind)
+    templates = MESSAGES | MESSAGES_ON_PARTICIPANTS if path == PARTICIPANTS else MESSAGES
+    template = templates.get(kind)
     if template is None:
         return otherwise
     expected = {name: _limit(limit) if isinstance(limit, int | float) else limit for name, limit in context.items()}
@@ -93,12 +94,10 @@ def short_value(written: Node, path: KeyPath) -> str:
 
 
 def _short(value: Any) -> str:
+    if kind := KINDS.get(type(value)):
+        return kind
     match value:
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-        case None | "":
+        case "":
             return "nothing"
         case bool():
             return str(value).lower()

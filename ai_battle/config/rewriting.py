@@ -1,5 +1,6 @@
 """Changes of the tree before it is checked: older spellings, keys in another place, and `path=value`."""
 
+import re
 from collections.abc import Collection, Sequence
 
 from ..core.errors import ConfigError
@@ -18,6 +19,7 @@ INSIDE = (
 WITHOUT_EFFECT = ("demo_generation",)
 OPTION = "--set"
 TOOLS = ("discussion", "tools")
+_INDEX = re.compile(r"\d{1,8}")
 
 
 def renamed_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node:
@@ -140,7 +142,7 @@ def _put(node: Node, steps: list[str], value: Node, label: str) -> Node:
     if not steps:
         return value
     if isinstance(node.value, list):
-        index = int(steps[0]) if steps[0].isdecimal() and len(steps[0]) < 9 else -1
+        index = int(steps[0]) if _INDEX.fullmatch(steps[0]) else -1
         child = node.child(index)
         if child is None:
             last = len(node.value) - 1

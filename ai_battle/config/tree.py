@@ -109,11 +109,7 @@ def from_python(value: Any, path: KeyPath = ()) -> Node:
         raise ConfigError(f"{dotted_path(path[:4])}...: nested more than {DEEPEST} levels deep")
     match value:
         case Mapping():
-            for key in value:
-                if not isinstance(key, str | int | float):
-                    where = dotted_path(path) or "configuration"
-                    raise ConfigError(f"{where}: keys must be text, not {type(key).__name__}")
-            children = {str(key): from_python(child, (*path, str(key))) for key, child in value.items()}
+            children = {_key_of(key, path): from_python(child, (*path, str(key))) for key, child in value.items()}
             return Node(children, "", dict.fromkeys(children, ""))
         case list() | tuple():
             return Node([from_python(child, (*path, index)) for index, child in enumerate(value)])
@@ -123,6 +119,12 @@ def from_python(value: Any, path: KeyPath = ()) -> Node:
             return Node(value)
     expected = "text, a number, true, false, a list or a mapping"
     raise ConfigError(f"{dotted_path(path)}: must be {expected}, not {type(value).__name__}")
+
+
+def _key_of(key: Any, path: KeyPath) -> str:
+    if isinstance(key, str | int | float):
+        return str(key)
+    raise ConfigError(f"{dotted_path(path) or 'configuration'}: keys must be text, not {type(key).__name__}")
 
 
 def compose(text: str, name: str, kind: str = "discussion") -> tuple[Node, list[tuple[Place, str]]]:

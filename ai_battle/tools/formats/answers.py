@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +60,7 @@ def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results:
 
     Whoever repeats a call that a tool returned quotes it: results are data.
     """
-    returned = [text for result in results for text in _texts(result.text)]
+    returned = list(_texts(results))
     if not returned or not reading.spans:
         return False
     if _contain_all(returned, quotations(reading, text)):
@@ -70,7 +71,7 @@ def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results:
 
 def stands_in(text: str, results: Iterable[ToolResult]) -> bool:
     """Whether a result holds this very text, white space aside."""
-    return _contain_all([inner for result in results for inner in _texts(result.text)], [text])
+    return _contain_all(list(_texts(results)), [text])
 
 
 def quotations(reading: Reading, text: str) -> list[str]:
@@ -83,13 +84,12 @@ def _contain_all(returned: list[str], quoted: list[str]) -> bool:
     return bool(flat) and all(" ".join(one.split()) in flat for one in quoted)
 
 
-def _texts(text: str) -> Iterator[str]:
-    """The text of a result, and the texts inside of its JSON."""
-    yield text
-    try:
-        yield from _texts_inside(json.loads(text))
-    except (ValueError, RecursionError):
-        return
+def _texts(results: Iterable[ToolResult]) -> Iterator[str]:
+    """The texts of results, and the texts inside of their JSON."""
+    for result in results:
+        yield result.text
+        with suppress(ValueError, RecursionError):
+            yield from _texts_inside(json.loads(result.text))
 
 
 def _texts_inside(value: Any) -> Iterator[str]:

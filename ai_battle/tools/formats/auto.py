@@ -127,11 +127,14 @@ class Auto(ModelClient):
             self._memory.remember(*self._known_as, BLOCKS)
             return await self._native.complete(without_tools(request), emit)
         if request.tools and self._calling == "auto" and refuses_tools(error):
-            if request.tool_choice == "auto" or "tool_choice" not in str(error):
-                self._memory.remember(*self._known_as, TOOLS)
-            await emit(Warned(f"{self._name} refuses tools, so it is told of them in the text: {error}"))
-            return await self._complete_in_text(request, emit)
+            return await self._complete_without_native(error, request, emit)
         raise error
+
+    async def _complete_without_native(self, error: ProviderError, request: ModelRequest, emit: Emit) -> ModelResponse:
+        if request.tool_choice == "auto" or "tool_choice" not in str(error):
+            self._memory.remember(*self._known_as, TOOLS)
+        await emit(Warned(f"{self._name} refuses tools, so it is told of them in the text: {error}"))
+        return await self._complete_in_text(request, emit)
 
 
 def _has_blocks(request: ModelRequest) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -105,19 +106,24 @@ def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[T
     text = response.text
     if response.tool_calls:
         return _JsonAnswer("", response.tool_calls)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict) or not value.keys() & {"toolCalls", "content"}:
+    fields = _fields_of(text)
+    if not fields:
         reading = read(text, tools)
         return _JsonAnswer(text) if is_quoted(reading, text, tools, results) else _answer(reading, reading.prose)
-    if value.get("toolCalls") and stands_in(text, results):
+    calls, content = fields.get("toolCalls", []), fields.get("content") or ""
+    if calls and stands_in(text, results):
         return _JsonAnswer(text)
-    content = value.get("content") or ""
-    reading = read(json.dumps({"toolCalls": value.get("toolCalls") or []}), tools)
+    reading = read(json.dumps({"toolCalls": calls}), tools)
     answer = _answer(reading, content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
-    return replace(answer, needs_more=value.get("needsMoreWork") is True)
+    return replace(answer, needs_more=fields.get("needsMoreWork") is True)
+
+
+def _fields_of(text: str) -> dict[str, Any]:
+    """The fields of an answer; none where it does not keep to the form."""
+    with suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        return value if isinstance(value, dict) and value.keys() & {"toolCalls", "content"} else {}
+    return {}
 
 
 def _answer(reading: Reading, content: str) -> _JsonAnswer:

@@ -32,6 +32,7 @@ class File:
     opening: str
     imports: tuple[ast.Import | ast.ImportFrom, ...]
     functions: tuple[tuple[str, int, int], ...]
+    classes: tuple[str, ...]
     is_broad: bool
 
     @classmethod
@@ -49,6 +50,7 @@ class File:
                 for node in nodes
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             ),
+            tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
             any(isinstance(node, ast.ExceptHandler) and _is_broad(node) for node in nodes),
         )
 
@@ -101,6 +103,14 @@ def test_a_file_holds_one_concept_and_says_which() -> None:
     for file in files():
         assert file.lines <= 400, file.name
         assert file.opening, f"{file.name} opens with no sentence that says what it is"
+
+
+def test_a_class_name_has_one_meaning_in_the_whole_package() -> None:
+    where: dict[str, list[str]] = {}
+    for file in files():
+        for name in file.classes:
+            where.setdefault(name.lstrip("_"), []).append(file.name)
+    assert {name: places for name, places in where.items() if len(places) > 1} == {}
 
 
 def test_functions_stay_small() -> None:

@@ -21,7 +21,7 @@ from ..providers._capabilities import capabilities_offline
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms, MeteredClient
 from ..providers._names import ModelName, is_local, parse
-from ..providers._prices import FREE, Price, context_window, most_output, price
+from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
 from ..providers._recordings import RecordedExchanges, Recorder
 from ..providers._refusals import AdaptingClient, RefusalMemory
 from ..providers._retry import PATIENT, RetryingClient, RetryPolicy
@@ -116,7 +116,7 @@ class Model:
     name: ModelName
     client: ModelClient
     options: Mapping[str, Any]
-    find_price: Callable[[], Price | None] = field(default=_unknown, repr=False)
+    find_price: Callable[[], TokenPrice | None] = field(default=_unknown, repr=False)
     find_window: Callable[[], int | None] = field(default=_unknown, repr=False)
     local: bool = False
     endpoint: str = ""
@@ -129,7 +129,7 @@ class Model:
         return self.endpoint or self.name.provider
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         """None where nobody knows it."""
         return self.find_price()
 

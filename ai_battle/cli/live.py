@@ -166,7 +166,7 @@ class LiveView:
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
         if self._look.verbose:
-            self._screen.stream(self._styled(printable(event.text), dim=True))
+            self._screen.stream(self._style(printable(event.text), dim=True))
 
     def _draft(self, event: DraftDelta) -> None:
         """What may never be said is seen in the status line, from its end."""
@@ -179,11 +179,11 @@ class LiveView:
 
     def _remark(self, event: Event) -> None:
         if is_wanted(event, self._look.notify_on) and (text := self._remarks.line(event)):
-            self._screen.paragraph(one_line(text, 2_000), lambda line: self._styled(line, fg="yellow"))
+            self._screen.paragraph(one_line(text, 2_000), lambda line: self._style(line, fg="yellow"))
 
     def _begin(self, event: RunStarted) -> None:
         self._models = dict(event.participants)
-        self._screen.line(self._styled(printable(event.name), bold=True))
+        self._screen.line(self._style(printable(event.name), bold=True))
         self._ticking = asyncio.create_task(self._tick())
 
     def _go_on(self, event: RunResumed) -> None:
@@ -198,8 +198,8 @@ class LiveView:
         self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
-            name = self._styled(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
-            self._screen.line(f"{name} {self._styled(printable(model), dim=True)}")
+            name = self._style(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
+            self._screen.line(f"{name} {self._style(printable(model), dim=True)}")
         self._show_status()
 
     def _open(self, event: PromptGiven) -> None:
@@ -211,21 +211,21 @@ class LiveView:
             self._screen.stream(printable(event.message.text))
         self._screen.end_line()
         if event.stop == "length":
-            self._screen.line(self._styled("! cut: the answer reached its length limit", fg="yellow"))
+            self._screen.line(self._style("! cut: the answer reached its length limit", fg="yellow"))
         self._show_status()
 
     def _conclude(self, event: Concluded) -> None:
         if not event.text:
             return
         self._screen.line()
-        self._screen.line(self._styled(printable(f"Outcome, by {event.speaker}"), bold=True))
+        self._screen.line(self._style(printable(f"Outcome, by {event.speaker}"), bold=True))
         self._screen.stream(printable(event.text))
         self._screen.end_line()
 
     def _fail(self, event: TurnFailed) -> None:
         """A person who says nothing is no failure."""
         if self._models.get(event.speaker) == PERSON:
-            self._screen.line(self._styled(printable(event.error), dim=True))
+            self._screen.line(self._style(printable(event.error), dim=True))
         else:
             self._remark(event)
 
@@ -250,7 +250,7 @@ class LiveView:
     def _colour_of(self, speaker: str) -> str:
         return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else "white"
 
-    def _styled(self, text: str, **style: Any) -> str:
+    def _style(self, text: str, **style: Any) -> str:
         return click.style(text, **style) if self._look.colour else text
 
 

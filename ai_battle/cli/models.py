@@ -19,7 +19,7 @@ from ai_battle.core.messages import user
 from ai_battle.providers._capabilities import NAMES, ListedModel, ModelCapabilities
 from ai_battle.providers._listing import capabilities
 from ai_battle.providers._names import ModelName, parse
-from ai_battle.providers._prices import FREE, Price, price
+from ai_battle.providers._prices import FREE, TokenPrice, price
 
 from .options import as_json
 from .output import print_json
@@ -113,7 +113,7 @@ Row = tuple[str, str, str]
 class Knowledge:
     name: ModelName
     capabilities: ModelCapabilities
-    price: Price | None
+    price: TokenPrice | None
 
     @property
     def title(self) -> str:

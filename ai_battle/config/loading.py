@@ -77,7 +77,7 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
     for name, participant in discussion.models.items():
         path = ("discussion", "models", name)
         yield from _script(participant, path)
-        yield from _unregistered(participant.tools or (), discussion.tools, (*path, "tools"))
+        yield from _unknown_tools(participant.tools or (), discussion.tools, (*path, "tools"))
         yield from _approved_tools(participant.approval, discussion.tools, (*path, "approval"))
     if discussion.tools:
         yield from _approved_tools(discussion.tools.approval, discussion.tools, ("discussion", "tools", "approval"))
@@ -117,10 +117,10 @@ def _script(participant: ParticipantSettings, path: KeyPath) -> Iterator[Problem
 
 def _approved_tools(approval: Approval, tools: Tools | None, path: KeyPath) -> Iterator[Problem]:
     for key in ("allow", "ask", "deny"):
-        yield from _unregistered(getattr(approval, key), tools, (*path, key))
+        yield from _unknown_tools(getattr(approval, key), tools, (*path, key))
 
 
-def _unregistered(named: Sequence[str], tools: Tools | None, path: KeyPath) -> Iterator[Problem]:
+def _unknown_tools(named: Sequence[str], tools: Tools | None, path: KeyPath) -> Iterator[Problem]:
     """Tools of files and servers get their names when they are loaded, so they can't be checked here."""
     tools = tools or Tools()
     if tools.paths or tools.mcp.servers:

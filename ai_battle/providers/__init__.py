@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._listing import ask, capabilities, list_models
     from ._metered import CallTerms, MeteredClient
     from ._names import KNOWN, RETIRED, SHORT, ModelName, is_local, nearest_tag, parse
-    from ._prices import FREE, Price, context_window, price
+    from ._prices import FREE, TokenPrice, context_window, price
     from ._recordings import RecordedExchanges, Recorder
     from ._refusals import AdaptingClient, RefusalMemory
     from ._retry import RetryingClient, RetryPolicy
@@ -23,7 +23,7 @@ _HOME = {
     "_listing": ("ask", "capabilities", "list_models"),
     "_metered": ("CallTerms", "MeteredClient"),
     "_names": ("KNOWN", "RETIRED", "SHORT", "ModelName", "is_local", "nearest_tag", "parse"),
-    "_prices": ("FREE", "Price", "context_window", "price"),
+    "_prices": ("FREE", "TokenPrice", "context_window", "price"),
     "_recordings": ("RecordedExchanges", "Recorder"),
     "_refusals": ("AdaptingClient", "RefusalMemory"),
     "_retry": ("RetryPolicy", "RetryingClient"),
@@ -39,13 +39,13 @@ __all__ = [
     "Deadlines",
     "MeteredClient",
     "ModelName",
-    "Price",
     "RecordedExchanges",
     "Recorder",
     "RefusalMemory",
     "RetryPolicy",
     "RetryingClient",
     "Stalled",
+    "TokenPrice",
     "ask",
     "capabilities",
     "context_window",

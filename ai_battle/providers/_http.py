@@ -17,7 +17,7 @@ from ..wire.streams import BOM
 from ._capabilities import LISTS, model_list
 from ._deadlines import Clocks, Deadlines
 from ._settings import Access
-from ._transport import Reply, Transport, public_url
+from ._transport import HttpReply, Transport, public_url
 
 STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
 COUNTS = tuple(each.name for each in fields(Usage))
@@ -29,7 +29,7 @@ class Reader(Protocol):
     """What each wire's `StreamReader` is."""
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Nothing more is awaited."""
 
     @property
@@ -148,7 +148,7 @@ class HttpClient(ModelClient):
                 return await self._read_whole(reply, reader, emit)
             return await self._read_stream(reply, reader, clocks, emit)
 
-    async def _read_stream(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
+    async def _read_stream(self, reply: HttpReply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
         if data.removeprefix(BOM).lstrip()[:1] == b"{" and _is_unnamed(reply):
             reply.body += data
@@ -166,18 +166,18 @@ class HttpClient(ModelClient):
                 for event in events:
                     await emit(event)
             data = b"" if reader.whole else await reply.more()
-        if not reader.done:
+        if not reader.is_done:
             await self._rest(reply, reader, emit)
         await reply.rest()
         return reader.finish()
 
-    async def _rest(self, reply: Reply, reader: Reader, emit: Emit) -> None:
+    async def _rest(self, reply: HttpReply, reader: Reader, emit: Emit) -> None:
         """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
         events: list[Event] = []
         ends = _in_a_moment()
         try:
             with suppress(TimeoutError, Unreachable):
-                while not reader.done and (data := await _until(ends, reply)):
+                while not reader.is_done and (data := await _until(ends, reply)):
                     before = len(events)
                     reader.feed(data, events)
                     ends = _in_a_moment() if len(events) > before else ends
@@ -186,12 +186,12 @@ class HttpClient(ModelClient):
             for event in events:
                 await emit(event)
 
-    async def _read_bill(self, reply: Reply, reader: Reader) -> None:
+    async def _read_bill(self, reply: HttpReply, reader: Reader) -> None:
         """Reads on behind an event that can't be read: the usage of what was sent until the end is still to come."""
         with suppress(ProviderError):
             await self._rest(reply, reader, ignore)
 
-    async def _read_whole(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
+    async def _read_whole(self, reply: HttpReply, reader: Reader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream."""
         answer = None
         try:
@@ -267,7 +267,7 @@ def _plausible(usage: Usage) -> Usage:
     return usage if min(counts.values()) >= 0 else Usage(**{name: max(0, value) for name, value in counts.items()})
 
 
-def _is_unnamed(reply: Reply) -> bool:
+def _is_unnamed(reply: HttpReply) -> bool:
     """Whether the server does not say that it streams."""
     return not any(word in reply.headers.get("content-type", "") for word in STREAMS)
 
@@ -282,6 +282,6 @@ def _in_a_moment() -> float:
     return asyncio.get_running_loop().time() + _AFTER_THE_ANSWER
 
 
-async def _until(ends: float, reply: Reply) -> bytes:
+async def _until(ends: float, reply: HttpReply) -> bytes:
     async with asyncio.timeout_at(ends):
         return await reply.more()

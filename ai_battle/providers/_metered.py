@@ -22,7 +22,7 @@ from ..core.events import (
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..core.ledger import Quote, Reservation, reserve
 from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request, estimate_text
-from ._prices import Price
+from ._prices import TokenPrice
 
 _ENOUGH_TOKENS = 200
 FEWEST_CHARACTERS, MOST_CHARACTERS = 1.0, 8.0
@@ -52,7 +52,7 @@ class CallTerms:
     recording are not `paid`.
     """
 
-    price: Price | Callable[[], Price | None] | None = None
+    price: TokenPrice | Callable[[], TokenPrice | None] | None = None
     most_output: MostOutput = asked_most
     bounded: bool = True
     paid: bool = True
@@ -82,7 +82,7 @@ class MeteredClient(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         reservation = await reserve(partial(self._quote, request) if self._terms.bounded else None)
-        asked, reply = self._within(reservation, request), _Reply(emit)
+        asked, reply = self._within(reservation, request), _ReplyListener(emit)
         entry: ModelReplied | None = None
         try:
             if asked is not request:
@@ -109,7 +109,7 @@ class MeteredClient(ModelClient):
         await self.client.aclose()
 
     @cached_property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         price = self._terms.price
         return price() if callable(price) else price
 
@@ -150,7 +150,7 @@ class MeteredClient(ModelClient):
             words += f", {reservation.output_tokens} tokens now"
             await emit(Warned(f"{words}; set max_tokens to say how long they may be."))
 
-    def _entry(self, request: ModelRequest, reply: "_Reply") -> ModelReplied | None:
+    def _entry(self, request: ModelRequest, reply: "_ReplyListener") -> ModelReplied | None:
         usage = self._usage(request, reply)
         if usage is None:
             return None
@@ -162,7 +162,7 @@ class MeteredClient(ModelClient):
         failed = not (reply.response or reply.is_enough)
         return ModelReplied(self.model, usage, reply.seconds, stop, is_estimated, failed=failed, paid=self._terms.paid)
 
-    def _usage(self, request: ModelRequest, reply: "_Reply") -> Usage | None:
+    def _usage(self, request: ModelRequest, reply: "_ReplyListener") -> Usage | None:
         """What was reported, completed by estimates; None where nothing can have been used."""
         usage = reply.usage
         if reply.response is None and usage == UNKNOWN_USAGE and not (reply.said or reply.unread or reply.was_left):
@@ -177,7 +177,7 @@ class MeteredClient(ModelClient):
             return usage
         return replace(usage, input_tokens=read, output_tokens=written)
 
-    def _estimate_broken(self, reply: "_Reply") -> int:
+    def _estimate_broken(self, reply: "_ReplyListener") -> int:
         """The tokens of what came of an answer that broke off."""
         if reply.said:
             return estimate_text(reply.text, self.characters_per_token)
@@ -188,7 +188,7 @@ class MeteredClient(ModelClient):
         return min(tokens, self._terms.most_output(request) or tokens)
 
     def _learn(
-        self, request: ModelRequest, reply: "_Reply", entry: ModelReplied | None, reservation: Reservation
+        self, request: ModelRequest, reply: "_ReplyListener", entry: ModelReplied | None, reservation: Reservation
     ) -> None:
         if not entry or entry.estimated:
             return
@@ -210,7 +210,7 @@ def _is_plain(response: ModelResponse) -> bool:
 
 
 @dataclass(slots=True)
-class _Reply:
+class _ReplyListener:
     """A listener: what is heard of one reply while it comes; `unread` are bytes of one that can't be read.
 
     `was_left`: whoever wanted it has stopped listening; `is_enough`: because what came is enough to go by.

@@ -27,17 +27,17 @@ class ListEntry(NamedTuple):
 def look_up(vendor: str, model: str, base_url: str = "") -> ListEntry | None:
     """Return what is listed now; None for a model that is not in the list."""
     key = hashlib.sha256(repr((vendor, model, base_url)).encode()).hexdigest()
-    known = _remembered()
+    known = _remembered_prices()
     if key in known:
         return known[key]
-    found = _found(vendor, model, base_url)
+    found = _find_price(vendor, model, base_url)
     entry = found and ListEntry(tuple(_rates(found)), found.context_window)
     if not isinstance(getattr(found, "prices", None), list):  # else the price depends on the time of the day
         _remember(key, entry)
     return entry
 
 
-def _found(vendor: str, model: str, base_url: str) -> Any:
+def _find_price(vendor: str, model: str, base_url: str) -> Any:
     snapshot = import_module("genai_prices.data_snapshot").get_snapshot()
     try:
         return snapshot.find_provider_model(model, None, vendor or None, base_url or None)[1]
@@ -65,26 +65,26 @@ def _rate(value: Any, input_tokens: int) -> float | None:
     return float(getattr(value, "base", value))
 
 
-def _decoded(written: Any) -> ListEntry | None:
+def _decode(written: Any) -> ListEntry | None:
     if written is None:
         return None
     rates, window = written
     return ListEntry(tuple((bound, tuple(values)) for bound, values in rates), window)
 
 
-def _remembered() -> dict[str, ListEntry | None]:
+def _remembered_prices() -> dict[str, ListEntry | None]:
     """Return what was written for this version of the list; nothing where there is no such file, or a damaged one."""
     try:
         written = json.loads((cache_directory() / "prices.json").read_text(encoding="utf-8"))
         models = written["models"] if written["version"] == version(_PACKAGE) else {}
-        return {key: _decoded(entry) for key, entry in models.items()}
+        return {key: _decode(entry) for key, entry in models.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigError):
         return {}
 
 
 def _remember(key: str, entry: ListEntry | None) -> None:
     """A cache that can't be written costs a look at the list at the next start, and nothing else."""
-    document = {"version": version(_PACKAGE), "models": {**_remembered(), key: entry}}
+    document = {"version": version(_PACKAGE), "models": {**_remembered_prices(), key: entry}}
     try:
         make_private(cache_directory())
         write_private(cache_directory() / "prices.json", [json.dumps(document)])

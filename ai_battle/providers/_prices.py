@@ -45,7 +45,7 @@ OUTPUT_LIMITS: tuple[tuple[str, int], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class TokenPrice:
     """Dollars per million tokens; `above` are the prices of requests with more input tokens than a bound.
 
     One that is `stated` in a file goes before what a provider says that an answer cost.
@@ -55,7 +55,7 @@ class Price:
     output: float = 0.0
     cache_read: float | None = None
     cache_write: float | None = None
-    above: tuple[tuple[int, "Price"], ...] = ()
+    above: tuple[tuple[int, "TokenPrice"], ...] = ()
     stated: bool = field(default=False, compare=False)
 
     def cost(self, usage: Usage) -> float:
@@ -75,14 +75,14 @@ class Price:
         rate = self._for(input_tokens)
         return max(rate.input, rate.cache_write or 0.0, rate.cache_read or 0.0) / 1e6, rate.output / 1e6
 
-    def _for(self, input_tokens: int) -> "Price":
+    def _for(self, input_tokens: int) -> "TokenPrice":
         return next((price for bound, price in reversed(self.above) if input_tokens > bound), self)
 
 
-FREE = Price()
+FREE = TokenPrice()
 
 
-def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url: str = "") -> Price | None:
+def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url: str = "") -> TokenPrice | None:
     """The price of a model, None where nobody knows it; what runs on one's own machines is free.
 
     `overrides` is the `prices:` section: `{MODEL TYPE: {input, output, cache_read, cache_write}}`.
@@ -125,7 +125,7 @@ def _stated_value(name: ModelName, table: Mapping[str, Any]) -> Any:
     return next((table[spelling] for spelling in spellings if spelling in table), None)
 
 
-def _price_of(stated: Any, name: ModelName) -> Price:
+def _price_of(stated: Any, name: ModelName) -> TokenPrice:
     if not isinstance(stated, Mapping):
         raise ConfigError(f"prices: {name}: {stated!r} is no price; write {{input: 1.0, output: 2.0}} (per million).")
     given = {key: value for key, value in stated.items() if value is not None}
@@ -134,14 +134,14 @@ def _price_of(stated: Any, name: ModelName) -> Price:
             raise ConfigError(f"prices: {name}: unknown key {key!r}{near(str(key), list(_RATES))}")
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             raise ConfigError(f"prices: {name}: {key} is {value!r}; write dollars per million tokens.")
-    return Price(**given, stated=True)
+    return TokenPrice(**given, stated=True)
 
 
-def _listed_price(vendor: str, model: str, base_url: str = "") -> Price | None:
+def _listed_price(vendor: str, model: str, base_url: str = "") -> TokenPrice | None:
     if not (entry := look_up(vendor, model, base_url)) or not entry.rates:
         return None
     usual, *above = (
-        (bound, Price(input_ or 0.0, output or 0.0, read, write))
+        (bound, TokenPrice(input_ or 0.0, output or 0.0, read, write))
         for bound, (input_, output, read, write) in entry.rates
     )
     return replace(usual[1], above=tuple(above))

@@ -33,7 +33,7 @@ class RequestDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RecordedExchange:
     """`deltas` are the events of the stream, `response` or `error` is how it ended."""
 
     model: str
@@ -121,7 +121,7 @@ class Recorder:
         self._known: set[str] = set()
         self._file.write(to_json({"v": VERSION, "recording": "ai-battle"}) + b"\n")
 
-    def add(self, exchange: Exchange, request: ModelRequest) -> None:
+    def add(self, exchange: RecordedExchange, request: ModelRequest) -> None:
         lines = [*self._new(request), exchange]
         self._file.write(b"".join(self._redactor.line(to_json(line)) + b"\n" for line in lines))
 
@@ -139,9 +139,9 @@ class Recorder:
 class RecordedExchanges:
     """A recording as it was read; the same request gets the same answer, asked again and again the next one of it."""
 
-    def __init__(self, path: Path, exchanges: Iterable[Exchange], values: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, exchanges: Iterable[RecordedExchange], values: Mapping[str, Any]) -> None:
         self.path = path
-        self._answers: dict[RequestDigest, list[Exchange]] = {}
+        self._answers: dict[RequestDigest, list[RecordedExchange]] = {}
         self._given: dict[tuple[str, RequestDigest], int] = {}
         self._values = values
         for exchange in exchanges:
@@ -162,7 +162,7 @@ class RecordedExchanges:
     def models(self) -> tuple[str, ...]:
         return tuple(sorted({exchange.model for found in self._answers.values() for exchange in found}))
 
-    def find(self, request: ModelRequest, model: str = "") -> Exchange | None:
+    def find(self, request: ModelRequest, model: str = "") -> RecordedExchange | None:
         """The recorded exchange; `model` only counts when it is given. None when it was never recorded."""
         asked = request_digest(request)
         found = [exchange for exchange in self._answers.get(asked, ()) if model in ("", exchange.model)]
@@ -238,10 +238,10 @@ def _check_head(path: Path, head: Mapping[str, Any]) -> None:
         raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {head.get('v')!r}).")
 
 
-def _exchange(line: Mapping[str, Any], where: str) -> Exchange:
+def _exchange(line: Mapping[str, Any], where: str) -> RecordedExchange:
     with translate_errors(f"{where} is damaged", ConfigError):
         asked = replace(RequestDigest(**line["asked"]), messages=tuple(line["asked"]["messages"]))
-        return Exchange(line["model"], asked, line["deltas"], line["response"], line["error"])
+        return RecordedExchange(line["model"], asked, line["deltas"], line["response"], line["error"])
 
 
 def _likeness(recorded: RequestDigest, asked: RequestDigest) -> tuple[int, int, int]:

@@ -18,8 +18,8 @@ from ._transport import (
     MOST_REDIRECTS,
     NO_HEADERS,
     REDIRECTS,
+    HttpReply,
     ProviderAddress,
-    Reply,
     Transport,
     connection_fault,
     redirect_target,
@@ -67,13 +67,13 @@ class SdkTransport(Transport):
     @asynccontextmanager
     async def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
-    ) -> AsyncIterator[Reply]:
+    ) -> AsyncIterator[HttpReply]:
         response = await self._request_through_redirects(method, path, body, {**_headers(self.address), **headers})
         raw = _read_before(response.content) if response.is_closed else response.aiter_raw()
         packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
         chunks = _inflate(raw) if packed else raw
         try:
-            yield Reply(response.status_code, response.headers, self._reading(chunks))
+            yield HttpReply(response.status_code, response.headers, self._reading(chunks))
         finally:
             await chunks.aclose()
             await raw.aclose()

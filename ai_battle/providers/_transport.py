@@ -109,7 +109,7 @@ class ProviderAddress:
         return f"{self.provider} at {public_url(self.base_url)}"
 
 
-class Reply:
+class HttpReply:
     """The head of an answer, and its decoded bytes as they come; `body` is what has come of one in one piece."""
 
     def __init__(
@@ -157,7 +157,7 @@ class Transport(ABC):
     @abstractmethod
     def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
-    ) -> AbstractAsyncContextManager[Reply]:
+    ) -> AbstractAsyncContextManager[HttpReply]:
         """One request, with `headers` of its own; leaving the context before the answer's end closes the connection."""
 
     @abstractmethod
@@ -194,9 +194,11 @@ class AiohttpTransport(Transport):
         self._proxy = _proxy_for(base)
         self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **address.headers})
 
-    def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS) -> "_Exchange":
+    def send(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
+    ) -> "_HttpExchange":
         mine = _without_empty({**self._headers, **headers}) if headers else self._headers
-        return _Exchange(self, (method, URL(self._root + path), body, mine))
+        return _HttpExchange(self, (method, URL(self._root + path), body, mine))
 
     async def require_listener(self) -> None:
         """Opens a connection and sends nothing; what lies behind a proxy, or is slow, is left to the first call."""
@@ -250,18 +252,18 @@ def _without_empty(headers: Mapping[str, str]) -> Headers:
     return CIMultiDict({name: value for name, value in headers.items() if value})
 
 
-class _Exchange(AbstractAsyncContextManager[Reply]):
+class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
     """One request and the answer to it."""
 
     def __init__(self, transport: AiohttpTransport, asked: tuple[str, URL, bytes, Headers]) -> None:
         self._transport = transport
         self._asked = asked
 
-    async def __aenter__(self) -> Reply:
+    async def __aenter__(self) -> HttpReply:
         self._response = response = await self._transport.request_through_redirects(*self._asked)
         if response.headers.get("Server") == "llama.cpp":
             _use_once(response)
-        return Reply(response.status, response.headers, self._read, response.content.at_eof)
+        return HttpReply(response.status, response.headers, self._read, response.content.at_eof)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -10,7 +10,14 @@ from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscri
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.traits import ProviderTraits
-from ._recordings import Exchange, RecordedExchanges, Recorder, request_digest, response_from_json, response_to_json
+from ._recordings import (
+    RecordedExchange,
+    RecordedExchanges,
+    Recorder,
+    request_digest,
+    response_from_json,
+    response_to_json,
+)
 
 T = TypeVar("T")
 _DELTAS = {"text": TextDelta, "thinking": ThinkingDelta, "call": ToolCallDelta}
@@ -40,15 +47,15 @@ class RecordingClient(ModelClient):
             response = await self.client.complete(request, listen)
         except ProviderError as error:
             self._recorder.add(
-                Exchange(self._model, request_digest(request), heard, error=_error_to_json(error)), request
+                RecordedExchange(self._model, request_digest(request), heard, error=_error_to_json(error)), request
             )
             raise
         except CutShort as cut:
             ended = _error_to_json(BadReply(f"The answer was not recorded to its end: {cut}"))
-            self._recorder.add(Exchange(self._model, request_digest(request), heard, error=ended), request)
+            self._recorder.add(RecordedExchange(self._model, request_digest(request), heard, error=ended), request)
             raise
         said = response_to_json(response)
-        self._recorder.add(Exchange(self._model, request_digest(request), heard, response=said), request)
+        self._recorder.add(RecordedExchange(self._model, request_digest(request), heard, response=said), request)
         return response
 
     async def aclose(self) -> None:

@@ -296,7 +296,7 @@ class GeminiReader(streams.StreamReader):
         self._calls: list[str] = []
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Never before the body ends: some models give a finish reason with each of their pieces."""
         return False
 

@@ -187,10 +187,10 @@ class OllamaReader(streams.StreamReader):
         self._begun = False
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         return self._last is not None
 
-    whole = done
+    whole = is_done
 
     def finish(self) -> ModelResponse:
         if self._last is None:

@@ -170,7 +170,7 @@ class StreamReader(ABC):
 
     @property
     @abstractmethod
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Nothing more is awaited: the rest of the stream may be left unread."""
 
     @property
@@ -232,7 +232,7 @@ class StreamReader(ABC):
 
     def _take(self, piece: bytes, events: list[Event]) -> None:
         name, payload = self._tokens.event(piece)
-        if not payload or self.done:
+        if not payload or self.is_done:
             return
         try:
             self._run.learn(piece, self._read(name, payload, events))

@@ -13,7 +13,7 @@ from ai_battle.core.exchange import NOTHING_USED, ModelRequest, ModelResponse, U
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
 from ai_battle.core.messages import user
 from ai_battle.judging.assessment import Assessment
-from ai_battle.providers import CallTerms, MeteredClient, Price
+from ai_battle.providers import CallTerms, MeteredClient, TokenPrice
 from ai_battle.providers.scripted import ScriptedClient
 
 STRATEGIES: Mapping[str, Callable[..., ModelClient]] = {
@@ -24,7 +24,7 @@ STRATEGIES: Mapping[str, Callable[..., ModelClient]] = {
     "draft_verify": draft_verify.create,
 }
 POOR, GOOD, ADVICE = "I am not sure. [q=0.2]", "It is four. [q=0.9]", "Add two and two."
-SMALL_PRICE, LARGE_PRICE = Price(1.0, 2.0), Price(10.0, 20.0)
+SMALL_PRICE, LARGE_PRICE = TokenPrice(1.0, 2.0), TokenPrice(10.0, 20.0)
 _QUALITY = re.compile(r"\[q=([\d.]+)]")
 
 
@@ -76,7 +76,7 @@ class Model:
         return said(self.script.requests[-1])
 
 
-def model(*script: Any, price: Price = SMALL_PRICE, name: str = "small", **options: Any) -> Model:
+def model(*script: Any, price: TokenPrice = SMALL_PRICE, name: str = "small", **options: Any) -> Model:
     actor = ScriptedClient(*script, **options)
     return Model(MeteredClient(Unpriced(actor), name, CallTerms(price)), actor)
 

@@ -12,9 +12,9 @@ from ai_battle.core.events import Emit, TextDelta, UsageReported, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.ledger import Budget, Ledger, Quote, SpendingLimits, charge_to
 from ai_battle.core.messages import assistant, user
-from ai_battle.providers import CallTerms, MeteredClient, Price
+from ai_battle.providers import CallTerms, MeteredClient, TokenPrice
 
-PRICE = Price(2.0, 10.0)
+PRICE = TokenPrice(2.0, 10.0)
 
 
 class Bank(ModelClient):

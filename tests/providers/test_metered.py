@@ -9,7 +9,7 @@ from ai_battle.core.errors import RateLimited
 from ai_battle.core.events import Emit, EventLog, ModelReplied, ScriptAdvanced, ignore
 from ai_battle.core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import user
-from ai_battle.providers import CallTerms, MeteredClient, ModelName, Price, price
+from ai_battle.providers import CallTerms, MeteredClient, ModelName, TokenPrice, price
 from ai_battle.providers.scripted import ScriptedClient
 
 HELLO = ModelRequest((user("Hello?"),))
@@ -27,7 +27,7 @@ class Reporting(ModelClient):
 
 
 async def test_a_reported_usage_is_kept_and_priced() -> None:
-    client = MeteredClient(Reporting(Usage(1_000, 500)), "openai/x", CallTerms(Price(10.0, 20.0)))
+    client = MeteredClient(Reporting(Usage(1_000, 500)), "openai/x", CallTerms(TokenPrice(10.0, 20.0)))
     response = await client.complete(HELLO, log := EventLog())
 
     assert response.usage == Usage(1_000, 500, cost_usd=0.02)
@@ -44,7 +44,7 @@ async def test_seconds_are_measured() -> None:
 
 
 async def test_a_cost_that_the_provider_reports_is_believed() -> None:
-    client = MeteredClient(Reporting(Usage(1, 1, cost_usd=0.5)), "m", CallTerms(Price(10.0, 20.0)))
+    client = MeteredClient(Reporting(Usage(1, 1, cost_usd=0.5)), "m", CallTerms(TokenPrice(10.0, 20.0)))
     assert (await client.complete(HELLO)).usage.cost_usd == 0.5
 
 

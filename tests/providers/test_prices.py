@@ -13,7 +13,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
-from ai_battle.providers import FREE, ModelName, Price, context_window, parse, price
+from ai_battle.providers import FREE, ModelName, TokenPrice, context_window, parse, price
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_vendor_is_recognised_by_its_address() -> None:
 @pytest.mark.parametrize("key", ["claude-3-sonnet", "anthropic/claude-sonnet-5-5", "claude-sonnet-5-5"])
 def test_the_yaml_overrides_prices_and_windows_under_any_spelling(key: str) -> None:
     name = parse("claude-3-sonnet")
-    assert price(name, {key: {"input": 1, "output": 2}}) == Price(1, 2)
+    assert price(name, {key: {"input": 1, "output": 2}}) == TokenPrice(1, 2)
     assert context_window(name, {key: 1234}) == 1234
 
 
@@ -84,10 +84,10 @@ def test_a_wrong_price_says_what_is_wrong(stated: Any, message: str) -> None:
 
 
 def test_cached_tokens_have_their_own_price() -> None:
-    rate = Price(10.0, 20.0, cache_read=1.0, cache_write=12.0)
+    rate = TokenPrice(10.0, 20.0, cache_read=1.0, cache_write=12.0)
     assert rate.cost(Usage(1_000_000, 0, cache_read_tokens=1_000_000)) == 1.0
     assert rate.cost(Usage(1_000_000, 0, cache_write_tokens=1_000_000)) == 12.0
-    assert Price(10.0).cost(Usage(1_000_000, 0, cache_read_tokens=500_000)) == 10.0
+    assert TokenPrice(10.0).cost(Usage(1_000_000, 0, cache_read_tokens=500_000)) == 10.0
 
 
 def test_the_context_window_is_known_where_the_vendor_states_it() -> None:

@@ -46,7 +46,7 @@ class McpServers:
     def __init__(
         self, settings: Mapping[str, McpServer], shelf: ToolShelf, base: Path = Path(), emit: Emit = ignore
     ) -> None:
-        self._servers = [_McpServer(name, server, base, shelf, emit) for name, server in settings.items()]
+        self._servers = [_RunningServer(name, server, base, shelf, emit) for name, server in settings.items()]
 
     async def __aenter__(self) -> "McpServers":
         async with AsyncExitStack() as unless_started:
@@ -77,7 +77,7 @@ class McpTool(Tool):
     description = ""
     parameters: Parameters = MappingProxyType({})
 
-    def __init__(self, server: "_McpServer", described: Any, doubt: str = "") -> None:
+    def __init__(self, server: "_RunningServer", described: Any, doubt: str = "") -> None:
         self.name = f"{server.name}:{described.name}" if described.name.strip() else ""
         self.description = cut(described.description or described.title or "", LONGEST_DESCRIPTION)
         self.parameters = {"type": "object", **described.input_schema}
@@ -91,7 +91,7 @@ class McpTool(Tool):
         return answer_fields(await self._server.call(self.described.name, parameters))
 
 
-class _McpServer:
+class _RunningServer:
     """One server, with a session that is opened anew when it is needed and the last one is over."""
 
     def __init__(self, name: str, settings: McpServer, base: Path, shelf: ToolShelf, emit: Emit) -> None:

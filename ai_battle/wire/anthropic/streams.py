@@ -68,10 +68,10 @@ class MessagesReader(StreamReader):
         self._calls: dict[str, int] = {}
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         return self._ended
 
-    whole = done
+    whole = is_done
 
     def finish(self) -> ModelResponse:
         if not self._ended:

@@ -152,13 +152,13 @@ class _Walk:
             return int(value) if is_integer else value
         meant = _conversion(value, types)
         if meant is _NOTHING:
-            meant = self._listed(value, types, schema)
+            meant = self._list_of(value, types, schema)
         if meant is not _NOTHING:
             return self._mend(value, meant, at)
         self._problem(at, f"expected {description_of(schema, self.root)}, got {short_json(value)}")
         return value
 
-    def _listed(self, value: Any, types: tuple[str, ...], schema: Schema) -> Any:
+    def _list_of(self, value: Any, types: tuple[str, ...], schema: Schema) -> Any:
         """The value as a list, where one is wanted and its items fit."""
         if value is None or "array" not in types:
             return _NOTHING

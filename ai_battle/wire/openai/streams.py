@@ -56,7 +56,7 @@ class ChatReader(StreamReader):
         self._ended = False
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         return self._ended
 
     @property

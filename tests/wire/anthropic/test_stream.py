@@ -189,7 +189,7 @@ def test_a_cut_answer_is_never_taken_for_a_whole_one(whole: int, more: int) -> N
     begun = body(WITH_TOOLS[whole])[: min(more, len(body(WITH_TOOLS[whole])) - 1)]
     reader.feed(body(*WITH_TOOLS[:whole]) + begun)
 
-    assert not reader.done
+    assert not reader.is_done
     with pytest.raises(BadReply) as caught:
         reader.finish()
     assert caught.value.partial == reader.text
@@ -200,7 +200,7 @@ def test_what_comes_after_the_end_is_not_said() -> None:
     reader = anthropic.StreamReader()
     reader.feed(body(*HELLO))
 
-    assert reader.done
+    assert reader.is_done
     assert list(reader.feed(body(*HELLO))) == []
     assert reader.finish().text == "Hello wörld\u2028!"
 

@@ -223,7 +223,7 @@ def test_a_finish_reason_in_each_piece_ends_nothing() -> None:
     reader = gemini.StreamReader()
     reader.feed(body(pieces[0]))
 
-    assert (reader.whole, reader.done) == (True, False)
+    assert (reader.whole, reader.is_done) == (True, False)
     reader.feed(body(pieces[1], {"usageMetadata": USAGE}))
     assert (reader.finish().text, reader.finish().usage.input_tokens) == ("One two", 12)
 

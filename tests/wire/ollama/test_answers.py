@@ -148,10 +148,10 @@ class TestStreamed:
     def test_the_reader_says_when_the_rest_may_be_left_unread(self) -> None:
         reader = StreamReader()
         reader.feed(lines(chunk(content="Hi")))
-        assert (reader.done, reader.text) == (False, "Hi")
+        assert (reader.is_done, reader.text) == (False, "Hi")
 
         reader.feed(lines(LAST))
-        assert reader.done
+        assert reader.is_done
 
     def test_a_stream_without_its_last_line_is_a_cut_one(self) -> None:
         begun, last = lines(chunk(content="Hello")), lines(LAST)

@@ -124,20 +124,20 @@ def test_the_reader_says_when_the_rest_may_be_left_unread() -> None:
     assert not reader.whole
     reader.feed(events(STOP, done=False))
     assert reader.whole
-    assert not reader.done
+    assert not reader.is_done
 
     reader.feed(b"data: [DONE]\n\n")
-    assert reader.done
+    assert reader.is_done
     assert reader.text == "Hi"
 
 
 def test_after_the_usage_that_follows_the_end_nothing_is_awaited() -> None:
     reader = StreamReader()
     reader.feed(events(USAGE, chunk({"content": "Hi"}), STOP, done=False))
-    assert not reader.done
+    assert not reader.is_done
 
     reader.feed(events(USAGE, done=False))
-    assert reader.done
+    assert reader.is_done
 
 
 @pytest.mark.parametrize("done", [True, False])

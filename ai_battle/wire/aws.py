@@ -14,7 +14,6 @@ from ..core.errors import BadReply
 from .bodies import dumps, loads
 from .errors import UNREADABLE, malformed_error
 
-MEDIA_TYPE = "application/vnd.amazon.eventstream"
 MAX_FRAME = 16 * 1024 * 1024
 _PRELUDE = struct.Struct(">III")
 _CHECK = struct.Struct(">I")

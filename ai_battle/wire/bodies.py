@@ -155,15 +155,6 @@ def decode_piece(raw: bytes) -> Any:
         raise ConfigError(f"The body is not JSON: {error}.") from error
 
 
-def with_fields(data: bytes, fields: Mapping[str, Any]) -> bytes:
-    """Returns the body with other values of these fields; the bytes of all others stay as they are.
-
-    Raises `ValueError` for what is no JSON object.
-    """
-    changed = {name: msgspec.Raw(dumps(value)) for name, value in fields.items()}
-    return msgspec.json.encode(READ_FIELDS.decode(data) | changed)
-
-
 def _field(name: str, raw: bytes) -> Any:
     if name == "messages" and raw.startswith(b"["):
         return [bytes(message) for message in READ_LIST.decode(raw)]

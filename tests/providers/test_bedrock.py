@@ -17,7 +17,6 @@ from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import user
 from ai_battle.providers import anthropic
-from ai_battle.wire.aws import MEDIA_TYPE
 
 ASKED = ModelRequest((user("Hello?"),), tools=(ToolSpec("clock"),))
 BEGIN = {
@@ -70,7 +69,7 @@ class Bedrock:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append((request.path, await request.json()))
-        response = web.StreamResponse(headers={"content-type": MEDIA_TYPE})
+        response = web.StreamResponse(headers={"content-type": "application/vnd.amazon.eventstream"})
         await response.prepare(request)
         for start in range(0, len(self.stream), self.size):
             await response.write(self.stream[start : start + self.size])

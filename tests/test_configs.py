@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ai_battle.cli import run_command
-from ai_battle.config import packaged, packaged_names
+from ai_battle.config import packaged_config, packaged_names
 from ai_battle.testing import FakeProvider, FakeProviders
 
 FOLDER = Path(__file__).parent.parent / "configs"
@@ -69,7 +69,7 @@ def test_it_validates_without_a_note(config: Path, fakes: FakeProviders, capsys:
 @every_config
 def test_it_is_known_by_its_name(config: Path) -> None:
     assert config.stem in packaged_names()
-    found = packaged(config.stem)
+    found = packaged_config(config.stem)
     assert found
     assert found.samefile(config)
 

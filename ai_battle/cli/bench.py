@@ -157,7 +157,7 @@ async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
     """The synthesis of the discussion where its file asks for an `outcome`, else the last thing that was said."""
     concluded: list[str] = []
 
-    async def heard(event: Event) -> None:
+    async def forward(event: Event) -> None:
         if isinstance(event, Concluded):
             concluded.append(event.text)
         if isinstance(event, ModelReplied):
@@ -167,7 +167,7 @@ async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
     loaded = load_discussion(file, overrides=[f"discussion.{key}={_yaml(value)}" for key, value in goal.items()])
     with tempfile.TemporaryDirectory(prefix="ai-battle-") as folder:
         manager = ConversationManager.from_config(loaded, out=Path(folder) / "run")
-        result = await manager.run_discussion(heard, WHOLE_ANSWER)
+        result = await manager.run_discussion(forward, WHOLE_ANSWER)
         last = next((message.text for message in reversed(result.messages)), "")
     failed = result.status == "failed"
     return DiscussionAnswer(concluded[-1] if concluded else last, result.stop_reason if failed else "")

@@ -10,7 +10,7 @@ from string import Template
 import click
 import yaml
 
-from ai_battle.config import packaged, packaged_names
+from ai_battle.config import packaged_config, packaged_names
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 
@@ -50,7 +50,7 @@ NO_CONVERSATION = ("embed", "bge-", "whisper", "tts", "rerank")
 
 def copy_packaged(name: str, path: Path) -> Sequence[Path]:
     """A packaged discussion, with the files that it reads, under a name of the user's."""
-    source = packaged(name)
+    source = packaged_config(name)
     if source is None:
         raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
     text = source.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ The schema of a discussion is loaded when it is asked for: who serves models doe
 from typing import TYPE_CHECKING
 
 from ..core.lazy import names_of
-from .packaged import packaged, packaged_names
+from .packaged import packaged_config, packaged_names
 from .problems import ConfigProblems, Located, Problem
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ __all__ = [
     "environment_redactor",
     "json_schema",
     "load",
-    "packaged",
+    "packaged_config",
     "packaged_names",
 ]
 

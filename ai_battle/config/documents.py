@@ -14,7 +14,7 @@ from ..core.plugins import likely_names
 from ..core.redaction import NO_SECRETS, Redactor
 from .environment import Expansion, TreeExpander, with_dotenv, written_back
 from .messages import problems_of
-from .packaged import packaged, packaged_names
+from .packaged import packaged_config, packaged_names
 from .problems import ConfigProblems, KeyPath, Located, Problem, dotted_path
 from .rewriting import apply_overrides
 from .secrets import can_be_hidden, secrets_in_environment
@@ -165,7 +165,7 @@ def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
             "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"
         )
     path = Path(source)
-    if not os.path.exists(path) and (found := packaged(str(source))):
+    if not os.path.exists(path) and (found := packaged_config(str(source))):
         path = found
     shown = str(path)
     tree, faults = compose(read_text(path, shown, packaged_names()), shown, kind)

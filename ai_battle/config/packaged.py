@@ -15,7 +15,7 @@ _FOLDER = _folder("configs", "configs")
 _DROP_INS = _folder("drop_ins", "tools")
 
 
-def packaged(name: str) -> Path | None:
+def packaged_config(name: str) -> Path | None:
     """The file of a packaged configuration, by its name without `.yaml`."""
     return _FOLDER / f"{name}.yaml" if name in packaged_names() else None
 

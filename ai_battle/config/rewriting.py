@@ -115,7 +115,7 @@ def apply_overrides(tree: Node, overrides: Sequence[str], known: Collection[str]
         steps = path.strip().replace("[", ".").replace("]", "").split(".")
         if steps[0] not in known and steps[0] not in tree.value:
             steps = ["discussion", *steps]
-        tree = _put(_with_registry(tree, steps), steps, compose_value(text, label), label)
+        tree = _with_value(_with_registry(tree, steps), steps, compose_value(text, label), label)
     return tree
 
 
@@ -138,7 +138,7 @@ def append_to(tree: Node, path: KeyPath, value: Node) -> Node:
     return tree.with_child(step, append_to(child, tuple(rest), value))
 
 
-def _put(node: Node, steps: list[str], value: Node, label: str) -> Node:
+def _with_value(node: Node, steps: list[str], value: Node, label: str) -> Node:
     if not steps:
         return value
     if isinstance(node.value, list):
@@ -147,7 +147,7 @@ def _put(node: Node, steps: list[str], value: Node, label: str) -> Node:
         if child is None:
             last = len(node.value) - 1
             raise ConfigError(f"{label}: {steps[0]!r} is not one of the list's entries, 0 to {last}")
-        return node.with_child(index, _put(child, steps[1:], value, label))
+        return node.with_child(index, _with_value(child, steps[1:], value, label))
     if not isinstance(node.value, dict):
         raise ConfigError(f"{label}: {steps[0]!r} is asked of something that has no keys")
     # Keys may hold dots themselves (`prices.gpt-4.1.input`): the longest that is there wins.
@@ -155,4 +155,4 @@ def _put(node: Node, steps: list[str], value: Node, label: str) -> Node:
     length = next(lengths, 1)
     key = ".".join(steps[:length])
     child = node.child(key) or Node({}, label)
-    return node.with_child(key, _put(child, steps[length:], value, label), label)
+    return node.with_child(key, _with_value(child, steps[length:], value, label), label)

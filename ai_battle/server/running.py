@@ -92,7 +92,7 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
     signals = SignalEvents()
     signals.listen()
     async with listening(config, write) as (state, address):
-        for line in described(config, address):
+        for line in startup_lines(config, address):
             say(line)
         reload = partial(_reload, source, state, say)
         watching = asyncio.create_task(_watch(source.file, config.seen, signals.again, reload))
@@ -115,7 +115,7 @@ def warm_up(models: Iterable[Model]) -> None:
     gc.set_threshold(MANY, OFTEN, SELDOM)
 
 
-def described(config: ServerConfig, address: str) -> list[str]:
+def startup_lines(config: ServerConfig, address: str) -> list[str]:
     """What a user wants to see first: the address, and who answers to which name."""
     routes = config.deployment.routes
     width = max(len(route.name) for route in routes)

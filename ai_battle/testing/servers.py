@@ -147,7 +147,7 @@ class FakeProvider:
         question = replace(asked, number=self.count, headers=received.headers, stream=stream)
         if objection := self._api.objection(question):
             return self._refusal(objection)
-        return self._said(question, path, len(received.raw))
+        return self._next_answer(question, path, len(received.raw))
 
     def _page(self, path: str, received: ReceivedRequest) -> HttpAnswer:
         page = {} if path == "/" else self._api.page(path, received.body, self.models)
@@ -159,7 +159,7 @@ class FakeProvider:
         status, body = self._api.error(problem)
         return json_answer(body, status)
 
-    def _said(self, question: Question, path: str, size: int) -> HttpAnswer:
+    def _next_answer(self, question: Question, path: str, size: int) -> HttpAnswer:
         said = self._next(question.model)
         while callable(said):
             said = said(question.body)

@@ -194,7 +194,7 @@ class OllamaReader(streams.StreamReader):
 
     def finish(self) -> ModelResponse:
         if self._last is None:
-            raise self._unfinished(has_begun=self._begun)
+            raise self._cut_error(has_begun=self._begun)
         said = (Thinking("".join(self._thoughts)), Text(self.text))
         parts: list[Part] = [part for part in said if part.text]
         with readable_answer(self._last):

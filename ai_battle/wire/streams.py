@@ -242,7 +242,7 @@ class StreamReader(ABC):
     def _unreadable(self, payload: bytes) -> ProviderError:
         return malformed_error(payload, self.text)
 
-    def _unfinished(self, *, has_begun: bool) -> ProviderError:
+    def _cut_error(self, *, has_begun: bool) -> ProviderError:
         """The error for a stream that ended before its answer did."""
         tokens = self._tokens
         return cut_error(self.text, tokens.unread) if has_begun else no_answer_error(tokens.unread or tokens.head)

@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 import ai_battle.config
-from ai_battle.config import json_schema, load, packaged, packaged_names
+from ai_battle.config import json_schema, load, packaged_config, packaged_names
 from ai_battle.config.editors import BUILT_IN
 from ai_battle.core.errors import ConfigError
 from ai_battle.providers._names import PROVIDERS
@@ -71,7 +71,7 @@ def test_no_mapping_takes_unknown_keys() -> None:
 
 @pytest.mark.parametrize("name", packaged_names())
 def test_shipped_configurations_fit_the_schema_and_load(name: str) -> None:
-    path = packaged(name)
+    path = packaged_config(name)
     assert path is not None
 
     assert not errors(yaml.safe_load(path.read_text()))
@@ -80,7 +80,7 @@ def test_shipped_configurations_fit_the_schema_and_load(name: str) -> None:
 
 @pytest.mark.parametrize("name", packaged_names())
 def test_shipped_configurations_name_their_schema(name: str) -> None:
-    path = packaged(name)
+    path = packaged_config(name)
     assert path is not None
     first = path.read_text().splitlines()[0]
 

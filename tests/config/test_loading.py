@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ai_battle.config import Loaded, Problem, load, packaged, packaged_names
+from ai_battle.config import Loaded, Problem, load, packaged_config, packaged_names
 
 from .conftest import PARTICIPANTS, SMALL, Written
 
@@ -213,12 +213,12 @@ def test_a_byte_order_mark_does_no_harm(written: Written) -> None:
 
 
 def test_a_packaged_configuration_is_found_by_its_name() -> None:
-    found = packaged("quickstart")
+    found = packaged_config("quickstart")
 
     assert found is not None
     assert load("quickstart", {}).base == found.parent
     assert "quickstart" in packaged_names()
-    assert packaged("../quickstart") is None
+    assert packaged_config("../quickstart") is None
 
 
 def test_a_file_goes_before_a_packaged_name(written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.server.config import ConfigSource
-from ai_battle.server.running import described
+from ai_battle.server.running import startup_lines
 from ai_battle.testing import FakeProviders, call, fault, reply
 
 from ..collaboration.boosting import GUIDANCE, OTHER, READ, SUMMARY, WRITE, TwoModels, text_of
@@ -89,7 +89,9 @@ def called(heard: Heard) -> list[tuple[str, Any]]:
 async def test_s1_1_a_configured_boost_model_is_asked_with_its_own_address_key_and_name(stage: Stage) -> None:
     stage.says([GUIDANCE], [READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ)
-    told = "\n".join(described(ConfigSource("", {**stage.fakes.environment, **stage.environment}).load(), "http://x"))
+    told = "\n".join(
+        startup_lines(ConfigSource("", {**stage.fakes.environment, **stage.environment}).load(), "http://x")
+    )
 
     assert called(heard) == CALLED
     assert stage.boost.questions[0].headers["Authorization"] == "Bearer key-of-boost"
@@ -104,7 +106,9 @@ async def test_s1_2_without_a_configuration_it_is_said_and_the_request_goes_the_
         del stage.environment[name]
     stage.says([], [READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ)
-    told = "\n".join(described(ConfigSource("", {**stage.fakes.environment, **stage.environment}).load(), "http://x"))
+    told = "\n".join(
+        startup_lines(ConfigSource("", {**stage.fakes.environment, **stage.environment}).load(), "http://x")
+    )
 
     assert called(heard) == CALLED
     assert stage.calls == (0, 1)
@@ -116,7 +120,7 @@ def test_s1_2_half_of_a_configuration_is_none_and_what_is_missing_is_named(missi
     whole = {"BOOST_BASE_URL": "http://127.0.0.1:9/v1", "BOOST_API_KEY": "k", "BOOST_MODEL": "planner"}
     said = {name: value for name, value in whole.items() if name != missing}
     plan = ConfigSource("", {"BIG_MODEL": "ollama/phi4", "ENABLE_BOOST_SUPPORT": "BIG_MODEL", **said}).load()
-    told = described(plan, "http://x")
+    told = startup_lines(plan, "http://x")
 
     assert [route.strategy for route in plan.deployment.routes] == [""] * 3
     assert any("boost is not configured" in line and missing in line for line in told)

@@ -12,7 +12,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.server.config import ConfigSource
-from ai_battle.server.running import described
+from ai_battle.server.running import startup_lines
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, connected, serving, serving_to
@@ -291,10 +291,10 @@ def test_who_may_ask_and_what_may_be_spent_is_told_at_the_start(tmp_path: Path) 
         f"server: {{state: {tmp_path}, keys: [{{key: key-of-team, name: team, budget_usd: 5}}],"
         " limits: {unpriced: allow}, routes: {a: openrouter/some/model}}"
     )
-    said = "\n".join(described(ConfigSource(str(path), {"OPENROUTER_API_KEY": "key"}).load(), "http://x"))
+    said = "\n".join(startup_lines(ConfigSource(str(path), {"OPENROUTER_API_KEY": "key"}).load(), "http://x"))
 
     assert "Clients need a key: team" in said
     assert f"Budgets hold for this worker alone; what is spent is kept under {tmp_path}." in said
     assert "No price is known of openrouter/some/model" in said
     assert "key-of-team" not in said
-    assert "need no key" in described(ConfigSource("", {"BIG_MODEL": "ollama/phi4"}).load(), "http://x")[-1]
+    assert "need no key" in startup_lines(ConfigSource("", {"BIG_MODEL": "ollama/phi4"}).load(), "http://x")[-1]

@@ -10,7 +10,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.server.config import ConfigSource
-from ai_battle.server.running import described
+from ai_battle.server.running import startup_lines
 from ai_battle.testing import FakeProviders
 
 from .serving import asked, serving
@@ -149,8 +149,8 @@ def test_what_is_served_is_told_at_the_start() -> None:
     }
     tiers = {"BIG_MODEL": "ollama/phi4", "SMALL_MODEL": "ollama/gemma3:1b"}
 
-    said = "\n".join(described(ConfigSource("", {**tiers, **boost}).load(), "http://x"))
-    without = "\n".join(described(ConfigSource("", tiers).load(), "http://x"))
+    said = "\n".join(startup_lines(ConfigSource("", {**tiers, **boost}).load(), "http://x"))
+    without = "\n".join(startup_lines(ConfigSource("", tiers).load(), "http://x"))
 
     assert "claude-opus    ollama/phi4, openai/planner  (boost)" in said
     assert "claude-haiku   ollama/gemma3:1b\n" in said

@@ -68,7 +68,7 @@ class Snapshot:
                 self._before |= dict.fromkeys(_settings_of_bare(path)) | {path / "config": _new(path, bare=True)}
         for path, copy in self._before.items():
             if all(map(is_folder, self._way(path.parent))) and not _is_as(copy, path):
-                _put(path, copy)
+                _restore(path, copy)
 
     def _way(self, folder: Path) -> list[Path]:
         """The folders that lead to it: if one has become a link, it leads elsewhere."""
@@ -141,14 +141,14 @@ def _is_as(copy: _Copy, path: Path) -> bool:
     return False
 
 
-def _put(path: Path, copy: _Copy) -> None:
+def _restore(path: Path, copy: _Copy) -> None:
     remove(path)
     if isinstance(copy, str):
         path.symlink_to(copy)
     elif isinstance(copy, Mapping):
         path.mkdir()
         for name, child in copy.items():
-            _put(path / name, child)
+            _restore(path / name, child)
     elif copy is not None and stat.S_IFMT(copy[1]) in (0, stat.S_IFREG):
         path.write_bytes(copy[0])
         path.chmod(stat.S_IMODE(copy[1]))

@@ -75,7 +75,7 @@ class MessagesReader(StreamReader):
 
     def finish(self) -> ModelResponse:
         if not self._ended:
-            raise self._unfinished(has_begun=bool(self._message))
+            raise self._cut_error(has_begun=bool(self._message))
         return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
     def _read(self, name: str, payload: bytes, events: list[Event]) -> str:

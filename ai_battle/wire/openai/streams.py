@@ -67,7 +67,7 @@ class ChatReader(StreamReader):
         if not (self._reason or (self._ended and self._first and not self._gives_reasons)):
             if not self._first and (self._ended or self._usage is not UNKNOWN_USAGE):
                 raise empty_answer("the server sent no choices")
-            raise self._unfinished(has_begun=self._tokens.is_event_stream)
+            raise self._cut_error(has_begun=self._tokens.is_event_stream)
         said = refusal(self.text) if self._refused else Text(self.text)
         thought = Thinking("".join(self._thoughts))
         parts: list[Part] = [part for part in (thought, said) if part.text]

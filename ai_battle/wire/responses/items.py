@@ -23,12 +23,12 @@ def _file(**inner: Check) -> Check:
     """A picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
     fields = ObjectShape({**inner, "filename": text})
 
-    def checked(value: Any) -> None:
+    def check_data(value: Any) -> None:
         fields(value)
         if not any(value.get(name) for name in inner):
             raise Misshapen(f"must bring its data, as {' or '.join(inner)}: this server keeps no files")
 
-    return checked
+    return check_data
 
 
 _TEXT = {"type": text, "text!": text}

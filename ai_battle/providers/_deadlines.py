@@ -86,7 +86,7 @@ class Deadlines:
     So there is time left to ask once more, unless the attempt `is_last`.
     """
 
-    connect: float = 5.0
+    connect: float = 10.0
     first_byte: float | None = None
     idle: float = 60.0
     total: float = 600.0

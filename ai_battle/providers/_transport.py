@@ -95,7 +95,7 @@ class ProviderAddress:
     provider: str
     base_url: str
     headers: Mapping[str, str] = field(repr=False)
-    connect: float = 5.0
+    connect: float = 10.0
     start: str = ""
 
     @classmethod

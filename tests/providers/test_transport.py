@@ -13,12 +13,14 @@ import pytest
 from aiohttp import web
 
 from ai_battle.core.errors import ProviderError, Unreachable
-from ai_battle.providers import anthropic, ollama, openai
+from ai_battle.providers import Deadlines, anthropic, ollama, openai
 
 Transport: TypeAlias = Any
 
 
-ACCESS: dict[str, Any] = {"api_key": "a-key-of-mine", "environment": {}}
+# Two hundred connections at once take their time where the machine has other work, too.
+CLOCKS = Deadlines(connect=60.0)
+ACCESS: dict[str, Any] = {"api_key": "a-key-of-mine", "environment": {}, "deadlines": CLOCKS}
 
 
 def over_aiohttp(url: str) -> Transport:

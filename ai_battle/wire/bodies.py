@@ -15,6 +15,7 @@ T = TypeVar("T")
 MEGABYTE = 1024 * 1024
 LARGEST = 32 * MEGABYTE
 LONGEST = 256 * 1024
+MOST_MET = 2_048
 READ_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 READ_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 SURROGATES = re.compile(
@@ -106,13 +107,15 @@ class TooLarge(ConfigError):
 class DecodeCache(Generic[T]):
     """Remembers what was made of pieces of JSON, by their bytes: of up to `most` bytes, those that were used last.
 
-    Assistants send all messages and tools again with each request.
+    Assistants send all messages and tools again with each request; most others are met once. So a piece is remembered
+    from the second time on.
     """
 
     def __init__(self, most: int = MEGABYTE) -> None:
         self._most = most
         self._size = 0
         self._made: OrderedDict[bytes, T] = OrderedDict()
+        self._met: set[int] = set()
 
     def get(self, raw: bytes) -> T | None:
         made = self._made.get(raw)
@@ -121,8 +124,12 @@ class DecodeCache(Generic[T]):
         return made
 
     def put(self, raw: bytes, made: T) -> T:
-        """Remembers and returns `made`; what is longer than `LONGEST` is not remembered."""
-        if len(raw) <= LONGEST:
+        """Returns `made`, and remembers it if it was met before; what is longer than `LONGEST` is not remembered."""
+        if (digest := hash(raw)) not in self._met:
+            if len(self._met) >= MOST_MET:
+                self._met.clear()
+            self._met.add(digest)
+        elif len(raw) <= LONGEST:
             self._size += 0 if raw in self._made else len(raw)
             self._made[raw] = made
         while self._size > self._most:

@@ -59,15 +59,15 @@ def test_a_body_of_bytes_is_the_same_request_as_its_object(api: str) -> None:
 
 
 @both
-def test_tools_that_come_again_are_the_very_same(api: str) -> None:
-    once, again, other = (read(api, body(tools=[tool(api, schema=with_default(value))])) for value in "aab")
+def test_tools_that_come_again_and_again_are_the_very_same(api: str) -> None:
+    _, once, again, other = (read(api, body(tools=[tool(api, schema=with_default(value))])) for value in "aaab")
     assert again.tools is once.tools
     assert other.tools[0].schema == with_default("b")
 
 
 @both
-def test_messages_that_come_again_are_the_very_same_and_are_sent_as_before(api: str) -> None:
-    first, second = (read(api, body(*CALLS[api])) for _ in range(2))
+def test_messages_that_come_again_and_again_are_the_very_same_and_are_sent_as_before(api: str) -> None:
+    _, first, second = (read(api, body(*CALLS[api])) for _ in range(3))
     assert all(one is other for one, other in zip(first.messages, second.messages, strict=True))
     for wire in (openai, anthropic):
         assert wire.encode_request(first, "m") == wire.encode_request(second, "m")
@@ -117,11 +117,18 @@ def test_bytes_in_a_message_that_are_no_json_are_told_as_such(api: str) -> None:
 
 def test_only_so_many_bytes_are_remembered() -> None:
     cache: DecodeCache[int] = DecodeCache(most=3)
-    for number, raw in enumerate((b"a", b"b", b"c", b"d")):
-        cache.put(raw, number)
+    for number, raw in enumerate((b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))):
+        for _ in range(2):
+            cache.put(raw, number)
         cache.get(b"b")
-    cache.put(b"x" * (LONGEST + 1), 9)
 
     assert [cache.get(raw) for raw in (b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))] == [None, 1, 2, 3, None]
-    cache.put(b"e", 4)
+    for _ in range(2):
+        cache.put(b"e", 4)
     assert cache.get(b"b") is None
+
+
+def test_what_comes_once_is_not_remembered() -> None:
+    cache: DecodeCache[int] = DecodeCache()
+    assert (cache.put(b"a", 1), cache.get(b"a")) == (1, None)
+    assert (cache.put(b"a", 1), cache.get(b"a")) == (1, 1)

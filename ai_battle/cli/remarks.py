@@ -26,8 +26,7 @@ from ai_battle.core.tooling import (
     ToolProposed,
     ToolReturned,
 )
-from ai_battle.reporting.figures import count_of
-from ai_battle.reporting.sentences import HELP_SENTENCES, decision_words, proposal_reason, sentence
+from ai_battle.reporting.sentences import HELP_SENTENCES, attempt_words, decision_words, proposal_reason, sentence
 
 from .output import one_line
 
@@ -79,8 +78,7 @@ def _(event: Warned) -> str:
 
 @remark.register
 def _(event: AttemptFailed) -> str:
-    cut = f" after {count_of(len(event.partial), 'character')}, which do not count" if event.partial else ""
-    return f"✗ {event.model}: attempt {event.attempt} failed{cut}: {event.reason}"
+    return f"✗ {event.model}: {attempt_words(event)}"
 
 
 @remark.register

@@ -46,9 +46,14 @@ def sentence(event: Event) -> str:
     return known(event) if known else ""
 
 
-def _attempt_failed(event: AttemptFailed) -> str:
+def attempt_words(event: AttemptFailed) -> str:
+    """Which attempt failed and why, and what of it came in vain."""
     cut = f" after {count_of(len(event.partial), 'character')}, which do not count" if event.partial else ""
-    return f"{event.speaker or event.model}: attempt {event.attempt} failed{cut}: {event.reason}"
+    return f"attempt {event.attempt} failed{cut}: {event.reason}"
+
+
+def _attempt_failed(event: AttemptFailed) -> str:
+    return f"{event.speaker or event.model}: {attempt_words(event)}"
 
 
 def _turn_failed(event: TurnFailed) -> str:

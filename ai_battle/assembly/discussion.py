@@ -16,19 +16,17 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit
 from ..core.plugins import near
-from ..providers._names import PROVIDERS as BUILT_IN
+from ..providers._endpoints import PACKAGE, built_in_providers, is_plugin
 from ..providers._names import parse
 from ..providers._recordings import Recorder
 from . import strategies
 from .models import (
     NO_RECORDING,
-    PROVIDERS,
     BuildContext,
     Model,
     RecordingFiles,
     Speaking,
     find_unreachable,
-    is_plugin,
     participant,
     require_local,
     require_priced,
@@ -244,10 +242,10 @@ def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> It
 
 
 def _section_problems(name: str, section: Mapping[str, object], *, may_ask: bool) -> Iterable[Problem]:
-    if name in BUILT_IN or (section.get("base_url") and not is_plugin(name)):
+    if name in built_in_providers() or (section.get("base_url") and not is_plugin(name)):
         return _key_problems(name, section)
     if not is_plugin(name):
-        words = f"there is no such provider, and no base_url for one{near(name, [*BUILT_IN])}"
+        words = f"there is no such provider, and no base_url for one{near(name, [*built_in_providers()])}"
         return [Problem(("providers", name), words, key=True)]
     return _option_problems(name, section) if may_ask else ()
 
@@ -262,7 +260,7 @@ def _key_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
 def _option_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
     """What a plug-in says of the options of its section."""
     try:
-        factory = plugins.factory(PROVIDERS, name)
+        factory = plugins.factory(PACKAGE, name)
     except ConfigError as error:
         yield Problem(("providers", name), str(error), key=True)
         return

@@ -16,8 +16,8 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
-from ..core.traits import ProviderTraits
 from ..providers._capabilities import capabilities_offline
+from ..providers._endpoints import PACKAGE, is_plugin, provider_module, provider_traits
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms, MeteredClient
 from ..providers._names import ModelName, is_local, parse
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ..config.collaboration import PairLimits
     from ..config.discussion import Limits
     from ..config.participants import ParticipantSettings
-
-PROVIDERS = "ai_battle.providers"
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
 
@@ -199,27 +197,17 @@ def _replay_model(name: ModelName, tape: RecordedExchanges) -> Model:
 
 
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> ModelClient:
-    section = dict(around.providers.get(name.provider, {}))
-    module, options = name.provider, {**section, **settings}
+    module, options = provider_module(name.provider), {**around.providers.get(name.provider, {}), **settings}
     if not is_plugin(name.provider):
-        module, options = "openai", {**options, "endpoint": name.provider}
+        options["endpoint"] = name.provider
     if provider_traits(name.provider).http:
         options |= {"deadlines": around.retry.deadlines}
         if around.environment is not None:
             options |= {"environment": around.environment}
-    if plugins.takes(plugins.factory(PROVIDERS, module), "base"):
+    if plugins.takes(plugins.factory(PACKAGE, module), "base"):
         options = {"base": around.base, **options}
-    client: ModelClient = plugins.create(PROVIDERS, module, name.model, **options)
+    client: ModelClient = plugins.create(PACKAGE, module, name.model, **options)
     return client
-
-
-def is_plugin(provider: str) -> bool:
-    return "." in provider or provider in plugins.names(PROVIDERS)
-
-
-def provider_traits(provider: str) -> ProviderTraits:
-    """Return what a provider states beside its `create`; what is no plug-in speaks OpenAI's API at an address."""
-    return plugins.traits(PROVIDERS, provider if is_plugin(provider) else "openai", ProviderTraits())
 
 
 def _takes_script(name: ModelName, around: BuildContext) -> bool:

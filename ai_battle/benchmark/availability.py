@@ -9,14 +9,12 @@ from ..config.collaboration import HelperSettings
 from ..config.problems import KeyPath
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
+from ..providers._endpoints import provider_traits
 from ..providers._names import ModelName, nearest_tag, parse
 from .checking import models_of, provider_of
 from .scoring import judge_of
 from .settings import RECORDED
 from .suite import Suite, is_code
-
-COMPLETE = ("ollama", "openai", "anthropic", "gemini")
-"""Those who list all that they have; what stands behind an address of the suite's own may have more."""
 
 LATEST = "-latest"
 Called = tuple[KeyPath, ModelName]
@@ -65,7 +63,9 @@ async def _model_names(provider: str, suite: Suite) -> list[str]:
         if _fails_calls_too(error):
             raise
         return []
-    is_whole = provider == "ollama" or (provider in COMPLETE and "base_url" not in settings)
+    traits = provider_traits(provider)
+    # What stands behind an address of the suite's own may be another server, with more than it lists.
+    is_whole = traits.lists_all and (traits.local or "base_url" not in settings)
     return [row.name for row in rows] if is_whole else []
 
 
@@ -76,7 +76,7 @@ def _fails_calls_too(error: ProviderError) -> bool:
 
 def _is_there(name: ModelName, names: Sequence[str]) -> bool:
     """Dated ones answer to their name without the date, too."""
-    if name.provider == "ollama":
+    if provider_traits(name.provider).tags:
         return nearest_tag(name.model, names) is not None
     stem = name.model.removesuffix(LATEST)
     return any(each.startswith(stem) or stem.startswith(each) for each in names)

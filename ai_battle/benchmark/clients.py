@@ -14,6 +14,7 @@ from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import assistant
 from ..core.tokens import estimate_message, estimate_request
+from ..providers._endpoints import provider_traits
 from ..providers._filters import NamedClient
 from ..providers._metered import CallTerms, MeteredClient
 from ..providers._names import ModelName
@@ -26,7 +27,6 @@ Wrapper = Callable[[ModelClient, Model, HelperSettings, str], ModelClient]
 
 NO_TASK = Task("", "")
 ALONE = "alone"
-WITH_MEMORY = ("scripted", "recorded", "replay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ class BuiltSetting:
 
     async def aclose(self) -> None:
         await (self.recipe.aclose() if self.recipe else self.client.aclose())
+
+
+def has_memory(provider: str) -> bool:
+    """Whether its clients know how far they have come: what is recorded for a task, a script, a recording."""
+    return f"{provider}/" == RECORDED or provider_traits(provider).recited
 
 
 def without_wrapper(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
@@ -65,7 +70,7 @@ class ClientPool:
         if (kept := self._kept.get(id(settings))) is not None:
             return kept
         model = participant(settings.type, settings, self._surroundings)
-        if model.name.provider not in WITH_MEMORY:
+        if not has_memory(model.name.provider):
             self._kept[id(settings)] = model
         return model
 

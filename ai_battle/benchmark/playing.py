@@ -20,7 +20,7 @@ from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import user
 from .cache import Cache, Cached, Keeper
-from .clients import ALONE, WITH_MEMORY, BuiltSetting, ClientPool, Wrapper, build_setting
+from .clients import ALONE, BuiltSetting, ClientPool, Wrapper, build_setting, has_memory
 from .concurrency import ConcurrencyLimit, LimitedClient
 from .sample import AnswerScore, Sample, SampleKey
 from .scorers import ScoredAnswer, Scorer
@@ -205,7 +205,7 @@ class Player:
     def _wrapper(self, listener: SampleListener) -> Wrapper:
         def wrap(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
             provider = model.name.provider
-            if provider not in WITH_MEMORY:
+            if not has_memory(provider):
                 client = LimitedClient(client, self._limit_of(model.endpoint or provider), str(model.name))
                 listener.limited.append(client)
                 if self._cache:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ai_battle import __version__
 from ai_battle.core.files import cache_directory
+from ai_battle.providers._endpoints import provider_traits
 from ai_battle.tools.sandbox import NoFence, choose
 
 from .options import as_json
@@ -53,7 +54,6 @@ def _printable(mark: str) -> str:
     return mark
 
 
-LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp", "mlx", "gguf")
 EXTRAS = {
     "xllamacpp": ("local", "GGUF files inside this process"),
     "PIL": ("images", "pictures scaled to a size"),
@@ -108,11 +108,12 @@ def _writable(subject: str, path: Path, purpose: str, mend: str) -> Finding:
 
 
 def _provider(found: SurveyedProvider) -> Finding:
-    if found.state == "ready" and (found.models or found.provider not in LOCAL):
+    traits = provider_traits(found.provider)
+    if found.state == "ready" and (found.models or not traits.local):
         return Finding(found.provider, "ok", _model_list(found))
     if found.state == "ready":
-        return Finding(found.provider, "optional", "no models", _how_to_get(found.provider))
-    wrong = found.state == "out of reach" and found.provider not in LOCAL
+        return Finding(found.provider, "optional", "no models", traits.get_model)
+    wrong = found.state == "out of reach" and not traits.local
     message, _, mend = found.message.partition(": set the environment")
     return Finding(found.provider, "missing" if wrong else "optional", message, mend and f"set the environment{mend}")
 
@@ -121,12 +122,6 @@ def _model_list(found: SurveyedProvider) -> str:
     names = ", ".join(model.name for model in found.models[:4])
     more = f" and {len(found.models) - 4} more" if len(found.models) > 4 else ""
     return f"{len(found.models)} models: {names}{more}"
-
-
-def _how_to_get(provider: str) -> str:
-    return {"ollama": "ollama pull gemma3:1b", "gguf": "put a .gguf file into this folder"}.get(
-        provider, "load a model"
-    )
 
 
 def _conclusion(found: Iterable[SurveyedProvider]) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ import yaml
 from ai_battle.config import packaged_config, packaged_names
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
+from ai_battle.providers._endpoints import provider_traits
 
 from .survey import SurveyedProvider, survey
 
@@ -33,13 +34,6 @@ def command(template: str | None, output: Path | None) -> None:
 
 SCHEMA = files("ai_battle.config") / "schemas" / "discussion.json"
 SCHEMA_FILE = "discussion.schema.json"
-CLOUD = {
-    "anthropic": "haiku",
-    "openai": "gpt-4o-mini",
-    "gemini": "gemini-2.5-flash",
-    "groq": "groq/llama-3.3-70b-versatile",
-    "openrouter": "openrouter/meta-llama/llama-3.3-70b-instruct",
-}
 BILLIONS = re.compile(r"(\d+(?:\.\d+)?)b\b", re.IGNORECASE)
 PAIR = """\
   collaboration:                # the small model asks the large one where its answer looks poor
@@ -60,21 +54,21 @@ def copy_packaged(name: str, path: Path) -> Sequence[Path]:
 
 def write_starter(path: Path) -> Sequence[Path]:
     """A discussion between two models that are there now; between scripted ones when there are none."""
-    types = _two(survey())
+    local, cloud = _choice(survey())
+    types = [*local[:1], *cloud[:1], *local[:0:-1], *cloud[1:2]][:2]
     if not types:
         return copy_packaged("quickstart", path)
     template = Template((files(__package__) / "starter.yaml").read_text(encoding="utf-8"))
-    pair = PAIR.format(types[-1]) if _is_larger(types[-1], types[0]) else ""
+    pair = PAIR.format(types[-1]) if _is_larger(types[-1], types[0], cloud) else ""
     _write(path, f"{_schema_line()}\n{template.substitute(first=types[0], second=types[-1], pair=pair)}")
     return [path, *_with_schema(path)]
 
 
-def _two(found: Sequence[SurveyedProvider]) -> list[str]:
-    """Two different ones where that can be had: the smallest on this machine, and a larger one."""
-    local = [f"{one.provider}/{model}" for one in found if one.provider not in CLOUD for model in _talking(one)]
-    local = _small_first(local)
-    cloud = [CLOUD[one.provider] for one in found if one.provider in CLOUD and one.state == "ready"]
-    return [*local[:1], *cloud[:1], *local[:0:-1], *cloud[1:2]][:2]
+def _choice(found: Sequence[SurveyedProvider]) -> tuple[list[str], list[str]]:
+    """The models of this machine, the smallest first, and those that providers propose to begin with."""
+    ready = [(one, provider_traits(one.provider).starter) for one in found if one.state == "ready"]
+    local = [f"{one.provider}/{model}" for one, starter in ready if not starter for model in _talking(one)]
+    return _small_first(local), [starter for _, starter in ready if starter]
 
 
 def _small_first(models: Sequence[str]) -> list[str]:
@@ -83,9 +77,9 @@ def _small_first(models: Sequence[str]) -> list[str]:
     return sorted(models, key=lambda each: sizes.get(each, float("inf")))
 
 
-def _is_larger(large: str, small: str) -> bool:
+def _is_larger(large: str, small: str, cloud: Sequence[str]) -> bool:
     """A model of the cloud is larger than one on this machine; of two here the name tells how large they are."""
-    of_cloud = [each in CLOUD.values() for each in (large, small)]
+    of_cloud = [each in cloud for each in (large, small)]
     sizes = [float(found[1]) for each in (large, small) if (found := BILLIONS.search(each))]
     return of_cloud == [True, False] or (of_cloud == [False, False] and len(sizes) == 2 and sizes[0] >= 2 * sizes[1])
 

@@ -16,14 +16,14 @@ from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import EventLog, TextDelta
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import user
-from ai_battle.providers._capabilities import NAMES, ListedModel, ModelCapabilities
-from ai_battle.providers._listing import capabilities
+from ai_battle.providers._capabilities import NAMES, ModelCapabilities
+from ai_battle.providers._listing import ListedModel, capabilities
 from ai_battle.providers._names import ModelName, parse
 from ai_battle.providers._prices import FREE, TokenPrice, price
 
 from .options import as_json
 from .output import print_json
-from .survey import SURVEYED, SurveyedProvider, survey
+from .survey import SurveyedProvider, survey
 from .tables import show_table
 
 
@@ -37,7 +37,7 @@ def command() -> None:
 @as_json
 def list_(providers: tuple[str, ...], as_json: bool) -> int:
     """Ask PROVIDERs, by default all that are set up, for their models."""
-    found = survey(providers or SURVEYED)
+    found = survey(providers)
     if as_json:
         print_json({one.provider: _to_json(one) for one in found})
         return 0

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ai_battle.core.errors import ConfigError, ProviderError
-from ai_battle.providers._capabilities import ListedModel
-from ai_battle.providers._listing import list_models
-
-SURVEYED = (
-    "ollama", "lmstudio", "vllm", "llamacpp", "mlx", "gguf",
-    "anthropic", "openai", "gemini", "openrouter", "groq", "azure",
-)  # fmt: skip
+from ai_battle.providers._endpoints import known_providers, provider_traits
+from ai_battle.providers._listing import ListedModel, list_models
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +20,10 @@ class SurveyedProvider:
     message: str = ""
 
 
-def survey(providers: Iterable[str] = SURVEYED) -> Sequence[SurveyedProvider]:
-    return asyncio.run(_survey(providers))
+def survey(providers: Sequence[str] = ()) -> Sequence[SurveyedProvider]:
+    """Ask `providers`, by default all that can be asked here."""
+    asked = providers or [name for name in known_providers() if not provider_traits(name).recited]
+    return asyncio.run(_survey(asked))
 
 
 async def _survey(providers: Iterable[str]) -> Sequence[SurveyedProvider]:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 def names(package: str) -> list[str]:
     """All plug-ins of a package such as "ai_battle.providers": its public files and the entry points of that group."""
-    return sorted({*_files(package), *_entry_points(package)})
+    return sorted({*built_in(package), *_entry_points(package)})
 
 
 def load(package: str, name: str) -> Any:
@@ -126,7 +126,8 @@ def _option_names(factory: Callable[..., Any]) -> tuple[str, ...] | None:
 
 
 @cache
-def _files(package: str) -> frozenset[str]:
+def built_in(package: str) -> frozenset[str]:
+    """The public files of a package."""
     found = pkgutil.iter_modules(importlib.import_module(package).__path__)
     return frozenset(module.name for module in found if not module.name.startswith("_"))
 

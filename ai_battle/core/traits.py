@@ -52,17 +52,36 @@ class StrategyTraits:
 
 @dataclass(frozen=True, slots=True)
 class ProviderTraits:
-    """What whoever makes clients, and a server, have to know of a provider.
+    """What whoever makes clients, a server, prices and commands have to know of a provider.
 
     `http`: it is asked over HTTP, and takes deadlines and the environment. `from_file`: its model type names a file of
     this machine. `recited`: its answers were written beforehand, so that nothing is refused and nothing need fit a
     limit. `signs_calls`: it wants the signatures of its calls back with them.
+
+    `local`: its models run on this machine, unless its address says otherwise. `free`: nobody charges for its tokens,
+    wherever it runs. `price_list` is its name in genai-prices. `lists_all`: a model that it does not list is not
+    there.
+
+    `needs_model`: a type has to name a model. `dashed`: a dash may stand between the two, as in `ollama-phi4`.
+    `levels`: `-reasoning-high` behind a model is an option. `tags`: its models have tags, as in `phi4:latest`.
+
+    `starter` is a model type to begin with, `get_model` how a first model is got.
     """
 
     http: bool = False
     from_file: bool = False
     recited: bool = False
     signs_calls: bool = False
+    local: bool = False
+    free: bool = False
+    price_list: str = ""
+    lists_all: bool = False
+    needs_model: bool = False
+    dashed: bool = False
+    levels: bool = False
+    tags: bool = False
+    starter: str = ""
+    get_model: str = "load a model"
 
     @property
     def takes_script(self) -> bool:

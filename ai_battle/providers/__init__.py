@@ -10,6 +10,7 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ._deadlines import Deadlines, Stalled
+    from ._endpoints import built_in_providers
     from ._listing import ask, capabilities, list_models
     from ._metered import CallTerms, MeteredClient
     from ._names import KNOWN, RETIRED, SHORT, ModelName, is_local, nearest_tag, parse
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "_deadlines": ("Deadlines", "Stalled"),
+    "_endpoints": ("built_in_providers",),
     "_listing": ("ask", "capabilities", "list_models"),
     "_metered": ("CallTerms", "MeteredClient"),
     "_names": ("KNOWN", "RETIRED", "SHORT", "ModelName", "is_local", "nearest_tag", "parse"),
@@ -47,6 +49,7 @@ __all__ = [
     "Stalled",
     "TokenPrice",
     "ask",
+    "built_in_providers",
     "capabilities",
     "context_window",
     "is_local",

@@ -1,10 +1,11 @@
 """One attempt at a call over HTTP, streamed unless nobody listens, under its clocks; errors say where and what now."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from pydantic_core import from_json
 
@@ -14,15 +15,15 @@ from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, 
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..wire.errors import UNREADABLE
 from ..wire.streams import BOM
-from ._capabilities import LISTS, model_list
 from ._deadlines import Clocks, Deadlines
+from ._listing import A_LOOK, ListedModel, ModelList, ask_server
 from ._settings import Access
 from ._transport import HttpReply, Transport, public_url
 
 STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
 COUNTS = tuple(each.name for each in fields(Usage))
 _AFTER_THE_ANSWER = 2.0
-_A_LOOK = Deadlines(connect=2.0, total=3.0)
+_A_GLANCE = Deadlines(connect=2.0, total=3.0)
 
 
 class Reader(Protocol):
@@ -80,7 +81,8 @@ class ApiAdapter:
     """What differs from provider to provider: `encode` makes a request of it, `wire` reads its answers.
 
     `advise` says what the user may do about an error, given the models that the server has; `most_output` how many
-    tokens an answer can have at most, where the API is always told.
+    tokens an answer can have at most, where the API is always told. `show` asks for the row of the model, where that
+    takes more than a path.
     """
 
     model: str
@@ -90,6 +92,8 @@ class ApiAdapter:
     advise: Callable[[ProviderError, Sequence[str]], str] | None = None
     reader: Callable[[], Reader] | None = None
     most_output: Callable[[ModelRequest], int | None] | None = None
+    listing: ModelList = ModelList()  # noqa: RUF009 - a frozen value
+    show: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
 
     def new_reader(self) -> Reader:
         return (self.reader or self.wire.StreamReader)()
@@ -120,6 +124,38 @@ class HttpClient(ModelClient):
     async def require_listener(self) -> None:
         """Raises `Unreachable` where nothing listens, before anything is asked."""
         await self.transport.require_listener()
+
+    async def list_models(self, deadlines: Deadlines = A_LOOK) -> tuple[ListedModel, ...]:
+        """All models that the server lists; raises `ProviderError`."""
+        return self.api.listing.rows(await self._ask(self.api.listing.path, deadlines))
+
+    async def ask(self) -> Mapping[str, Any]:
+        """What the server says of the model; nothing where it does not know it. Raises `ProviderError`."""
+        listing, model = self.api.listing, self.api.model
+        if self.api.show:
+            with self._advising():
+                return listing.capabilities(await self.api.show())
+        if not listing.one:
+            return next((row.says for row in await self.list_models() if row.name == model), {})
+        try:
+            return listing.capabilities(await self._ask(listing.one.format(quote(model, safe=""))))
+        except ProviderError as error:
+            if error.status == 404:
+                return {}
+            raise
+
+    async def _ask(self, path: str, deadlines: Deadlines = A_LOOK) -> Mapping[str, Any]:
+        with self._advising():
+            return await ask_server(self.transport, self.api.wire.decode_error, path, deadlines=deadlines)
+
+    @contextmanager
+    def _advising(self) -> Iterator[None]:
+        """Errors say where, and what the user may do."""
+        try:
+            yield
+        except ProviderError as error:
+            error.args = (f"{error} {self.api.advice(error)}".rstrip(),)
+            raise
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         reader, response = self.api.new_reader(), None
@@ -243,22 +279,16 @@ class HttpClient(ModelClient):
 
     async def _explain(self, error: ProviderError, reader: Reader) -> None:
         text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"
-        there = await models_at(self.transport) if error.status == 404 else ()
+        there = await self._names() if error.status == 404 else ()
         error.args = (_sentences(text, self.api.advice(error, there)),)
         error.partial = error.partial or reader.text
         self._redactor.clean(error)
 
-
-async def models_at(transport: Transport) -> tuple[str, ...]:
-    """The models that a server lists; none when it does not, or not at once."""
-    provider = transport.address.provider
-    path = LISTS.get(provider, "/models")
-    try:
-        async with Clocks(_A_LOOK, str(transport.address)), transport.send("GET", path) as reply:
-            body = from_json(await reply.whole())
-    except (ProviderError, ValueError):
+    async def _names(self) -> Sequence[str]:
+        """The models that the server lists; none when it does not, or not at once."""
+        with suppress(ProviderError):
+            return [model.name for model in await self.list_models(_A_GLANCE)]
         return ()
-    return tuple(model.name for model in model_list(provider, body)) if isinstance(body, dict) else ()
 
 
 def _plausible(usage: Usage) -> Usage:

@@ -1,35 +1,132 @@
-"""Asks providers which models they have and what these can do."""
+"""Which models a provider has and what these can do: how its list is read, and who is asked."""
 
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import quote
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from ..core import plugins
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
-from . import openai
-from ._capabilities import LISTS, ListedModel, ModelCapabilities, Says, merge_capabilities, model_list, row_capabilities
+from ._capabilities import ModelCapabilities, Says, merge_capabilities
 from ._deadlines import Clocks, Deadlines
-from ._http import HttpClient
-from ._names import PROVIDERS, ModelName, nearest_tag
-from .gguf import context_length, file_metadata, find_model_file, model_files
-from .openai import ENDPOINTS
+from ._endpoints import PACKAGE, is_plugin, provider_module, provider_traits
+from ._names import ModelName
+from ._transport import Transport
 
-_A_LOOK = Deadlines(connect=5.0, total=15.0)
-_OWN_APIS = tuple(LISTS)
-_WITHOUT_LIST = ("replay", "scripted")
+A_LOOK = Deadlines(connect=5.0, total=15.0)
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model that a provider offers; `says` are those of its capabilities that the list itself tells."""
+
+    name: str
+    says: Says = field(default_factory=dict)
+
+
+def mapping_at(row: Row, key: str) -> Row:
+    value = row.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _read_open_ai_row(row: Row) -> Iterable[tuple[str, Any]]:
+    """OpenRouter tells much, vLLM, llama.cpp, Groq and LM Studio their windows, OpenAI nothing."""
+    windows = ("context_length", "context_window", "max_model_len", "loaded_context_length", "max_context_length")
+    meant = mapping_at(row, "meta").get("n_ctx")
+    yield "context_window", next((row[key] for key in windows if row.get(key)), meant)
+    longest = mapping_at(row, "top_provider").get("max_completion_tokens")
+    yield "max_output_tokens", row.get("max_completion_tokens") or longest
+    if isinstance(reads := mapping_at(row, "architecture").get("input_modalities"), list):
+        yield from (("images", "image" in reads), ("documents", "file" in reads))
+    if isinstance(takes := row.get("supported_parameters"), list):
+        yield from (("tools", "tools" in takes), ("reasoning", "reasoning" in takes))
+        yield "json_schema", "structured_outputs" in takes
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """Where an API lists its models (`key` of the answer to `path`), and how `read` takes capabilities from a row.
+
+    `one` is the path of a single row, its model in place of `{}`; empty where only the list can be asked.
+    """
+
+    path: str = "/models"
+    key: str = "data"
+    read: Callable[[Row], Iterable[tuple[str, Any]]] = _read_open_ai_row
+    one: str = ""
+
+    def rows(self, body: Row) -> tuple[ListedModel, ...]:
+        """Rows that name no model are left out."""
+        entries = body.get(self.key)
+        rows = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+        return tuple(ListedModel(name, self.capabilities(row)) for row in rows if (name := _name(row)))
+
+    def capabilities(self, row: Row) -> Says:
+        """The capabilities that a row tells, without those that it leaves open."""
+        return {name: value for name, value in self.read(row) if isinstance(value, bool) or value}
+
+
+def _name(row: Row) -> str:
+    name = row.get("id") or row.get("model") or row.get("name")
+    return name.removeprefix("models/") if isinstance(name, str) else ""
+
+
+async def ask_server(
+    transport: Transport,
+    decode_error: Callable[[int, bytes, Mapping[str, str]], ProviderError],
+    path: str,
+    body: bytes = b"",
+    deadlines: Deadlines = A_LOOK,
+) -> Row:
+    """The JSON object that a server answers with to a question that costs nothing; raises `ProviderError`."""
+    where = str(transport.address)
+    async with Clocks(deadlines, where), transport.send("POST" if body else "GET", path, body) as reply:
+        data = await reply.whole()
+    if reply.status >= 300:
+        error = decode_error(reply.status, data, reply.headers)
+        error.args = (f"{where}: {error}",)
+        raise error
+    try:
+        answer = from_json(data)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        head = data[:200].decode(errors="replace")
+        raise BadReply(f"{where}: {path} answers with no JSON object; is base_url right? {head!r}", raw=head)
+    return answer
 
 
 async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]:
     """All models of a provider, by name; `settings` are those of its section in the file. Raises `ProviderError`."""
-    if provider in _WITHOUT_LIST:
+    if provider_traits(provider).recited:
         return ()
-    if provider == "gguf":
-        return tuple(ListedModel(str(path)) for path in model_files())
-    client = connection(provider, "", **settings)
-    models = model_list(provider, await _read(client, LISTS.get(provider, "/models")))
+    if list_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "list_models", None):
+        return tuple(map(ListedModel, await list_(**settings)))
+    models = await _connection(provider, "", settings).list_models()
     return tuple(sorted(models, key=lambda model: model.name))
+
+
+async def ask(provider: str, model: str, **settings: Any) -> Says:
+    """What the provider says now of one model; nothing where it does not know it. Raises `ProviderError`."""
+    if provider_traits(provider).recited:
+        return {}
+    if ask_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "ask", None):
+        says: Says = await ask_(model, **settings)
+        return says
+    found: Says = await _connection(provider, model, settings).ask()
+    return found
+
+
+def _connection(provider: str, model: str, settings: Mapping[str, Any]) -> Any:
+    """The bare client of a provider, which can be asked for its list."""
+    module = provider_module(provider)
+    named = {} if is_plugin(provider) else {"endpoint": provider}
+    client = plugins.create(PACKAGE, module, model, **named, **settings)
+    if not hasattr(client, "list_models"):
+        raise ConfigError(f"{provider} has no list of models that could be asked for.")
+    return client
 
 
 async def capabilities(
@@ -43,71 +140,3 @@ async def capabilities(
     except AIBattleError as error:
         note = str(error)
     return merge_capabilities(name, stated or {}, asked, endpoint, note)
-
-
-async def ask(provider: str, model: str, **settings: Any) -> Says:
-    """What the provider says now of one model; nothing where it does not know it. Raises `ProviderError`."""
-    if provider in _WITHOUT_LIST:
-        return {}
-    if provider == "gguf":
-        return {"context_window": context_length(file_metadata(find_model_file(model)))}
-    client = connection(provider, model, **settings)
-    if provider == "ollama":
-        return row_capabilities(provider, await _show_model(client, model))
-    if provider in ("anthropic", "gemini"):
-        version = "v1" if provider == "anthropic" else "v1beta"
-        return row_capabilities(provider, await _read_if_there(client, f"/{version}/models/{quote(model, safe='')}"))
-    rows = model_list(provider, await _read(client, "/models"))
-    return next((row.says for row in rows if row.name == model), {})
-
-
-def connection(provider: str, model: str, **settings: Any) -> HttpClient:
-    """The bare client of a provider that is reached over HTTP."""
-    if provider not in _OWN_APIS and (provider in ENDPOINTS or settings.get("base_url")):
-        client = openai.create(model, endpoint=provider, **settings)
-    else:
-        known = [*PROVIDERS, *plugins.names("ai_battle.providers")]
-        if provider not in known and "." not in provider:
-            raise ConfigError(f"There is no provider {provider!r}{plugins.near(provider, [*dict.fromkeys(known)])}")
-        client = plugins.create("ai_battle.providers", provider, model, **settings)
-    if not isinstance(client, HttpClient):
-        raise ConfigError(f"{provider} has no list of models that could be asked for.")
-    return client
-
-
-async def _show_model(client: HttpClient, model: str) -> Mapping[str, Any]:
-    """What Ollama says of a model, also when it is spelled with dashes."""
-    if found := await _read_if_there(client, "/api/show", to_json({"model": model})):
-        return found
-    tag = nearest_tag(model, (row.name for row in model_list("ollama", await _read(client, "/api/tags"))))
-    return await _read_if_there(client, "/api/show", to_json({"model": tag})) if tag else {}
-
-
-async def _read_if_there(client: HttpClient, path: str, body: bytes = b"") -> Mapping[str, Any]:
-    try:
-        return await _read(client, path, body)
-    except ProviderError as error:
-        if error.status == 404:
-            return {}
-        raise
-
-
-async def _read(client: HttpClient, path: str, body: bytes = b"") -> Mapping[str, Any]:
-    where = str(client.transport.address)
-    async with Clocks(_A_LOOK, where), client.transport.send("POST" if body else "GET", path, body) as reply:
-        data = await reply.whole()
-    if reply.status >= 300:
-        raise _refusal(client, client.api.wire.decode_error(reply.status, data, reply.headers))
-    try:
-        answer = from_json(data)
-    except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
-        head = data[:200].decode(errors="replace")
-        raise BadReply(f"{where}: {path} answers with no JSON object; is base_url right? {head!r}", raw=head)
-    return answer
-
-
-def _refusal(client: HttpClient, error: ProviderError) -> ProviderError:
-    error.args = (f"{client.transport.address}: {error} {client.api.advice(error)}".rstrip(),)
-    return error

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from ..core import plugins
 from ..core.errors import ConfigError
+from ._endpoints import built_in_providers, provider_traits
 
 KNOWN_ON = "2026-11-20"
 
@@ -92,10 +93,6 @@ RETIRED: dict[str, str] = dict(
     )
 )
 
-LOCAL = ("gguf", "llamacpp", "lmstudio", "mlx", "ollama", "replay", "scripted", "vllm")
-PROVIDERS = (*LOCAL, "anthropic", "azure", "gemini", "groq", "openai", "openrouter")
-DASHED = ("gguf", "lmstudio", "mlx", "ollama")
-WITHOUT_MODEL = ("llamacpp", "lmstudio", "scripted", "vllm")
 ONE_LETTER = 0.93  # how alike two names are that differ in one letter
 _LEVEL = re.compile(r"-reasoning-(none|low|medium|high)$")
 _STYLE = re.compile(r"-(reasoning|extended|extended-deep)$")
@@ -103,7 +100,6 @@ _STYLES = {"reasoning": "medium", "extended": "high", "extended-deep": "high"}
 _VERSION = re.compile(r"-(20\d{6}|20\d\d-\d\d-\d\d|\d\d-\d\d|\d\d-20\d\d|\d{3,4}|latest|preview|exp)$")
 _VENDOR = {name: provider for provider, names in KNOWN.items() for name in names}
 _FAMILIES = {"claude": "anthropic", "gemini": "gemini", "gpt": "openai", "o": "openai"}
-_EXACT_ENDPOINTS = ("azure", "gguf", "replay", "scripted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +130,10 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
 
 def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
     """Whether the model runs on this machine; an Ollama here passes on what is meant for its cloud."""
-    if provider == "ollama" and model.endswith(("-cloud", ":cloud")):
+    traits = provider_traits(provider)
+    if traits.tags and model.endswith(("-cloud", ":cloud")):
         return False
-    return is_loopback(base_url) if base_url else provider in LOCAL
+    return is_loopback(base_url) if base_url else traits.local
 
 
 def nearest_tag(name: str, tags: Iterable[str]) -> str | None:
@@ -160,7 +157,7 @@ def _with_provider(text: str, custom: Collection[str]) -> tuple[str, str] | None
 
 def _with_dash(text: str) -> tuple[str, str] | None:
     head, dash, model = text.partition("-")
-    if not dash or head.lower() not in DASHED:
+    if not dash or head.lower() not in built_in_providers() or not provider_traits(head.lower()).dashed:
         return None
     return head.lower(), text if text.startswith("mlx-community/") else model
 
@@ -170,12 +167,12 @@ def _provider_alone(text: str, custom: Collection[str]) -> tuple[str, str] | Non
 
 
 def _provider(head: str, custom: Collection[str]) -> str:
-    return head if head in custom or head.lower() not in PROVIDERS else head.lower()
+    return head if head in custom or head.lower() not in built_in_providers() else head.lower()
 
 
 def _is_provider(head: str, custom: Collection[str]) -> bool:
     """Also a plug-in's name, or the dotted name of a module that is installed."""
-    if head in custom or head.lower() in PROVIDERS:
+    if head in custom or head.lower() in built_in_providers():
         return True
     if "." in head:
         parts = head.split(".")
@@ -189,12 +186,14 @@ def _is_installed(module: str) -> bool:
 
 
 def _model_name(provider: str, model: str, spelled: str) -> ModelName:
-    if not model and provider in PROVIDERS and provider not in WITHOUT_MODEL:
+    is_built_in = provider in built_in_providers()  # what a plug-in states is not read here, as it would be loaded
+    if not model and is_built_in and provider_traits(provider).needs_model:
         raise ConfigError(f"The model type {spelled!r} names no model; write it as '{provider}/MODEL'.")
     if provider in KNOWN:
         return _vendor_model(provider, model, spelled)
-    if provider in PROVIDERS and provider not in _EXACT_ENDPOINTS:
-        return ModelName(provider, *_without_level(model), spelled)
+    name, options = _without_level(model)
+    if options and is_built_in and provider_traits(provider).levels:
+        return ModelName(provider, name, options, spelled)
     return ModelName(provider, model, {}, spelled)
 
 
@@ -257,12 +256,12 @@ def _without_level(model: str) -> tuple[str, dict[str, Any]]:
 def _unknown_model_message(text: str, custom: Collection[str]) -> str:
     head, separator, rest = text.partition("/" if "/" in text else ":")
     if separator == "/":
-        near = plugins.near(head, [*PROVIDERS, *custom])
+        near = plugins.near(head, [*built_in_providers(), *custom])
         return f"There is no provider {head!r} for the model type {text!r}{near}"
     if separator:
         return f"No provider is known for model {text!r}; a model of Ollama is written as 'ollama/{head}:{rest}'."
     retired = get_close_matches(text.lower(), RETIRED, n=1, cutoff=ONE_LETTER)
-    near = plugins.near(text.lower(), retired or [*_VENDOR, *SHORT, *PROVIDERS, *custom])
+    near = plugins.near(text.lower(), retired or [*_VENDOR, *SHORT, *built_in_providers(), *custom])
     likely = _FAMILIES.get(re.split(r"[-\d]", text.lower())[0], "ollama")
     if near == ".":
         way_out = f"; name its provider, as in '{likely}/{text}'. To see what there is: ai-battle models list"

@@ -8,18 +8,10 @@ from typing import Any
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, Usage
 from ..core.plugins import near
+from ._endpoints import provider_traits
 from ._names import ModelName, is_local
 from ._price_list import look_up
 
-_VENDORS = {
-    "anthropic": "anthropic",
-    "azure": "azure",
-    "gemini": "google",
-    "groq": "groq",
-    "openai": "openai",
-    "openrouter": "openrouter",
-}
-_OWN_MACHINES = ("gguf", "ollama", "replay", "scripted")
 _RATES = ("input", "output", "cache_read", "cache_write")
 
 OUTPUT_LIMITS: tuple[tuple[str, int], ...] = (
@@ -89,9 +81,10 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
     """
     if (stated := _stated_value(name, overrides or {})) is not None:
         return _price_of(stated, name)
-    if vendor := _VENDORS.get(name.provider):
-        return _listed_price(vendor, name.model)
-    if is_local(name.provider, name.model, "" if name.provider in _OWN_MACHINES else base_url):
+    traits = provider_traits(name.provider)
+    if traits.price_list:
+        return _listed_price(traits.price_list, name.model)
+    if is_local(name.provider, name.model, "" if traits.free else base_url):
         return FREE
     return _listed_price("", name.model, base_url) if base_url else None
 
@@ -100,7 +93,7 @@ def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, 
     """How many tokens the model can read and write at once; `overrides` is the `context_windows:` section."""
     if (stated := _stated_value(name, overrides or {})) is not None:
         return int(stated)
-    vendor = _VENDORS.get(name.provider, "")
+    vendor = provider_traits(name.provider).price_list
     if not (vendor or base_url):
         return None
     entry = look_up(vendor, name.model, "" if vendor else base_url)

@@ -1,6 +1,6 @@
 """Anthropic's Messages API, and servers that speak it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..wire import anthropic as wire
 from ..wire.anthropic import sent_max_tokens
 from ..wire.aws import Frames
 from ._http import ApiAdapter, HttpClient, HttpRequest
+from ._listing import ModelList, mapping_at
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Key, find_access, read_settings
 from ._transport import NO_HEADERS, AiohttpTransport, ProviderAddress, Transport
@@ -28,8 +29,14 @@ VERSION = "anthropic-version"
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
 
+_SAYS = {
+    "images": "image_input",
+    "documents": "pdf_input",
+    "json_schema": "structured_outputs",
+    "reasoning": "thinking",
+}
 
-TRAITS = ProviderTraits(http=True)
+TRAITS = ProviderTraits(http=True, needs_model=True, price_list="anthropic", lists_all=True, starter="haiku")
 
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
@@ -41,8 +48,21 @@ def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     version = ApiVersion(settings.api_version or wire.CURRENT, fixed)
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
     messages = Messages(model, version, access.key, cache)
-    api = ApiAdapter(model, access, wire, messages.encode, reader=reader, most_output=messages.most_output)
+    api = ApiAdapter(
+        model, access, wire, messages.encode, reader=reader, most_output=messages.most_output, listing=_LIST
+    )
     return HttpClient(_transport(access, version.version), api)
+
+
+def _read_row(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "context_window", row.get("max_input_tokens")
+    yield "max_output_tokens", row.get("max_tokens")
+    can = mapping_at(row, "capabilities")
+    for name, theirs in _SAYS.items():
+        yield name, mapping_at(can, theirs).get("supported")
+
+
+_LIST = ModelList("/v1/models?limit=1000", "data", _read_row, one="/v1/models/{}")
 
 
 class FramedReader(wire.StreamReader):

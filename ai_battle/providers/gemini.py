@@ -9,6 +9,7 @@ from ..core.exchange import ModelRequest
 from ..core.traits import ProviderTraits
 from ..wire import gemini as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
+from ._listing import ModelList
 from ._settings import find_access, read_settings
 from ._transport import AiohttpTransport, ProviderAddress
 
@@ -22,7 +23,24 @@ _STREAMED = "streamGenerateContent?alt=sse"
 _WHOLE = "generateContent"
 
 
-TRAITS = ProviderTraits(http=True, signs_calls=True)
+TRAITS = ProviderTraits(
+    http=True,
+    signs_calls=True,
+    needs_model=True,
+    price_list="google",
+    lists_all=True,
+    starter="gemini-2.5-flash",
+)
+_LIST = ModelList(
+    "/v1beta/models?pageSize=1000",
+    "models",
+    lambda row: (
+        ("context_window", row.get("inputTokenLimit")),
+        ("max_output_tokens", row.get("outputTokenLimit")),
+        ("reasoning", row.get("thinking")),
+    ),
+    one="/v1beta/models/{}",
+)
 
 
 def create(model: str, **options: Any) -> ModelClient:
@@ -39,4 +57,5 @@ def create(model: str, **options: Any) -> ModelClient:
         way = _STREAMED if request.wants.stream else _WHOLE
         return HttpRequest(f"{path}:{way}", body, wire.unsupported_options(request.options, model))
 
-    return HttpClient(AiohttpTransport(ProviderAddress.of(access, headers)), ApiAdapter(model, access, wire, encode))
+    api = ApiAdapter(model, access, wire, encode, listing=_LIST)
+    return HttpClient(AiohttpTransport(ProviderAddress.of(access, headers)), api)

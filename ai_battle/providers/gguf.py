@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -237,7 +237,22 @@ class GgufClient(ModelClient):
         return self._client
 
 
-TRAITS = ProviderTraits(from_file=True)
+TRAITS = ProviderTraits(
+    from_file=True,
+    local=True,
+    free=True,
+    needs_model=True,
+    dashed=True,
+    get_model="put a .gguf file into this folder",
+)
+
+
+async def list_models(**settings: Any) -> Sequence[str]:
+    return [str(path) for path in model_files()]
+
+
+async def ask(model: str, **settings: Any) -> Mapping[str, Any]:
+    return {"context_window": context_length(file_metadata(find_model_file(model)))}
 
 
 def create(

@@ -1,23 +1,23 @@
 """Ollama's own API: the context is sized by the conversation, as its default cuts long ones without a word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError
+from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
 from ..core.traits import ProviderTraits
 from ..wire import ollama as wire
 from . import _scope
-from ._deadlines import Clocks, Deadlines
 from ._http import ApiAdapter, HttpClient, HttpRequest
+from ._listing import ModelList, ask_server, mapping_at
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
 from ._settings import Access, Settings, address_advice, find_key, read_settings
@@ -28,10 +28,18 @@ SMALLEST_CONTEXT = 4_096
 ROOM_TO_ANSWER = 1_024
 MOST_NAMES = 8
 _START = "Is Ollama running? Start it with: ollama serve"
-_A_LOOK = Deadlines(connect=5.0, total=10.0)
 
-
-TRAITS = ProviderTraits(http=True)
+TRAITS = ProviderTraits(
+    http=True,
+    local=True,
+    free=True,
+    lists_all=True,
+    needs_model=True,
+    dashed=True,
+    levels=True,
+    tags=True,
+    get_model="ollama pull gemma3:1b",
+)
 
 
 def create(model: str, **options: Any) -> ModelClient:
@@ -41,7 +49,18 @@ def create(model: str, **options: Any) -> ModelClient:
     start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
     access = Access("ollama", settings, key, _url(settings), start)
     chat = Chat(model, _transport(access), access)
-    return HttpClient(chat.transport, ApiAdapter(model, access, wire, chat.encode, chat.advise))
+    api = ApiAdapter(model, access, wire, chat.encode, chat.advise, listing=_LIST, show=chat.show)
+    return HttpClient(chat.transport, api)
+
+
+def _read_shown(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Of `POST /api/show`; the rows of `/api/tags` tell none of this."""
+    if isinstance(can := row.get("capabilities"), list):
+        yield from (("tools", "tools" in can), ("images", "vision" in can), ("reasoning", "thinking" in can))
+    yield "context_window", _window(row)
+
+
+_LIST = ModelList("/api/tags", "models", _read_shown)
 
 
 @dataclass(slots=True)
@@ -92,32 +111,35 @@ class Chat:
         if self.model not in models:
             try:
                 models[self.model] = await self._look_up()
-            except ProviderError:
+            except Unreachable:
                 return ServedModel(self.model)
+            except ProviderError:
+                models[self.model] = ServedModel(self.model)
         return models[self.model]
 
     async def _look_up(self) -> ServedModel:
-        status, shown = await self._ask("POST", "/api/show", to_json({"model": self.model}))
-        if status != 404:
-            return ServedModel(self.model, _window(shown))
-        _, tags = await self._ask("GET", "/api/tags")
-        tag = nearest_tag(self.model, (entry["name"] for entry in tags.get("models") or ()))
-        if tag is None or tag == self.model:
-            return ServedModel(self.model)
-        _, shown = await self._ask("POST", "/api/show", to_json({"model": tag}))
-        return ServedModel(tag, _window(shown))
+        shown = await self.show()
+        return ServedModel(shown.get("model", self.model), _window(shown))
 
-    async def _ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, Mapping[str, Any]]:
-        async with (
-            Clocks(_A_LOOK, str(self.transport.address)),
-            self.transport.send(method, path, body) as reply,
-        ):
-            data = await reply.whole()
+    async def show(self) -> Mapping[str, Any]:
+        """What the server says of the model, also when it is spelled with dashes: `model` is then its tag."""
+        if shown := await self._shown(self.model):
+            return shown
+        tag = nearest_tag(self.model, (row.name for row in _LIST.rows(await self._ask(_LIST.path))))
+        if tag is None or tag == self.model:
+            return {}
+        return {**await self._shown(tag), "model": tag}
+
+    async def _shown(self, model: str) -> Mapping[str, Any]:
         try:
-            answer = from_json(data)
-        except ValueError:
-            answer = {}
-        return reply.status, answer if isinstance(answer, dict) else {}
+            return await self._ask("/api/show", to_json({"model": model}))
+        except ProviderError as error:
+            if error.status == 404:
+                return {}
+            raise
+
+    async def _ask(self, path: str, body: bytes = b"") -> Mapping[str, Any]:
+        return await ask_server(self.transport, wire.decode_error, path, body)
 
 
 def host_url(host: str) -> str:
@@ -148,7 +170,7 @@ def _reachable(host: str) -> str:
 
 
 def _window(shown: Mapping[str, Any]) -> int | None:
-    described = shown.get("model_info") or {}
+    described = mapping_at(shown, "model_info")
     return next((value for name, value in described.items() if name.endswith(".context_length") and value), None)
 
 

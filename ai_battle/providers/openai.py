@@ -1,4 +1,4 @@
-"""OpenAI, and all servers that speak its Chat Completions: a row of `ENDPOINTS` each, or just a base URL."""
+"""OpenAI's API for all servers that speak its Chat Completions: a row of `ENDPOINTS` each, or just a base URL."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,80 +10,17 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.plugins import near
-from ..core.traits import ProviderTraits
 from ..wire import openai as wire
+from ._endpoints import CUSTOM, ENDPOINTS, Endpoint, built_in_providers
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
 from ._transport import AiohttpTransport, ProviderAddress, Transport
 
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """`start` says how the server is started, where that is the user's matter; those servers need no key."""
-
-    base_url: str = ""
-    keys: tuple[str, ...] = ()
-    urls: tuple[str, ...] = ()
-    start: str = ""
-    needs_key: bool = False
-    quirks: wire.Quirks = wire.Quirks()  # noqa: RUF009 - a frozen value
-
-
-_OPENAI = wire.Quirks(max_tokens="max_completion_tokens")
-_COMPATIBLE = wire.Quirks()  # most of those that OPENAI_BASE_URL leads to know only the older `max_tokens`
-_REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that refuse it, wherever they are served
-_GROQ = wire.Quirks(max_tokens="max_completion_tokens", reasoning="reasoning", names=False)  # a name is a 400 there
-_REASONING = wire.Quirks(reasoning="reasoning")
-_TEMPLATE = wire.Quirks(reasoning="reasoning_content")  # goes to the model's template as it is, which reads this name
-_OLD_AZURE = wire.Quirks(usage=False)
+_REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that refuse `max_tokens`, wherever they are served
 _AZURE_CAUGHT_UP = "2024-09-01"  # with `stream_options` and `max_completion_tokens`
 
-ENDPOINTS: Mapping[str, Endpoint] = {
-    "openai": Endpoint(
-        "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), needs_key=True, quirks=_OPENAI
-    ),
-    "openrouter": Endpoint(
-        "https://openrouter.ai/api/v1",
-        ("OPENROUTER_API_KEY",),
-        ("OPENROUTER_BASE_URL",),
-        needs_key=True,
-        quirks=_REASONING,
-    ),
-    "groq": Endpoint(
-        "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_BASE_URL",), needs_key=True, quirks=_GROQ
-    ),
-    "azure": Endpoint("", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT",), needs_key=True, quirks=_OPENAI),
-    "lmstudio": Endpoint(
-        "http://127.0.0.1:1234/v1",
-        ("LMSTUDIO_API_KEY", "LM_API_TOKEN"),
-        ("LMSTUDIO_BASE_URL",),
-        "Is LM Studio's server running? Start it with: lms server start",
-    ),
-    "vllm": Endpoint(
-        "http://127.0.0.1:8000/v1",
-        ("VLLM_API_KEY",),
-        ("VLLM_BASE_URL",),
-        "Is vLLM running? Start it with: vllm serve MODEL",
-        quirks=_REASONING,
-    ),
-    "llamacpp": Endpoint(  # no reasoning: the template of gpt-oss fails when a call has both a text and reasoning
-        "http://127.0.0.1:8080/v1",
-        ("LLAMA_API_KEY",),
-        ("LLAMACPP_BASE_URL",),
-        "Is llama.cpp's server running? Start it with: llama-server -m MODEL.gguf",
-    ),
-    "mlx": Endpoint(
-        "http://127.0.0.1:8080/v1",
-        (),
-        ("MLX_BASE_URL",),
-        "Is the MLX server running? Start it with: mlx_lm.server --model MODEL",
-        quirks=_TEMPLATE,
-    ),
-}
-
-
-TRAITS = ProviderTraits(http=True)
+TRAITS = ENDPOINTS["openai"].traits
 
 
 def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
@@ -92,9 +29,7 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     row = _row(endpoint, settings)
     access = find_access(settings, endpoint, row.keys, row.urls, row.base_url, needs_key=row.needs_key, start=row.start)
     place = _place(endpoint, model, access.url, settings)
-    quirks = _quirks(row, endpoint, settings)
-    if quirks is _OPENAI and endpoint == "openai" and not _is_openais(access.url, model):
-        quirks = _COMPATIBLE
+    quirks = wire.Quirks(**_quirks(row, access, model))
 
     async def encode(request: ModelRequest) -> HttpRequest:
         body = wire.encode_request(request, model, stream=request.wants.stream, quirks=quirks)
@@ -113,17 +48,23 @@ def _row(endpoint: str, settings: Settings) -> Endpoint:
     if row := ENDPOINTS.get(endpoint):
         return row
     if settings.base_url or settings.client:
-        return Endpoint(keys=(f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY",))
-    raise ConfigError(f"There is no endpoint {endpoint!r} and no base_url for one{near(endpoint, list(ENDPOINTS))}")
+        return Endpoint(CUSTOM, keys=(f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY",))
+    known = list(built_in_providers())
+    raise ConfigError(f"There is no provider {endpoint!r}, and no base_url for one{near(endpoint, known)}")
 
 
-def _quirks(row: Endpoint, endpoint: str, settings: Settings) -> wire.Quirks:
-    version = _azure_version(settings) if endpoint == "azure" else ""
-    return _OLD_AZURE if version and version < _AZURE_CAUGHT_UP else row.quirks
+def _quirks(row: Endpoint, access: Access, model: str) -> Mapping[str, Any]:
+    match access.provider:
+        case "azure" if "" < _azure_version(access.settings) < _AZURE_CAUGHT_UP:
+            return {"usage": False}
+        # Most of those that OPENAI_BASE_URL leads to know only the older `max_tokens`.
+        case "openai" if not (_is_openais(access.url) or _REASONS.search(model)):
+            return {}
+    return row.quirks
 
 
-def _is_openais(url: str, model: str) -> bool:
-    return (urlsplit(url).hostname or "").endswith("openai.com") or _REASONS.search(model) is not None
+def _is_openais(url: str) -> bool:
+    return (urlsplit(url).hostname or "").endswith("openai.com")
 
 
 def _place(endpoint: str, model: str, url: str, settings: Settings) -> _Place:

@@ -85,7 +85,7 @@ class ReplayClient(ModelClient):
             return read(said)
 
 
-TRAITS = ProviderTraits(from_file=True, recited=True)
+TRAITS = ProviderTraits(from_file=True, recited=True, local=True, free=True, needs_model=True)
 
 
 def create(model: str, *, of: str = "") -> ReplayClient:

@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 
 from .. import assembly
 from ..assembly import strategies
-from ..assembly.models import BuildContext, Model, helper_model, provider_traits
+from ..assembly.models import BuildContext, Model, helper_model
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
 from ..config.problems import Problem
 from ..config.server import LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..providers._endpoints import provider_traits
 from ..providers._names import parse
 from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
 from .routes import Route, Routes

@@ -13,7 +13,7 @@ import ai_battle.config
 from ai_battle.config import json_schema, load, packaged_config, packaged_names
 from ai_battle.config.editors import BUILT_IN
 from ai_battle.core.errors import ConfigError
-from ai_battle.providers._names import PROVIDERS
+from ai_battle.providers import built_in_providers
 
 from .test_loading import EVERYTHING
 from .test_specification import FRAGMENT, GENERATION, RESEARCH
@@ -125,4 +125,4 @@ def test_keys_of_built_in_providers_are_checked_and_a_plug_in_may_have_its_own()
 
 
 def test_the_schema_knows_every_built_in_provider() -> None:
-    assert set(BUILT_IN) == set(PROVIDERS)
+    assert set(BUILT_IN) == set(built_in_providers())

@@ -16,7 +16,7 @@ def create(model, *, loud=False):
 
 
 def forget() -> None:
-    plugins._files.cache_clear()
+    plugins.built_in.cache_clear()
     plugins._entry_points.cache_clear()
 
 

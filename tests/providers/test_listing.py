@@ -1,6 +1,7 @@
 """Providers are asked which models they have and what these can do, each in its own words."""
 
 import os
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from aiohttp.test_utils import TestServer
 
 from ai_battle.core.errors import BadReply, ConfigError, ProviderError, Unreachable
 from ai_battle.providers import ask, list_models
-from ai_battle.providers._capabilities import model_list, row_capabilities
 from ai_battle.testing import FakeProviders
 
 WINDOW = 131_072
@@ -98,7 +98,30 @@ async def test_a_provider_that_does_not_exist_is_a_mistake_of_the_caller() -> No
         await list_models("olama")
 
 
-def test_openrouter_tells_what_a_model_takes() -> None:
+Serve = Callable[[str, object], Awaitable[str]]
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Starts a server that answers a GET of one path; returns its address."""
+    servers: list[TestServer] = []
+
+    async def start(path: str, answer: object) -> str:
+        async def respond(request: web.Request) -> web.Response:
+            return web.json_response(answer)
+
+        app = web.Application()
+        app.router.add_get(path, respond)
+        servers.append(TestServer(app))
+        await servers[-1].start_server()
+        return str(servers[-1].make_url(""))
+
+    yield start
+    for server in servers:
+        await server.close()
+
+
+async def test_openrouter_tells_what_a_model_takes(serve: Serve) -> None:
     row = {
         "id": "openai/gpt-4o",
         "context_length": 128_000,
@@ -106,7 +129,9 @@ def test_openrouter_tells_what_a_model_takes() -> None:
         "architecture": {"input_modalities": ["text", "image"]},
         "top_provider": {"max_completion_tokens": 16_384},
     }
-    assert model_list("openrouter", {"data": [row, {"no": "name"}, "odd"]})[0].says == {
+    address = await serve("/models", {"data": [row, {"no": "name"}, "odd"]})
+    (model,) = await list_models("openrouter", base_url=address)
+    assert model.says == {
         "context_window": 128_000,
         "max_output_tokens": 16_384,
         "images": True,
@@ -117,14 +142,15 @@ def test_openrouter_tells_what_a_model_takes() -> None:
     }
 
 
-def test_anthropic_tells_capabilities_one_by_one() -> None:
+async def test_anthropic_tells_capabilities_one_by_one(serve: Serve) -> None:
     row = {
         "id": "claude-opus-5",
         "max_input_tokens": 1_000_000,
         "max_tokens": 128_000,
         "capabilities": {"image_input": {"supported": True}, "thinking": {"supported": False}},
     }
-    assert row_capabilities("anthropic", row) == {
+    address = await serve("/v1/models/claude-opus-5", row)
+    assert await ask("anthropic", "claude-opus-5", base_url=address) == {
         "context_window": 1_000_000,
         "max_output_tokens": 128_000,
         "images": True,
@@ -133,5 +159,5 @@ def test_anthropic_tells_capabilities_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"data": None}, {"data": "x"}, {"data": [None, 1, {}]}])
-def test_a_strange_answer_lists_nothing(body: dict[str, object]) -> None:
-    assert model_list("openai", body) == ()
+async def test_a_strange_answer_lists_nothing(serve: Serve, body: dict[str, object]) -> None:
+    assert await list_models("mybox", base_url=await serve("/models", body)) == ()

@@ -25,11 +25,9 @@ VARIABLES = {
 
 
 def made(provider: str, **options: Any) -> Any:
-    if provider in openai.ENDPOINTS:
-        client = openai.create("some-model", endpoint=provider, **options)
-    else:
-        client = import_module(f"ai_battle.providers.{provider}").create("some-model", **options)
-    return client
+    if provider in ("openai", "anthropic", "gemini", "ollama"):
+        return import_module(f"ai_battle.providers.{provider}").create("some-model", **options)
+    return openai.create("some-model", endpoint=provider, **options)
 
 
 @pytest.mark.parametrize(("provider", "variable"), VARIABLES.items())

@@ -14,6 +14,13 @@ PACKAGE = {
 """A provider."""
 from ai_battle import Message, ModelClient, ModelRequest, ModelResponse, Text, Usage
 from ai_battle.core.events import Emit, TextDelta, ignore
+from ai_battle.core.traits import ProviderTraits
+
+TRAITS = ProviderTraits(local=True, lists_all=True)
+
+
+async def list_models(**settings: object) -> list[str]:
+    return ["grey", "green", "large"]
 
 
 class Parrot(ModelClient):
@@ -100,6 +107,7 @@ shouted = mybirds.shouted
 discussion:
   turns: 1
   goal: Say something.
+  local_only: true
   models:
     Polly: {type: parrot/grey, role: human}
     Coco: {type: parrot/green}
@@ -125,12 +133,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ai_battle(folder: Path, *arguments: str) -> str:
+def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "PYTHONPATH": str(folder), "NO_COLOR": "1", "COLUMNS": "160"}
     command = [sys.executable, "-m", "ai_battle", *arguments]
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def ai_battle(folder: Path, *arguments: str) -> str:
+    ended = run(folder, *arguments)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
+
+
+def failing(folder: Path, *arguments: str) -> str:
+    ended = run(folder, *arguments)
+    assert ended.returncode == 2
+    return ended.stdout + ended.stderr
 
 
 def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Path) -> None:
@@ -156,11 +174,20 @@ def test_a_benchmark_with_them_needs_no_name_of_a_format_or_a_scorer(folder: Pat
     assert "parrot/grey twice by parrot/large" in (folder / "results" / "report.html").read_text()
 
 
+def test_the_machine_and_its_models_are_shown_with_them(folder: Path) -> None:
+    found = {each["subject"]: each for each in json.loads(ai_battle(folder, "doctor", "--json"))}
+    assert (found["parrot"]["state"], found["parrot"]["message"]) == ("ok", "3 models: grey, green, large")
+    assert "green" in ai_battle(folder, "models", "list", "parrot")
+
+
+def test_a_model_that_it_does_not_list_stops_a_benchmark_before_it_costs(folder: Path) -> None:
+    suite = (folder / "suite.yaml").read_text().replace("model: parrot/grey}", "model: parrot/gray}")
+    (folder / "wrong.yaml").write_text(suite)
+    said = failing(folder, "bench", "run", "wrong.yaml")
+    assert "parrot has no model 'gray'; did you mean 'grey'?" in said
+
+
 def test_what_is_misspelt_is_answered_with_their_names(folder: Path) -> None:
     wrong = (folder / "talk.yaml").read_text().replace("strategy: twice", "strategy: twce")
     (folder / "wrong.yaml").write_text(wrong)
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-m", "ai_battle", "validate", "wrong.yaml"]
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 2
-    assert "did you mean 'twice'?" in ended.stdout + ended.stderr
+    assert "did you mean 'twice'?" in failing(folder, "validate", "wrong.yaml")

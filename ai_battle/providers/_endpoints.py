@@ -1,0 +1,136 @@
+"""Which providers there are: files of this folder, plug-ins, and servers that speak OpenAI's API, a row each.
+
+Nothing here loads an HTTP client: names are read, and files checked, without one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..core import plugins
+from ..core.traits import ProviderTraits
+
+PACKAGE = "ai_battle.providers"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """`start` says how the server is started, where that is the user's matter; those servers need no key.
+
+    `quirks` are the fields of the wire's `Quirks` that are not the usual ones.
+    """
+
+    traits: ProviderTraits
+    base_url: str = ""
+    keys: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    start: str = ""
+    needs_key: bool = False
+    quirks: Mapping[str, str | bool] = field(default_factory=dict)
+
+
+CUSTOM = ProviderTraits(http=True)
+"""Of an address that the file names."""
+
+ENDPOINTS: Mapping[str, Endpoint] = {
+    "openai": Endpoint(
+        ProviderTraits(http=True, needs_model=True, price_list="openai", lists_all=True, starter="gpt-4o-mini"),
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        ("OPENAI_BASE_URL",),
+        needs_key=True,
+        quirks={"max_tokens": "max_completion_tokens"},
+    ),
+    "openrouter": Endpoint(
+        ProviderTraits(
+            http=True,
+            needs_model=True,
+            levels=True,
+            price_list="openrouter",
+            starter="openrouter/meta-llama/llama-3.3-70b-instruct",
+        ),
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        ("OPENROUTER_BASE_URL",),
+        needs_key=True,
+        quirks={"reasoning": "reasoning"},
+    ),
+    "groq": Endpoint(
+        ProviderTraits(
+            http=True, needs_model=True, levels=True, price_list="groq", starter="groq/llama-3.3-70b-versatile"
+        ),
+        "https://api.groq.com/openai/v1",
+        ("GROQ_API_KEY",),
+        ("GROQ_BASE_URL",),
+        needs_key=True,
+        # A speaker's name is a 400 there.
+        quirks={"max_tokens": "max_completion_tokens", "reasoning": "reasoning", "names": False},
+    ),
+    "azure": Endpoint(
+        ProviderTraits(http=True, needs_model=True, price_list="azure"),
+        "",
+        ("AZURE_OPENAI_API_KEY",),
+        ("AZURE_OPENAI_ENDPOINT",),
+        needs_key=True,
+        quirks={"max_tokens": "max_completion_tokens"},
+    ),
+    "lmstudio": Endpoint(
+        ProviderTraits(http=True, local=True, levels=True, dashed=True),
+        "http://127.0.0.1:1234/v1",
+        ("LMSTUDIO_API_KEY", "LM_API_TOKEN"),
+        ("LMSTUDIO_BASE_URL",),
+        "Is LM Studio's server running? Start it with: lms server start",
+    ),
+    "vllm": Endpoint(
+        ProviderTraits(http=True, local=True, levels=True),
+        "http://127.0.0.1:8000/v1",
+        ("VLLM_API_KEY",),
+        ("VLLM_BASE_URL",),
+        "Is vLLM running? Start it with: vllm serve MODEL",
+        quirks={"reasoning": "reasoning"},
+    ),
+    "llamacpp": Endpoint(  # no reasoning: the template of gpt-oss fails when a call has both a text and reasoning
+        ProviderTraits(http=True, local=True, levels=True),
+        "http://127.0.0.1:8080/v1",
+        ("LLAMA_API_KEY",),
+        ("LLAMACPP_BASE_URL",),
+        "Is llama.cpp's server running? Start it with: llama-server -m MODEL.gguf",
+    ),
+    "mlx": Endpoint(
+        ProviderTraits(http=True, local=True, needs_model=True, levels=True, dashed=True),
+        "http://127.0.0.1:8080/v1",
+        (),
+        ("MLX_BASE_URL",),
+        "Is the MLX server running? Start it with: mlx_lm.server --model MODEL",
+        # It goes to the model's template as it is, which reads this name.
+        quirks={"reasoning": "reasoning_content"},
+    ),
+}
+
+
+def built_in_providers() -> tuple[str, ...]:
+    """The names of all that come with this package."""
+    return tuple(dict.fromkeys((*sorted(plugins.built_in(PACKAGE)), *ENDPOINTS)))
+
+
+def known_providers() -> tuple[str, ...]:
+    """The names of all that can be asked here, plug-ins too: those of this machine first, files last of them."""
+    names = dict.fromkeys((*built_in_providers(), *plugins.names(PACKAGE)))
+    return tuple(sorted(names, key=lambda name: (not provider_traits(name).local, provider_traits(name).from_file)))
+
+
+def is_plugin(provider: str) -> bool:
+    """Whether a module makes its clients: a file of this folder, an installed one, or one by its dotted name."""
+    return "." in provider or provider in plugins.names(PACKAGE)
+
+
+def provider_traits(provider: str) -> ProviderTraits:
+    """Return what a provider states of itself; what is no plug-in and has no row is an address of the file."""
+    if is_plugin(provider):
+        return plugins.traits(PACKAGE, provider, ProviderTraits())
+    row = ENDPOINTS.get(provider)
+    return row.traits if row else CUSTOM
+
+
+def provider_module(provider: str) -> str:
+    """Return the name of the module that makes its clients."""
+    return provider if is_plugin(provider) else "openai"

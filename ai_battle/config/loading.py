@@ -1,14 +1,13 @@
 """Loads a discussion, and tells what no single key can: how its parts fit together, and what has no effect."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..core.plugins import near
-from .discussion import Discussion, DiscussionFile, InputFile
-from .documents import ConfigDocument, FileKind, Origin, Source, check_document, find_nothing, near_file, read_document
+from .discussion import Discussion, DiscussionFile
+from .documents import ConfigDocument, FileKind, Origin, Source, check_document, find_nothing, read_document
 from .participants import ParticipantSettings
 from .problems import KeyPath, Problem
 from .rewriting import append_to, apply_overrides, update_spellings
@@ -31,10 +30,6 @@ class Loaded(ConfigDocument):
     """A checked discussion."""
 
     file: DiscussionFile = field(repr=False)
-
-    def missing_files(self) -> list[Problem]:
-        """Lists the input files that are not there."""
-        return list(_missing_files(self.file.discussion, self.base))
 
     def with_overrides(self, *overrides: str) -> "Loaded":
         """Returns the same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
@@ -197,27 +192,6 @@ def _notes_on_pairs(discussion: Discussion) -> Iterator[str]:
         if beside and "max_retries" in pair.model_fields_set:
             key = f"discussion.collaboration.pairs[{index}].max_retries"
             yield f"{key}: has no effect beside {beside}, which leaves one attempt before help"
-
-
-def _missing_files(discussion: Discussion, base: Path) -> Iterator[Problem]:
-    """Looked for when they are needed; a name that can't be one is not there either."""
-    if discussion.input_file:
-        yield from _missing_file(discussion.input_file, base, ("discussion", "input_file"))
-    if files := discussion.input_files:
-        for index, file in enumerate(files.files):
-            yield from _missing_file(file, base, ("discussion", "input_files", "files", index))
-        if files.directory and not os.path.isdir(base / os.path.expanduser(files.directory)):
-            yield Problem(("discussion", "input_files", "directory"), f"there is no directory {files.directory!r}")
-
-
-def _missing_file(file: InputFile, base: Path, path: KeyPath) -> Iterator[Problem]:
-    there = file.resolve(base)
-    if file.names_video:
-        return
-    if os.path.isdir(there):
-        yield Problem((*path, "path"), f"{file.path!r} is a directory; input_files takes one as 'directory'")
-    elif not os.path.isfile(there):
-        yield Problem((*path, "path"), f"there is no file {file.path!r} in {base}{near_file(there)}")
 
 
 DISCUSSION = FileKind(

@@ -2,12 +2,13 @@
 
 import fnmatch
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config import ConfigProblems, Loaded, Problem
 from ..config.discussion import InputFile, InputFiles
+from ..config.documents import near_file
 from ..config.problems import KeyPath
 from ..core.errors import ConfigError
 from ..core.messages import Image, Part, Text
@@ -41,45 +42,47 @@ class _InputRead:
 
 def read_all(loaded: Loaded) -> Inputs:
     """Every input file of a discussion; raises `ConfigError` for what can't be read, or can't be sent yet."""
-    if problems := [*loaded.missing_files(), *unreadable(loaded)]:
-        raise ConfigProblems(loaded.location_of(problem) for problem in problems)
-    found = [_read_at(loaded, path, file) for path, file in _input_files(loaded)]
+    readings = [*_readings(loaded, _read_to_fit)]
+    if wrong := [Problem(place, str(reading)) for place, reading in readings if isinstance(reading, ConfigError)]:
+        raise ConfigProblems(map(loaded.location_of, wrong))
+    found = [reading for _, reading in readings if isinstance(reading, _InputRead)]
     return Inputs(tuple(read.part for read in found if read.part), (*_beyond_most(loaded), *_warnings(found)))
+
+
+def problems(loaded: Loaded) -> Iterator[Problem]:
+    """Files that are missing or can't be read. What can't be sent yet is no mistake of the configuration."""
+    for place, reading in _readings(loaded, _read):
+        if isinstance(reading, ConfigError) and not isinstance(reading, NotSentYet):
+            yield Problem(place, str(reading))
 
 
 def notes(loaded: Loaded) -> Iterator[str]:
     """What the user should know of the files of a discussion that is right."""
-    try:
+    late = [(place, str(reading)) for place, reading in _readings(loaded, _read) if isinstance(reading, NotSentYet)]
+    if not late:
         yield from read_all(loaded).warnings
-    except NotSentYet as error:
-        yield f"this will not run: {error}"
-
-
-def unreadable(loaded: Loaded) -> Iterator[Problem]:
-    """Files that are there and can't be read. What can't be sent yet is no mistake of the configuration."""
-    missing = {problem.path for problem in loaded.missing_files()}
-    for place, file in _input_files(loaded):
-        if place in missing:
-            continue
-        try:
-            _read(file, loaded.base)
-        except NotSentYet:
-            continue
-        except ConfigError as error:
-            yield Problem(place, str(error))
-    if (files := loaded.file.discussion.input_files) and files.directory and not _in_directory(files, loaded.base):
-        yield Problem(DIRECTORY, f"has no file that matches {files.file_pattern!r}")
+    for place, words in late:
+        yield f"this will not run: {loaded.with_place(Problem(place, words))}"
 
 
 class NotSentYet(ConfigError):
     """A file of a kind that participants can't be given yet."""
 
 
-def _read_at(loaded: Loaded, path: KeyPath, file: InputFile) -> _InputRead:
-    try:
-        return _fit_size(_read(file, loaded.base))
-    except ConfigError as error:
-        raise type(error)(loaded.with_place(Problem(path, str(error)))) from None
+def _readings(
+    loaded: Loaded, read: Callable[[InputFile, Path], _InputRead]
+) -> Iterator[tuple[KeyPath, _InputRead | ConfigError]]:
+    """Each file as it was read, or why it was not, with the place in the configuration that names it."""
+    for place, file in _input_files(loaded):
+        try:
+            yield place, read(file, loaded.base)
+        except ConfigError as error:
+            yield place, error
+    files = loaded.file.discussion.input_files
+    if files and files.directory and not _in_directory(files, loaded.base):
+        is_there = os.path.isdir(loaded.base / os.path.expanduser(files.directory))
+        words = f"has no file that matches {files.file_pattern!r}"
+        yield DIRECTORY, ConfigError(words if is_there else f"there is no directory {files.directory!r}")
 
 
 def _input_files(loaded: Loaded) -> Iterator[tuple[KeyPath, InputFile]]:
@@ -99,7 +102,7 @@ def _input_files(loaded: Loaded) -> Iterator[tuple[KeyPath, InputFile]]:
 def _in_directory(files: InputFiles, base: Path) -> Sequence[str]:
     """The files of the directory that match, by name; not those of its folders, and none that is hidden."""
     folder = base / os.path.expanduser(files.directory)
-    if not files.directory or not folder.is_dir():
+    if not files.directory or not os.path.isdir(folder):
         return ()
     names = (entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
     return [str(Path(files.directory, name)) for name in sorted(fnmatch.filter(names, files.file_pattern))]
@@ -114,7 +117,7 @@ def _beyond_most(loaded: Loaded) -> Iterator[str]:
 def _read(file: InputFile, base: Path) -> _InputRead:
     if file.names_video:
         return _InputRead(file, "video")
-    data = _bytes(file.resolve(base), file.path)
+    data = _bytes(file, base)
     if media_type := pictures.media_type(data):
         if fault := damage(data, media_type):
             raise ConfigError(f"{file.path} begins like {KINDS[media_type]}, and is damaged: {fault}")
@@ -128,13 +131,18 @@ def _read(file: InputFile, base: Path) -> _InputRead:
     return _InputRead(file, "text", Text(_fence(file.path, _text(data, file.path))))
 
 
-def _bytes(path: Path, shown: str) -> bytes:
+def _bytes(file: InputFile, base: Path) -> bytes:
+    path = file.resolve(base)
+    if os.path.isdir(path):
+        raise ConfigError(f"{file.path!r} is a directory; input_files takes one as 'directory'")
+    if not os.path.isfile(path):  # nor is what has a name that no file can have
+        raise ConfigError(f"there is no file {file.path!r} in {base}{near_file(path)}")
     try:
         if (size := path.stat().st_size) <= LARGEST:
             return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{shown} can't be read: {error.strerror}") from error
-    raise ConfigError(f"{shown} has {size / MIB:.0f} MiB; an input file may have {LARGEST // MIB}")
+        raise ConfigError(f"{file.path} can't be read: {error.strerror}") from error
+    raise ConfigError(f"{file.path} has {size / MIB:.0f} MiB; an input file may have {LARGEST // MIB}")
 
 
 def _text(data: bytes, shown: str) -> str:
@@ -165,12 +173,13 @@ def _is_video(data: bytes) -> bool:
     )
 
 
-def _fit_size(read: _InputRead) -> _InputRead:
-    """A picture that is larger than it may be, scaled down where Pillow is there."""
+def _read_to_fit(file: InputFile, base: Path) -> _InputRead:
+    """A picture that is larger than it may be is scaled down where Pillow is there."""
+    read = _read(file, base)
     if not _is_too_large(read) or pictures.lacking():
         return read
     assert isinstance(read.part, Image)
-    data = pictures.scale_down(read.part.data, pictures.resolution(read.file.max_resolution or ""), read.file.path)
+    data = pictures.scale_down(read.part.data, pictures.resolution(file.max_resolution or ""), file.path)
     return replace(read, part=Image(read.part.media_type, data))
 
 

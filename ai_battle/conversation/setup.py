@@ -295,7 +295,7 @@ def load_checked(
 
 def check(loaded: Loaded) -> list[Problem]:
     """What only the conversation knows to be wrong: templates and input files."""
-    return [*_templates(loaded), *loaded.missing_files(), *inputs.unreadable(loaded)]
+    return [*_templates(loaded), *inputs.problems(loaded)]
 
 
 def notes(loaded: Loaded) -> tuple[str, ...]:

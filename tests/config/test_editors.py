@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 import ai_battle.config
 from ai_battle.config import json_schema, load, packaged_config, packaged_names
 from ai_battle.config.editors import BUILT_IN
+from ai_battle.conversation.inputs import problems as input_problems
 from ai_battle.core.errors import ConfigError
 from ai_battle.providers import built_in_providers
 
@@ -75,7 +76,7 @@ def test_shipped_configurations_fit_the_schema_and_load(name: str) -> None:
     assert path is not None
 
     assert not errors(yaml.safe_load(path.read_text()))
-    assert not load(path, {}).missing_files()
+    assert not [*input_problems(load(path, {}))]
 
 
 @pytest.mark.parametrize("name", packaged_names())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.config import ConfigProblems, Loaded, Problem, load
+from ai_battle.conversation.inputs import problems as input_problems
 from ai_battle.core.errors import ConfigError
 
 from .conftest import PARTICIPANTS, SMALL, Problems, Written
@@ -190,7 +191,7 @@ def test_a_fact_is_no_secret_whatever_its_name(loaded: Load) -> None:
 
 
 def test_an_unknown_home_is_a_missing_file(loaded: Load) -> None:
-    assert len(loaded(f"{SMALL}  input_file: ~nobody-at-all/x.txt\n").missing_files()) == 1
+    assert len([*input_problems(loaded(f"{SMALL}  input_file: ~nobody-at-all/x.txt\n"))]) == 1
 
 
 @pytest.mark.parametrize(

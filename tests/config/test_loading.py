@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from ai_battle.config import Loaded, Problem, load, packaged_config, packaged_names
+from ai_battle.conversation.inputs import problems as input_problems
 
 from .conftest import PARTICIPANTS, SMALL, Written
 
@@ -157,7 +158,7 @@ def test_a_dictionary_may_hold_paths_and_tuples(tmp_path: Path) -> None:
         }
     }
 
-    assert load(source, {}).missing_files()[0].path == ("discussion", "input_file", "path")
+    assert next(input_problems(load(source, {}))).path == ("discussion", "input_file", "path")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_a_file_goes_before_a_packaged_name(written: Written, tmp_path: Path, mo
 def test_what_can_be_no_file_is_not_there(loaded: Load, name: str) -> None:
     """Too long for the system, or with a sign that no name has."""
     files = f'input_files: {{files: ["{name[:200]}", "{name[-150:]}"], directory: "{name}"}}'
-    problems = loaded(f"{SMALL}  {files}\n").missing_files()
+    problems = input_problems(loaded(f"{SMALL}  {files}\n"))
 
     assert [problem.path[2] for problem in problems] == ["files", "files", "directory"]
 
@@ -247,7 +248,7 @@ def test_missing_input_files_are_found_when_they_are_asked_for(loaded: Load, wri
     written("x", "notes.txt")
     here = loaded(f"{SMALL}  input_file: note.txt\n  input_files: {{files: [notes.txt, .], directory: nowhere}}\n")
 
-    first, second, third = (here.with_place(problem).partition(" ")[2] for problem in here.missing_files())
+    first, second, third = (here.with_place(problem).partition(" ")[2] for problem in input_problems(here))
     assert first.startswith("discussion.input_file.path: there is no file 'note.txt' in ")
     assert first.endswith("; did you mean 'notes.txt'?")
     assert second.startswith("discussion.input_files.files[1].path: '.' is a directory")

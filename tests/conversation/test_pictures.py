@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 
 from ai_battle.config import load
 from ai_battle.conversation import pictures
-from ai_battle.conversation.inputs import Inputs, read_all, unreadable
+from ai_battle.conversation.inputs import Inputs, problems, read_all
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.messages import Image
 from tests.pixels import chunk, png
@@ -89,7 +89,7 @@ def test_a_picture_of_absurd_size_is_refused_before_it_is_opened(tmp_path: Path)
 
     with pytest.raises(ConfigError, match=r"input_file\.path: x\.img has 60000x60000 pixels; 89 million are the most"):
         inputs(tmp_path, bomb, "1024x1024")
-    assert [problem.path for problem in unreadable(load(tmp_path / "look.yaml"))] == [
+    assert [problem.path for problem in problems(load(tmp_path / "look.yaml"))] == [
         ("discussion", "input_file", "path")
     ]
 

@@ -54,6 +54,11 @@ class Expansion:
                 self.keep_secret(value, name)
         return _REFERENCE.sub(self._replace, text)
 
+    def longest(self, text: str) -> int:
+        """Returns the most characters that the text can have with values in place of references."""
+        references = _REFERENCE.finditer(text) if "${" in text else ()
+        return len(text) + sum(len(self.variables.get(match[2] or "", "")) for match in references)
+
     def written_back(self, text: str) -> str:
         """Returns the text with defaults filled in, but what came from the environment still as `${NAME}`."""
         return _REFERENCE.sub(lambda match: f"${{{match[2]}}}" if self._is_taken(match) else self._default(match), text)
@@ -105,9 +110,7 @@ class TreeExpander:
         self.prompts: list[tuple[KeyPath, str]] = []
 
     def expand(self, node: Node, path: KeyPath = ()) -> Any:
-        self._values += 1
-        if self._values > _MOST_VALUES or self._text > _MOST_TEXT:
-            raise ConfigError(f"holds more than {_MOST_VALUES:,} values, or 20 MB of text, its aliases written out")
+        self._make_room(values=1)
         match node.value:
             case dict():
                 return {key: self.expand(child, (*path, key)) for key, child in node.value.items()}
@@ -117,8 +120,15 @@ class TreeExpander:
                 return self._expand_text(node.value, path)
         return node.value
 
+    def _make_room(self, *, values: int = 0, text: int = 0) -> None:
+        """Before anything is written out: aliases and variables may stand for more than the memory holds."""
+        self._values += values
+        self._text += text
+        if self._values > _MOST_VALUES or self._text > _MOST_TEXT:
+            raise ConfigError(f"holds more than {_MOST_VALUES:,} values, or 20 MB of text, its aliases written out")
+
     def _expand_text(self, written: str, path: KeyPath) -> str:
-        self._text += len(written)
+        self._make_room(text=self.expansion.longest(written))
         text = self._replace(written, path) if "${" in written else written
         secrets = (text,) if text is written and text and is_secret(path) else passwords_in(text)
         for secret in secrets:

@@ -41,7 +41,7 @@ class _Row:
         return self.calls - self.dropped
 
     @property
-    def kept(self) -> Usage:
+    def kept_usage(self) -> Usage:
         rest = self.usage - self.wasted
         return Usage(rest.input_tokens, rest.output_tokens, cost_usd=rest.cost_usd, estimated=rest.estimated)
 
@@ -131,7 +131,7 @@ class HelpAccount:
     def _kept_rows(self) -> Iterator[Mapping[str, Any]]:
         for (speaker, role), row in self._rows.items():
             if row.kept_calls > 0:
-                yield _row(speaker, role, row.kept_calls, row.kept, row.seconds)
+                yield _row(speaker, role, row.kept_calls, row.kept_usage, row.seconds)
 
     def _wasted_rows(self) -> Iterator[Mapping[str, Any]]:
         for speaker in dict.fromkeys(speaker for speaker, _ in self._rows):
@@ -143,7 +143,7 @@ class HelpAccount:
 
 def _answer_usage(rows: Mapping[Role, _Row]) -> Usage | None:
     """The usage of the answer itself: the participant's own, or where it has none that counts, that of another."""
-    return next((rows[role].kept for role in _ANSWERING if role in rows and rows[role].kept_calls > 0), None)
+    return next((rows[role].kept_usage for role in _ANSWERING if role in rows and rows[role].kept_calls > 0), None)
 
 
 def _row(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:

@@ -161,7 +161,7 @@ class ConversationManager:
         with source.redactor.errors():
             async with Journal.reopen(run_dir, source.durability) as written:
                 progress = journal.progress(run_dir)
-                if progress.finished and progress.ended:
+                if progress.is_over and progress.ended:
                     outcome.keep(run_dir, progress.outcome)
                     return _result(progress.ended, run_dir, progress.help)
                 settings = rundir.check_unchanged(progress, accept_changes=accept_changes)

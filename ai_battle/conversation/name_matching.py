@@ -59,8 +59,6 @@ class _Mention:
     before: str
     after: str
     stands_alone: bool
-    is_asked: bool
-    is_second: bool
 
     @property
     def favour(self) -> int:
@@ -72,8 +70,6 @@ class _Mention:
             - 3 * bool(_AFTER_UNWANTED.match(self.after) or _POSSESSIVE.match(self.after))
             - 2 * bool(_REASON.search(self.before))
             + 4 * self.stands_alone
-            - 2 * self.is_asked
-            - self.is_second
             + self._is_addressed
         )
 
@@ -124,15 +120,12 @@ def _favourite(mentions: Iterable[_Mention]) -> str:
 
 
 def _mentions(said: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:
-    last_end = 0
     for name, start, end in _places(said, names, fits):
         before = _CLAUSE_END.split(said[:start])[-1]
         after = _CLAUSE_END.split(said[end:], maxsplit=1)[0]
         around = _SENTENCE_END.split(said[:start])[-1] + _SENTENCE_END.split(said[end:], maxsplit=1)[0]
         is_asked = said[end:].lstrip("\"'*`").startswith("?")
-        is_second = start - len(before) < last_end
-        yield _Mention(name, start, before, after, not is_asked and not _WORD.search(around), is_asked, is_second)
-        last_end = end
+        yield _Mention(name, start, before, after, not is_asked and not _WORD.search(around))
 
 
 def _places(said: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str, int, int]]:

@@ -147,16 +147,25 @@ def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
 
 
 def _jpeg(data: bytes) -> Structure:
-    place, found, fault = 2, UNKNOWN, "it has no header that tells its size"
+    found, fault, place = UNKNOWN, "it has no header that tells its size", 2
+    for place, marker, body in _segments(data):
+        if marker == JPEG_SCAN:
+            is_whole = data.rfind(b"\xff\xd9") > place
+            return found, fault or ("" if is_whole else CUT)
+        if marker in JPEG_FRAMES:
+            height, width = struct.unpack(">HH", body[1:5].ljust(4, b"\0"))
+            found, fault = (width, height), _size_fault(width, height)
+    return found, CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Place, marker and content of each, and at last the place where there is none."""
+    place = 2
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
-        if marker == JPEG_SCAN:
-            return found, fault or ("" if data.rfind(b"\xff\xd9") > place else CUT)
-        if marker in JPEG_FRAMES:
-            height, width = struct.unpack(">HH", data[place + 5 : place + 9].ljust(4, b"\0"))
-            found, fault = (width, height), _size_fault(width, height)
-        place += 1 if marker == 0xFF else 2 + length
-    return found, CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
+        yield place, marker, data[place + 4 : place + 2 + length]
+        place += 1 if marker == 0xFF else 2 + length  # any number of these bytes may stand before a marker
+    yield place, 0, b""
 
 
 def _gif(data: bytes) -> Structure:

@@ -51,7 +51,7 @@ class Progress:
     help: HelpSummed | None = None
 
     @property
-    def finished(self) -> bool:
+    def is_over(self) -> bool:
         """Whether there is nothing left to do; a run that failed or was interrupted can be resumed."""
         return self.ended is not None and self.ended.status in ("done", "limit")
 

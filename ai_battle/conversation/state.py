@@ -122,7 +122,7 @@ class State:
         """What no summary can shorten: the system prompt and the prompt."""
         return self._system_tokens[name] + (estimate_message(self.prompt) if self.prompt else 0)
 
-    def needed(self, name: str) -> int:
+    def tokens_needed(self, name: str) -> int:
         """The tokens of a participant's next request, as its model is likely to count them."""
         return int((self._system_tokens[name] + self.tokens) * self.scale.get(name, 1.0))
 

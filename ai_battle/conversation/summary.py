@@ -34,13 +34,13 @@ class ContextMemory:
     async def make_room(self, participant: Participant) -> None:
         """Folds while the next request of this participant would exceed what its model, or the budget, allows."""
         budget = None if participant.role == "user" else self._budget(participant)
-        while budget and self._state.needed(participant.name) > budget:
+        while budget and self._state.tokens_needed(participant.name) > budget:
             if not await self._fold(participant, int(budget * KEPT), budget):
                 return
 
     async def shorten(self, participant: Participant) -> bool:
         """After a model has found a request too long: whether there was anything to fold."""
-        needed = self._state.needed(participant.name)
+        needed = self._state.tokens_needed(participant.name)
         return await self._fold(participant, needed // 2, needed)
 
     def _budget(self, participant: Participant) -> int | None:

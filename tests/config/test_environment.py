@@ -264,3 +264,11 @@ def test_a_password_in_an_address_is_a_secret_and_stands_in_no_resolved_text(loa
     assert "http://ann:${OLLAMA_PASSWORD}@127.0.0.1:9" in here.as_yaml()
     again = load(written(here.as_yaml(), "config.yaml"), {"OLLAMA_PASSWORD": "p%40ss-w0rd"})
     assert again.file.providers == here.file.providers
+
+
+def test_what_variables_stand_for_is_bounded_before_it_is_written_out(written: Written) -> None:
+    """A hundred thousand references to a long value would be gigabytes."""
+    path = written(f"{SMALL}  persona: {'${LONG}' * 100_000}\n")
+
+    with pytest.raises(ConfigError, match="20 MB of text"):
+        load(path, {"LONG": "x" * 100_000})

@@ -123,4 +123,4 @@ def test_a_second_process_on_a_run_is_refused_while_the_first_goes_on(nursery: N
     assert refused == 1
     assert f"is in use by process {pid} on {os.uname().nodename}" in lines(run_dir, "errors")[0]
     assert nursery.end() == 0
-    assert progress(run_dir).finished
+    assert progress(run_dir).is_over

@@ -64,7 +64,7 @@ async def test_a_run_in_the_middle(tmp_path: Path) -> None:
 
     assert found.turn == 3
     assert found.positions == {"ann": 2, "bob": 2}
-    assert (found.started, found.config_digest, found.finished) == (STARTED, "d1", False)
+    assert (found.started, found.config_digest, found.is_over) == (STARTED, "d1", False)
 
 
 async def test_an_answer_that_used_no_entry_leaves_the_script_where_it_is(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ async def test_a_skipped_turn_is_over_and_one_that_stopped_the_run_is_not(tmp_pa
 
     assert found.turn == 2
     assert found.positions == {"ann": 1, "bob": 1}
-    assert not found.finished
+    assert not found.is_over
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ async def test_a_run_that_failed_or_was_interrupted_can_be_gone_on_with(
     tmp_path: Path, status: Any, finished: bool
 ) -> None:
     found = await after(tmp_path, STARTED, played(1, "ann"), RunFinished(status, "", 1, NOTHING_USED))
-    assert found.finished is finished
+    assert found.is_over is finished
 
 
 async def test_settings_that_were_accepted_later_are_the_ones_that_hold(tmp_path: Path) -> None:

@@ -148,22 +148,22 @@ def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
 
 def _jpeg(data: bytes) -> Structure:
     found, fault, place = UNKNOWN, "it has no header that tells its size", 2
-    for place, marker, body in _segments(data):
+    for place, marker, start in _segments(data):
         if marker == JPEG_SCAN:
             is_whole = data.rfind(b"\xff\xd9") > place
             return found, fault or ("" if is_whole else CUT)
         if marker in JPEG_FRAMES:
-            height, width = struct.unpack(">HH", body[1:5].ljust(4, b"\0"))
+            height, width = struct.unpack(">HH", start[1:5].ljust(4, b"\0"))
             found, fault = (width, height), _size_fault(width, height)
     return found, CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Place, marker and content of each, and at last the place where there is none."""
+    """Place and marker of each, and the first bytes in it; at last the place where there is none."""
     place = 2
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
-        yield place, marker, data[place + 4 : place + 2 + length]
+        yield place, marker, data[place + 4 : place + 9]
         place += 1 if marker == 0xFF else 2 + length  # any number of these bytes may stand before a marker
     yield place, 0, b""
 

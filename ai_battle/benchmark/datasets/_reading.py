@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +57,21 @@ def json_rows(path: Path) -> Iterator[DatasetRow]:
                 raise ConfigError(f"{place}: the line is longer than {LONGEST_LINE >> 20} MiB")
             if line.strip():
                 yield DatasetRow(_object(line, place), place, number)
+
+
+@dataclass(frozen=True, slots=True)
+class RowDataset:
+    """A `Dataset` with a task in each row: `task` makes it, and raises `ConfigError` for a row that is none."""
+
+    task: Callable[[DatasetRow], Task]
+    rows: Callable[[Path], Iterator[DatasetRow]] = json_rows
+    scorer: str = ""
+    suffixes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    fits: Callable[[Mapping[str, Any]], bool] = lambda row: True
+
+    def read(self, path: Path) -> Iterator[Task]:
+        return map(self.task, self.rows(path))
 
 
 def csv_rows(path: Path) -> Iterator[DatasetRow]:

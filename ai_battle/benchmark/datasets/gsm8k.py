@@ -1,27 +1,16 @@
 """GSM8K: `question`, and an `answer` whose last line is `#### 42`."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
-
 from ...core.errors import ConfigError
 from ..tasks import Task
 from . import AT
-from ._reading import DatasetRow, json_rows
+from ._reading import DatasetRow, RowDataset
 
 MARK = "####"
 
 
-class Gsm8k:
-    scorer = "numeric"
-    suffixes: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ("question", "answer")
-
-    def fits(self, row: Mapping[str, Any]) -> bool:
-        return MARK in str(row["answer"])
-
-    def read(self, path: Path) -> Iterator[Task]:
-        return map(_task, json_rows(path))
+def create() -> RowDataset:
+    marks = ("question", "answer")
+    return RowDataset(_task, scorer="numeric", marks=marks, fits=lambda row: MARK in str(row["answer"]))
 
 
 def _task(row: DatasetRow) -> Task:
@@ -30,7 +19,3 @@ def _task(row: DatasetRow) -> Task:
         raise ConfigError(f"{row.place}: the answer does not end in '{MARK} NUMBER'")
     extra = {"worked": worked.strip(), AT: row.place}
     return Task(row.optional("id") or str(row.line), row.text("question"), reference.strip(), extra=extra)
-
-
-def create() -> Gsm8k:
-    return Gsm8k()

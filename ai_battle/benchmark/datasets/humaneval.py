@@ -1,26 +1,14 @@
 """HumanEval: a function to be completed, and a program `check(candidate)` that tries it."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
-
 from ..tasks import Task
 from . import AT
-from ._reading import DatasetRow, json_rows
+from ._reading import DatasetRow, RowDataset
 
 ASK = "Complete this Python function. Answer with the whole program, in one code block.\n\n```python\n{}\n```"
 
 
-class HumanEval:
-    scorer = "python_tests"
-    suffixes: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ("prompt", "test", "entry_point")
-
-    def fits(self, row: Mapping[str, Any]) -> bool:
-        return True
-
-    def read(self, path: Path) -> Iterator[Task]:
-        return map(_task, json_rows(path))
+def create() -> RowDataset:
+    return RowDataset(_task, scorer="python_tests", marks=("prompt", "test", "entry_point"))
 
 
 def _task(row: DatasetRow) -> Task:
@@ -32,7 +20,3 @@ def _task(row: DatasetRow) -> Task:
         tests=f"{row.text('test')}\n\ncheck({entry})\n",
         extra={"begun": begun, "entry_point": entry, AT: row.place},
     )
-
-
-def create() -> HumanEval:
-    return HumanEval()

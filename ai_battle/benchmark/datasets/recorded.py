@@ -1,28 +1,16 @@
 """Recorded answers: rows with `small_response` and `large_response`, and whether they are right."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
-
 from ...core.errors import ConfigError
 from ..tasks import Recording, Task
 from . import AT
-from ._reading import DatasetRow, as_text, json_rows, tools_of, with_options
+from ._reading import DatasetRow, RowDataset, as_text, tools_of, with_options
 
 ROLES = ("small", "large")
 _TAKEN = ("id", "prompt", "reference", "tools", "options")
 
 
-class RecordedAnswers:
-    scorer = "recorded"
-    suffixes: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ("prompt", "small_response", "large_response")
-
-    def fits(self, row: Mapping[str, Any]) -> bool:
-        return True
-
-    def read(self, path: Path) -> Iterator[Task]:
-        return map(_task, json_rows(path))
+def create() -> RowDataset:
+    return RowDataset(_task, scorer="recorded", marks=("prompt", "small_response", "large_response"))
 
 
 def _task(row: DatasetRow) -> Task:
@@ -48,7 +36,3 @@ def _answer(row: DatasetRow, role: str) -> Recording:
         raise ConfigError(f"{row.place}: {role}_correct is {correct!r}; it has to be true, false, or from 0 to 1")
     worth = None if correct is None else float(correct)
     return Recording(as_text(row.values[key]), worth, row.optional(f"{role}_model"))
-
-
-def create() -> RecordedAnswers:
-    return RecordedAnswers()

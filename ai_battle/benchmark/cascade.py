@@ -11,9 +11,9 @@ from functools import lru_cache
 from statistics import fmean
 
 from ..judging.measures import apgr, auroc, cpt, curve, interval
+from .intervals import Interval, rate_interval, wilson
 from .sample import Sample
 from .setting_results import by_task
-from .statistics import Interval, rate_interval, wilson
 
 Numbers = Sequence[float]
 POINTS = 20

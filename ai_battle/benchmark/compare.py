@@ -8,8 +8,9 @@ from typing import Any
 
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from .intervals import Interval, mean_interval
+from .paired import ComparedPair, Verdict, compare_pairs
 from .setting_results import SettingResult, setting_results
-from .statistics import ComparedPair, Interval, Verdict, compare_pairs, mean_interval
 from .store import Store
 
 BEFORE, AFTER = "before", "after"
@@ -32,6 +33,10 @@ class Change:
     def verdict(self) -> Verdict:
         return self.found.verdict
 
+    def as_json(self) -> dict[str, Any]:
+        cost = {"cost_usd": self.cost, "cost_interval": self.cost_interval, "seconds": self.seconds}
+        return {"setting": self.setting, "before": self.before, "after": self.after, **self.found.as_json(), **cost}
+
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkComparison:
@@ -46,7 +51,7 @@ class BenchmarkComparison:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "changes": [_as_json(change) for change in self.changes],
+            "changes": [change.as_json() for change in self.changes],
             "only": [{"in": where, "setting": name} for where, name in self.only],
             "regressions": [change.setting for change in self.regressions],
         }
@@ -117,23 +122,3 @@ def _dearer(before: SettingResult, after: SettingResult) -> list[float]:
     if before.costs is None or after.costs is None:
         return []
     return [after.costs[task] - cost for task, cost in before.costs.items() if task in after.costs]
-
-
-def _as_json(change: Change) -> dict[str, Any]:
-    found = change.found.found
-    return {
-        "setting": change.setting,
-        "verdict": change.verdict,
-        "before": change.before,
-        "after": change.after,
-        "n": found.count,
-        "difference": found.mean,
-        "low": found.interval.low,
-        "high": found.interval.high,
-        "p": found.p,
-        "p_holm": change.found.p_holm,
-        "smallest": change.found.smallest,
-        "cost_usd": change.cost,
-        "cost_interval": change.cost_interval,
-        "seconds": change.seconds,
-    }

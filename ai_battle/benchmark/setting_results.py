@@ -7,9 +7,10 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, Literal, Self
 
+from .intervals import mean_interval
+from .paired import ComparedPair, compare_pairs
 from .sample import Sample
 from .settings import RECORDED
-from .statistics import ComparedPair, compare_pairs, mean_interval
 from .store import Store
 
 

@@ -95,13 +95,9 @@ class Store:
 
     def add(self, samples: Sequence[Sample]) -> None:
         """All or none; when it returns, they are there even if the process is killed."""
-        places = ", ".join("?" * WIDTH)
         with self._writing():
             self._connection.execute("BEGIN")
-            self._connection.executemany(
-                f"INSERT OR REPLACE INTO samples VALUES ({places})",  # noqa: S608 - question marks
-                map(of_sample, samples),
-            )
+            self._connection.executemany(INSERT_SAMPLE, map(of_sample, samples))
             self._connection.execute("COMMIT")
 
     def set_fact(self, name: str, value: Any) -> None:
@@ -200,13 +196,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-WIDTH = 20
-NOTHING_MORE = "{}"
-_OF_A_TASK = tuple(each.name for each in fields(Task))
-_OF_USAGE = tuple(each.name for each in fields(Usage))
-_values = attrgetter(*_OF_A_TASK)
-
-
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -218,9 +207,13 @@ def json_value(text: str) -> Any:
     return json.loads(text)
 
 
+_OF_A_TASK = tuple(each.name for each in fields(Task))
+_task_values = attrgetter(*_OF_A_TASK)
+
+
 def of_task(task: Task) -> str:
     """Without what it has not."""
-    said = {name: value for name, value in zip(_OF_A_TASK, _values(task), strict=True) if value}
+    said = {name: value for name, value in zip(_OF_A_TASK, _task_values(task), strict=True) if value}
     if task.tools:
         said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
     if task.recorded:
@@ -236,66 +229,46 @@ def to_task(text: str) -> Task:
     return Task(**{"prompt": "", **said})
 
 
+_OF_A_SAMPLE = (
+    "setting", "task", "repeat", "answer", "score.value", "score.why", "usage.input_tokens", "usage.output_tokens",
+    "usage.cost_usd", "seconds", "helped", "quality", "reason", "small_answer", "large_answer", "small_score",
+    "large_score", "error", "spent_usd",
+)  # fmt: skip
+"""Where the columns of a sample are found in it, in the order of the table; `more` comes last."""
+
+_sample_values = attrgetter(*_OF_A_SAMPLE)
+_wasted_values = attrgetter(*(f"wasted.{each.name}" for each in fields(Usage)))
+INSERT_SAMPLE = f"INSERT OR REPLACE INTO samples VALUES ({'?, ' * len(_OF_A_SAMPLE)}?)"  # noqa: S608 - question marks
+NOTHING_MORE = "{}"
+
+
 def of_sample(sample: Sample) -> tuple[Any, ...]:
-    usage = sample.usage
-    return (
-        *sample.key,
-        sample.answer,
-        sample.score.value,
-        sample.score.why,
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.cost_usd,
-        sample.seconds,
-        sample.helped,
-        sample.quality,
-        sample.reason,
-        sample.small_answer,
-        sample.large_answer,
-        sample.small_score,
-        sample.large_score,
-        sample.error,
-        sample.spent_usd,
-        json_text(more) if (more := _more(sample)) else NOTHING_MORE,
-    )
-
-
-def to_sample(row: tuple[Any, ...]) -> Sample:
-    (setting, task, repeat, answer, score, why, read, written, cost, seconds, helped, quality, reason, small, large,
-     small_score, large_score, error, spent, more) = row  # fmt: skip
-    said = {} if more == NOTHING_MORE else json_value(more)
-    cached, stored, thought = said.get("tokens", (0, 0, 0))
-    return Sample(
-        setting,
-        task,
-        repeat,
-        answer,
-        AnswerScore(score, why, scorer_failed="scorer_failed" in said),
-        Usage(read, written, cached, stored, thought, cost, "estimated" in said),
-        seconds,
-        bool(helped),
-        Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED,
-        quality,
-        said.get("signals", {}),
-        reason,
-        small,
-        large,
-        error,
-        small_score,
-        large_score,
-        spent,
-    )
+    return (*_sample_values(sample), json_text(more) if (more := _more(sample)) else NOTHING_MORE)
 
 
 def _more(sample: Sample) -> Mapping[str, Any]:
     """What is mostly empty, where it is not."""
-    usage, wasted = sample.usage, [getattr(sample.wasted, name) for name in _OF_USAGE]
+    usage = sample.usage
     tokens = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
     more = {
         "tokens": tokens if any(tokens) else None,
         "estimated": usage.estimated,
-        "wasted": wasted if sample.wasted != NOTHING_USED else None,
+        "wasted": _wasted_values(sample) if sample.wasted != NOTHING_USED else None,
         "scorer_failed": sample.score.scorer_failed,
         "signals": dict(sample.signals),
     }
     return {name: value for name, value in more.items() if value}
+
+
+def to_sample(row: tuple[Any, ...]) -> Sample:
+    (setting, task, repeat, answer, value, why, read, written, cost, seconds, helped, quality, reason, small, large,
+     small_score, large_score, error, spent, more) = row  # fmt: skip
+    said = {} if more == NOTHING_MORE else json_value(more)
+    score = AnswerScore(value, why, scorer_failed="scorer_failed" in said)
+    usage = Usage(read, written, *said.get("tokens", (0, 0, 0)), cost, "estimated" in said)
+    wasted = Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED
+    # By place: names cost as much again, and a report reads every sample of a run.
+    return Sample(
+        setting, task, repeat, answer, score, usage, seconds, bool(helped), wasted, quality, said.get("signals", {}),
+        reason, small, large, error, small_score, large_score, spent,
+    )  # fmt: skip

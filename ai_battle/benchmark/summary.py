@@ -7,8 +7,8 @@ from typing import Any
 
 from ..config.benchmark import Unscored
 from .cascade import BySignal, HelpOrder
+from .paired import ComparedPair
 from .setting_results import Axis
-from .statistics import ComparedPair
 from .sweep import Swept
 
 VERSION = 1
@@ -141,29 +141,10 @@ class BenchmarkSummary:
     def as_json(self) -> dict[str, Any]:
         """What summary.json holds."""
         said = {"version": VERSION, **asdict(self)}
-        said["pairs"] = [_pair(each) for each in self.pairs]
+        said["pairs"] = [{"a": each.a, "b": each.b, **each.as_json(), "said": each.sentence} for each in self.pairs]
         said["front"] = [row.name for row in self.front]
         said["sweep"] = [{**asdict(each), "policy": each.policy.name} for each in self.sweep]
         return said
 
     def text(self) -> str:
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _pair(each: ComparedPair) -> dict[str, Any]:
-    found = each.found
-    return {
-        "a": each.a,
-        "b": each.b,
-        "n": found.count,
-        "difference": found.mean,
-        "low": found.interval.low,
-        "high": found.interval.high,
-        "gained": found.gained,
-        "lost": found.lost,
-        "p": found.p,
-        "p_holm": each.p_holm,
-        "smallest": each.smallest,
-        "verdict": each.verdict,
-        "said": each.sentence,
-    }

@@ -11,10 +11,9 @@ from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
 from ..judging.measures import calibration_error
 from .cascade import HelpEffect, HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
+from .intervals import mean_interval, quantile, quantile_interval, rate_interval, wilson
 from .setting_results import ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
 from .settings import RECORDED
-from .statistics import mean_interval, quantile_interval, rate_interval, wilson
-from .statistics.intervals import quantile
 from .store import Store
 from .suite import OF
 from .summary import BenchmarkSummary, Bin, Item, Latency, SettingRow

@@ -12,10 +12,10 @@ from typing import Literal, NamedTuple
 from .. import collaboration
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
+from .intervals import Interval, wilson
 from .sample import Sample
 from .setting_results import SettingResult, alone
 from .settings import RECORDED
-from .statistics import Interval, wilson
 from .store import Store
 from .tasks import Task
 

@@ -6,8 +6,8 @@ The report is one HTML file that needs nothing else; it is readable without its 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..benchmark.paired import conclusions
 from ..benchmark.sample import Sample
-from ..benchmark.statistics import conclusions
 from ..benchmark.store import Store
 from ..benchmark.summary import BenchmarkSummary, Item, SettingRow
 from ..benchmark.summing import summary_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from ..benchmark.cascade import BySignal
-from ..benchmark.statistics import ComparedPair, Verdict
+from ..benchmark.paired import ComparedPair, Verdict
 from ..benchmark.summary import BenchmarkSummary, SettingRow
 from ..benchmark.sweep import Swept
 from ..core.texts import about

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from ai_battle.benchmark.intervals import mean_interval, wilson
 from ai_battle.benchmark.sample import AnswerScore, Sample
-from ai_battle.benchmark.statistics import mean_interval, wilson
 from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
 from ai_battle.benchmark.summing import summary_of
 from ai_battle.benchmark.tasks import Recording, Task

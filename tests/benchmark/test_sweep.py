@@ -11,7 +11,7 @@ import pytest
 
 from ai_battle.benchmark.cascade import order
 from ai_battle.benchmark.datasets.recorded import create
-from ai_battle.benchmark.statistics import wilson
+from ai_battle.benchmark.intervals import wilson
 from ai_battle.benchmark.sweep import (
     BOUNDED,
     EXACT,

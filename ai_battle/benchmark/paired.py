@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, comb, sqrt
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from .intervals import LEVEL, MANY, NORMAL, Interval, Numbers, all_same, bca, drawn_means, mean_interval, wider_level
 
@@ -150,6 +150,22 @@ class ComparedPair:
     p_holm: float
     smallest: float
     verdict: Verdict
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures, without what is compared."""
+        found = self.found
+        return {
+            "n": found.count,
+            "difference": found.mean,
+            "low": found.interval.low,
+            "high": found.interval.high,
+            "gained": found.gained,
+            "lost": found.lost,
+            "p": found.p,
+            "p_holm": self.p_holm,
+            "smallest": self.smallest,
+            "verdict": self.verdict,
+        }
 
     @property
     def sentence(self) -> str:

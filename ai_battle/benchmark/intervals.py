@@ -1,4 +1,8 @@
-"""Intervals that hold the truth in 95 of 100 benchmarks: Wilson's for rates, the bootstrap for means."""
+"""Intervals that hold the truth in 95 of 100 benchmarks: Wilson's for rates, the bootstrap for means.
+
+Several answers of one setting to one task are one value, their mean: they hang together, and only tasks are drawn
+independently. So an interval, a test and a bootstrap over tasks are clustered by task without further ado.
+"""
 
 import random
 from bisect import bisect_left, bisect_right
@@ -14,6 +18,8 @@ LEVEL = 0.95
 DRAWS = 2_000
 SEED = 0
 NORMAL = NormalDist()
+MANY = 1_000
+"""Degrees of freedom from which on the normal distribution is taken."""
 
 
 class Interval(NamedTuple):
@@ -123,11 +129,6 @@ def _ranks(count: int, share: float, rest: float) -> tuple[int, int]:
 
 def all_same(values: Numbers) -> bool:
     return all(isclose(value, values[0], abs_tol=1e-12) for value in values)
-
-
-NORMAL = NormalDist()
-MANY = 1_000
-"""Degrees of freedom from which on the normal distribution is taken."""
 
 
 @cache

@@ -7,9 +7,10 @@ it try again, or again with advice. For those the bounds are told between which 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from .. import collaboration
+from ..assembly import strategies
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
 from .intervals import Interval, wilson
@@ -19,12 +20,13 @@ from .settings import RECORDED
 from .store import Store
 from .tasks import Task
 
-Strategy = Literal["takeover", "cascade", "rescue"]
-STRATEGIES: tuple[Strategy, ...] = ("takeover", "cascade", "rescue")
+REPLAYED = ("helper", "better", "new")
+"""The kinds of strategies that are swept, in the order of the report."""
+
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 RETRIES = (1, 3)
-SERVED = ("quality", "cost_per_task", "seconds")
-"""The figures that hang on what would have been served."""
+SERVED = {"quality": "score", "cost_per_task": "cost_usd", "seconds": "seconds"}
+"""The figures that hang on what would have been served, and what of an answer each is the mean of."""
 
 RATES = (0.1, 0.2, 0.3, 0.5)
 EXACT = "exact"
@@ -67,10 +69,20 @@ class Replayed:
 class Policy:
     """`help_rate` decides in place of the threshold: the answers with the most to gain, as many as it says."""
 
-    strategy: Strategy = "takeover"
+    strategy: str
     threshold: float = 0.7
     max_retries: int = 1
     help_rate: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of its strategy, one of `REPLAYED`."""
+        return strategies.traits(self.strategy).replayed
+
+    @property
+    def tries_again(self) -> bool:
+        """What takes the better of both answers never tries again, and neither does what decides by a help rate."""
+        return self.max_retries > 1 and self.kind != "better" and self.help_rate is None
 
     @property
     def name(self) -> str:
@@ -124,12 +136,17 @@ def _judge(task: Task, given: GivenAnswer) -> Judged:
 
 
 def grid() -> list[Policy]:
-    return [Policy(*each) for each in product(STRATEGIES, THRESHOLDS, RETRIES)]
+    return [Policy(*each) for each in product(_swept_strategies(), THRESHOLDS, RETRIES)]
 
 
 def rates() -> list[Policy]:
     """Taking over a share of the answers; the cut is the quantile of these very answers."""
-    return [Policy(help_rate=share) for share in RATES]
+    return [Policy(_swept_strategies()[0], help_rate=share) for share in RATES]
+
+
+def _swept_strategies() -> list[str]:
+    kinds = {name: strategies.traits(name).replayed for name in strategies.names()}
+    return sorted((name for name, kind in kinds.items() if kind), key=lambda name: REPLAYED.index(kinds[name]))
 
 
 def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:
@@ -138,59 +155,37 @@ def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:
 
 
 def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
-    stuck = _stuck(items, policy)
-    outcomes = [_outcome(item, policy, stuck=is_stuck) for item, is_stuck in zip(items, stuck, strict=True)]
+    kind, tries_again, stuck = policy.kind, policy.tries_again, _stuck(items, policy)
+    outcomes = [
+        _outcome(item, kind, tries_again=tries_again) if is_stuck else item.small.given
+        for item, is_stuck in zip(items, stuck, strict=True)
+    ]
+    scores = [outcome.score for outcome in outcomes if outcome]
+    count, unknown, total = len(items), len(items) - len(scores), sum(scores)
+    retried = tries_again and _is_any_retried(items, stuck)
+    figures = {"help_rate": None if retried else sum(stuck) / count, **_figures(outcomes)}
+    status = {name: _status(value, exact=not unknown) for name, value in figures.items()}
+    interval = None if unknown else wilson(total, count)
+    bounds = {"least": total / count, "most": (total + unknown) / count}
+    return Swept(policy, count, unknown, **figures, interval=interval, **bounds, status=status)
+
+
+def _is_any_retried(items: Sequence[Replayed], stuck: Sequence[bool]) -> bool:
+    return any(is_stuck and not item.small.at_once for item, is_stuck in zip(items, stuck, strict=True))
+
+
+def _figures(outcomes: Sequence[GivenAnswer | None]) -> dict[str, float | None]:
+    """By the names of `SERVED`; None where any answer is not known."""
     known = [outcome for outcome in outcomes if outcome]
-    count, total = len(items), sum(outcome.score for outcome in known)
-    unknown, exact = count - len(known), len(known) == count
-    rate = None if _outcome_of_retry(items, policy, stuck) else sum(stuck) / count
-    figures = {"help_rate": rate, **(_figures(known) if exact else dict.fromkeys(SERVED))}
-    return Swept(
-        policy,
-        count,
-        unknown,
-        **figures,
-        interval=wilson(total, count) if exact else None,
-        least=total / count,
-        most=(total + unknown) / count,
-        status={name: _status(value, exact=exact) for name, value in figures.items()},
-    )
-
-
-def _figures(outcomes: Sequence["PolicyOutcome"]) -> dict[str, float | None]:
-    """By the names of `SERVED`."""
-    columns = zip(*outcomes, strict=True)
-    return {name: _mean(column) for name, column in zip(SERVED, columns, strict=True)}
+    if len(known) < len(outcomes):
+        return dict.fromkeys(SERVED)
+    return {name: _mean([getattr(each, of) for each in known]) for name, of in SERVED.items()}
 
 
 def _status(value: float | None, *, exact: bool) -> str:
     if value is not None:
         return EXACT
     return UNKNOWN if exact else BOUNDED
-
-
-class PolicyOutcome(NamedTuple):
-    """What would have been served, and what it would have taken."""
-
-    score: float
-    cost_usd: float | None
-    seconds: float | None
-
-
-def _outcome(item: Replayed, policy: Policy, *, stuck: bool) -> PolicyOutcome | None:
-    """None where an answer is needed that was never given."""
-    small, large = item.small, item.large
-    if not stuck:
-        return PolicyOutcome(*small.given[1:])
-    if policy.strategy == "rescue" or (_tries_again(policy) and not small.at_once):
-        return None
-    keeps = policy.strategy == "cascade" and large.at_once and small.rank > large.rank
-    served = small if keeps else large
-    return PolicyOutcome(
-        served.given.score,
-        _both(small.given.cost_usd, large.given.cost_usd),
-        _both(small.given.seconds, large.given.seconds),
-    )
 
 
 def _stuck(items: Sequence[Replayed], policy: Policy) -> list[bool]:
@@ -201,16 +196,15 @@ def _stuck(items: Sequence[Replayed], policy: Policy) -> list[bool]:
     return [place in chosen for place in range(len(items))]
 
 
-def _tries_again(policy: Policy) -> bool:
-    """A cascade never tries again, and neither does what decides by a help rate."""
-    return policy.max_retries > 1 and policy.strategy != "cascade" and policy.help_rate is None
-
-
-def _outcome_of_retry(items: Sequence[Replayed], policy: Policy, stuck: Sequence[bool]) -> bool:
-    """Whether any answer would have been tried again before help is asked for."""
-    if not _tries_again(policy):
-        return False
-    return any(is_stuck and not item.small.at_once for item, is_stuck in zip(items, stuck, strict=True))
+def _outcome(item: Replayed, kind: str, *, tries_again: bool) -> GivenAnswer | None:
+    """What would have been served for a stuck answer, and what both took; None where it was never given."""
+    small, large = item.small, item.large
+    if kind == "new" or (tries_again and not small.at_once):
+        return None
+    keeps = kind == "better" and large.at_once and small.rank > large.rank
+    served = small.given if keeps else large.given
+    cost, seconds = (_both(getattr(small.given, of), getattr(large.given, of)) for of in ("cost_usd", "seconds"))
+    return GivenAnswer(served.text, served.score, cost, seconds)
 
 
 def _both(one: float | None, other: float | None) -> float | None:

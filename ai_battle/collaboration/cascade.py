@@ -17,6 +17,7 @@ TRAITS = StrategyTraits(
     "GSM8K, Qwen2-7B, Llama-3.1-8B and Claude 3.5 Sonnet, 809 recorded answers: 90.1 % are right with 15 % asked of "
     "the second model and 9.4 % of the third; alone they have 81.0, 83.4 and 96.7 %",
     models={"secondary": CalledModel(), "models": CalledModel()},
+    replayed="better",
 )
 
 

@@ -7,7 +7,7 @@ from ._attempts import Advice, HelpedModel
 from ._checks import Judges
 from ._turn import Helping
 
-TRAITS = StrategyTraits(drafts_alone=True)
+TRAITS = StrategyTraits(drafts_alone=True, replayed="new")
 
 
 class ModelCollaborationProtocol(HelpedModel):

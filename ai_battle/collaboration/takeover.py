@@ -10,6 +10,7 @@ TRAITS = StrategyTraits(
     "GSM8K, Mixtral-8x7B with GPT-4, 803 recorded answers: 78.3 % are right with 21 % of them taken over, "
     "where the small model alone has 63.9 %, the large one 84.8 %, and taking over at random 68.3 %",
     drafts_alone=True,
+    replayed="helper",
 )
 
 

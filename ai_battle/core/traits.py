@@ -35,6 +35,8 @@ class StrategyTraits:
     several. `drafts_alone`: the primary's answer comes first, and nothing beside it, so it may be read before it is
     judged. `sends_request_only`: its primary gets nothing but its request. `in_order`: several of it may help one
     participant, each knowing its place. `plans`: its secondary's answers are plans, which a server may keep.
+    `replayed` is what it gives where the small model is stuck, told from recorded answers of both models: the helper's,
+    the better one, or a new one of the small model, which nobody knows; empty where they tell nothing.
     """
 
     measured: str = ""
@@ -44,6 +46,7 @@ class StrategyTraits:
     sends_request_only: bool = False
     in_order: bool = False
     plans: bool = False
+    replayed: Literal["", "helper", "better", "new"] = ""
 
     def call_of(self, key: str) -> CalledModel:
         """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""

@@ -110,7 +110,7 @@ def test_a_cascade_keeps_a_poor_answer_when_the_large_one_is_broken() -> None:
 
 def test_costs_that_were_not_recorded_are_not_invented() -> None:
     bare = Judged(GivenAnswer("small", 1.0), 0.9, 0.1, at_once=False)
-    [found] = sweep([Replayed(bare, bare)], [Policy()])
+    [found] = sweep([Replayed(bare, bare)], [Policy("takeover")])
     assert (found.quality, found.cost_per_task, found.status["cost_per_task"]) == (1.0, None, UNKNOWN)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from typing import Protocol
 
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.events import Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.ledger import book
@@ -42,11 +42,11 @@ class Cache:
             self._asking.pop(key).set_result(None)
 
 
-class Cached(ModelClient):
+class CachedClient(ClientWrapper):
     """`identity` says which model it is, with all that it was made of; `saved_seconds` is what its hits have saved."""
 
     def __init__(self, client: ModelClient, cache: Cache, identity: str) -> None:
-        self._client = client
+        super().__init__(client)
         self._cache = cache
         self._identity = identity
         self.saved_seconds = 0.0
@@ -58,14 +58,11 @@ class Cached(ModelClient):
         written = ""
         try:
             begun = asyncio.get_running_loop().time()
-            response = await self._client.complete(request, emit)
+            response = await self.client.complete(request, emit)
             written = _as_text(response, asyncio.get_running_loop().time() - begun)
             return response
         finally:
             self._cache.release(key, written)
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
 
     async def _again(self, found: str, emit: Emit) -> ModelResponse:
         said = loads(found.encode())

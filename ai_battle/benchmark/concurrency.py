@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from time import monotonic
 
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.events import AttemptFailed, Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 
@@ -69,13 +69,13 @@ class ConcurrencyLimit:
                 turn.set_result(None)
 
 
-class LimitedClient(ModelClient):
+class LimitedClient(ClientWrapper):
     """A client whose calls wait for their turn; `waited` is how long, in seconds. `model` is its name in events."""
 
     def __init__(self, client: ModelClient, limit: ConcurrencyLimit, model: str) -> None:
+        super().__init__(client)
         self.model = model
         self.waited = 0.0
-        self._client = client
         self._limit = limit
         self._number = 0
 
@@ -84,7 +84,7 @@ class LimitedClient(ModelClient):
         self._number = await self._limit.enter()
         self.waited += monotonic() - asked
         try:
-            response = await self._client.complete(request, emit)
+            response = await self.client.complete(request, emit)
         finally:
             self._limit.leave()
         self._limit.widen()

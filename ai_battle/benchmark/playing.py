@@ -12,14 +12,14 @@ from ..assembly import strategies
 from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import user
-from .cache import Cache, Cached, Keeper
+from .cache import Cache, CachedClient, Keeper
 from .clients import ALONE, BuiltSetting, ClientPool, Wrapper, build_setting, has_memory
 from .concurrency import ConcurrencyLimit, LimitedClient
 from .sample import AnswerScore, Sample, SampleKey
@@ -45,7 +45,7 @@ class SampleListener:
         self.budget = Budget()
         self.paid = Budget(ledger=Ledger(paid_only=True))
         self.limited: list[LimitedClient] = []
-        self.cached: list[Cached] = []
+        self.cached: list[CachedClient] = []
         self._checks: dict[str, Mapping[str, float]] = {}
         self._wasted = NOTHING_USED
         self._is_helped = False
@@ -94,28 +94,21 @@ class SampleListener:
         )
 
 
-class RoleRecorder(ModelClient):
+class RoleRecorder(ClientWrapper):
     """A model of a setting: what it says is noted as that of the small or the large one."""
 
     def __init__(self, client: ModelClient, listener: SampleListener, part: str) -> None:
-        self._client = client
+        super().__init__(client)
         self._listener = listener
         self._part = part
 
-    @property
-    def offered(self) -> Any:
-        return self._client.offered
-
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        response = await self._client.complete(request, emit)
+        response = await self.client.complete(request, emit)
         if self._part == "small" and self._listener.small is None:
             self._listener.small = response
         elif self._part == "large":
             self._listener.large = response
         return response
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +203,7 @@ class Player:
                 listener.limited.append(client)
                 if self._cache:
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
-                    client = Cached(client, self._cache, identity)
+                    client = CachedClient(client, self._cache, identity)
                     listener.cached.append(client)
             return client if part == ALONE else RoleRecorder(client, listener, part)
 

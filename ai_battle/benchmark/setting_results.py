@@ -7,6 +7,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, Literal, Self
 
+from ..config.collaboration import Help
 from .intervals import mean_interval
 from .paired import ComparedPair, compare_pairs
 from .sample import Sample
@@ -61,7 +62,7 @@ class SettingResult:
     @property
     def strategy(self) -> str:
         """How it is helped; empty for a model that is alone."""
-        return str(self.described.get("strategy", "rescue")) if self.is_helped else ""
+        return str(self.described.get("strategy", Help.model_fields["strategy"].default)) if self.is_helped else ""
 
     @property
     def is_helped(self) -> bool:

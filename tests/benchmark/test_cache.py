@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ai_battle.benchmark.cache import Cache, Cached, key_of
+from ai_battle.benchmark.cache import Cache, CachedClient, key_of
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage
@@ -47,8 +47,8 @@ class Shelf:
 async def test_an_answer_that_was_kept_is_the_whole_answer() -> None:
     """With its signature, its calls and what only its API knows; listeners hear text, calls and usage."""
     clever, cache, heard = Clever(), Cache(Shelf()), EventLog()
-    first = await Cached(clever, cache, "clever").complete(REQUEST)
-    again = Cached(clever, cache, "clever")
+    first = await CachedClient(clever, cache, "clever").complete(REQUEST)
+    again = CachedClient(clever, cache, "clever")
 
     assert await again.complete(REQUEST, heard) == first == SAID
     assert clever.count == 1

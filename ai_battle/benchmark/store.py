@@ -265,7 +265,8 @@ def to_sample(row: tuple[Any, ...]) -> Sample:
      small_score, large_score, error, spent, more) = row  # fmt: skip
     said = {} if more == NOTHING_MORE else json_value(more)
     score = AnswerScore(value, why, scorer_failed="scorer_failed" in said)
-    usage = Usage(read, written, *said.get("tokens", (0, 0, 0)), cost, "estimated" in said)
+    cached, stored, thought = said.get("tokens", (0, 0, 0))
+    usage = Usage(read, written, cached, stored, thought, cost, "estimated" in said)
     wasted = Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED
     # By place: names cost as much again, and a report reads every sample of a run.
     return Sample(

@@ -7,7 +7,7 @@ it try again, or again with advice. For those the bounds are told between which 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import collaboration
 from ..assembly import strategies
@@ -163,7 +163,7 @@ def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
     scores = [outcome.score for outcome in outcomes if outcome]
     count, unknown, total = len(items), len(items) - len(scores), sum(scores)
     retried = tries_again and _is_any_retried(items, stuck)
-    figures = {"help_rate": None if retried else sum(stuck) / count, **_figures(outcomes)}
+    figures: dict[str, Any] = {"help_rate": None if retried else sum(stuck) / count, **_figures(outcomes)}
     status = {name: _status(value, exact=not unknown) for name, value in figures.items()}
     interval = None if unknown else wilson(total, count)
     bounds = {"least": total / count, "most": (total + unknown) / count}

@@ -5,8 +5,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
-from json import dumps
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, TextIO, get_args
 
 import click
@@ -83,7 +82,7 @@ def _style(text: str, colour: bool, **style: Any) -> str:
     return click.style(text, **style) if colour else text
 
 
-HINTS = ("  y yes · n no, n WHY tells the model why", "  always, never: for the whole run")
+HINTS = "  y yes · n no, n WHY tells the model why\n  always, never: for the whole run"
 PROMPT = "  y/n/always/never> "
 USUAL_WIDTH, WIDEST = 80, 120
 YES, NO, ALWAYS, NEVER = ("y", "yes"), ("n", "no"), ("a", "always"), ("never",)
@@ -142,12 +141,11 @@ async def _ask(call: ToolCall, participant: str, out: TextIO) -> Answer:
     """Asks until it is answered; the end of the input is a no. What was typed before the question is no answer."""
     colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
-    hints = (click.style(hint, dim=True) if colour else hint for hint in HINTS)
-    lines = (*question(call, participant, width, colour=colour), *hints)
+    lines = (*question(call, participant, width, colour=colour), _style(HINTS, colour, dim=True))
     out.write("\n" + "\n".join(lines) + "\n")
     _flush_input()
     while True:
-        out.write(click.style(PROMPT, bold=True) if colour else PROMPT)
+        out.write(_style(PROMPT, colour, bold=True))
         out.flush()
         typed = await Keyboard()("")
         if typed is None:
@@ -192,18 +190,16 @@ def with_approval(loaded: Loaded, said: str) -> Loaded:
     default, wanted = _parse(said, tools or Tools(enabled=False))
     if tools is None:
         return loaded
-    lists = {word: [*getattr(tools.approval, word)] for word in VERDICTS}
-    for tool, verdict in wanted.items():
-        for word, listed in lists.items():
-            lists[word] = [name for name in listed if name != tool] + [tool] * (word == verdict)
-    return loaded.with_overrides(*_overrides(default, lists if wanted else {}))
+    return loaded.with_overrides(*_overrides(default, wanted, tools))
 
 
-def _overrides(default: str, lists: dict[str, list[str]]) -> Iterator[str]:
+def _overrides(default: str, wanted: Mapping[str, str], tools: Tools) -> Iterator[str]:
     if default:
         yield f"discussion.tools.approval.default={default}"
-    for word, tools in lists.items():
-        yield f"discussion.tools.approval.{word}={dumps(tools, ensure_ascii=False)}"
+    for word in VERDICTS if wanted else ():
+        kept = [tool for tool in getattr(tools.approval, word) if tool not in wanted]
+        said = [tool for tool, verdict in wanted.items() if verdict == word]
+        yield f"discussion.tools.approval.{word}={json.dumps(kept + said, ensure_ascii=False)}"
 
 
 def _parse(said: str, tools: Tools) -> tuple[str, dict[str, str]]:

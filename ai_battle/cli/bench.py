@@ -108,7 +108,7 @@ def compare(what: tuple[str, ...], *, fail_on_regression: bool, as_json: bool) -
     return STOPPED if fail_on_regression and found.regressions else DONE
 
 
-def _wishes(how: dict[str, object]) -> "LoadOptions":
+def _wishes(how: dict[str, object]) -> LoadOptions:
     changes = [str(change) for change in how.get("changes") or ()]  # type: ignore[attr-defined]
     if how["max_cost"] is not None:
         changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
@@ -117,7 +117,7 @@ def _wishes(how: dict[str, object]) -> "LoadOptions":
     return LoadOptions(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced, bool(how["trust"]))
 
 
-def _forecast(expected: "Forecast", *, as_json: bool) -> int:
+def _forecast(expected: Forecast, *, as_json: bool) -> int:
     if as_json:
         print_json(asdict(expected))
         return DONE
@@ -127,7 +127,7 @@ def _forecast(expected: "Forecast", *, as_json: bool) -> int:
     return DONE
 
 
-def _play(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
+def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
     shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
     terms = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))

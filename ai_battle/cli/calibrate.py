@@ -13,7 +13,7 @@ from ai_battle.judging.calibrate import Report, Target
 from ai_battle.judging.council_calibration import calibrate
 from ai_battle.judging.own_answers import read_answers
 from ai_battle.reporting.calibration import COLUMNS, data, fragment, likely, recommendation
-from ai_battle.reporting.calibration_curve import rows
+from ai_battle.reporting.calibration_curve import page, rows
 
 from .options import as_json
 from .output import print_json
@@ -52,8 +52,6 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
     if out:
         _write(Path(out), json.dumps(found.calibration.as_json(), indent=2) + "\n")
     if report:
-        from ai_battle.reporting.calibration_curve import page
-
         _write(Path(report), page(found, target, answers, out))
     if as_json:
         print_json(_document(found, target, answers))
@@ -61,7 +59,7 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
         _show(found, target, answers, out)
 
 
-def _calibrate(path: "Path", target: "Target") -> "tuple[Report, int]":
+def _calibrate(path: Path, target: Target) -> tuple[Report, int]:
     """The calibration, and how many answers there were; what is wrong with them is told with their file."""
     answers = read_answers(path)
     try:
@@ -77,7 +75,7 @@ def _target(
     max_cost: float | None,
     helper_price: float,
     own_price: float,
-) -> "Target":
+) -> Target:
     said = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "max_cost": max_cost}
     given = [(kind, value) for kind, value in said.items() if value is not None]
     if len(given) != 1:
@@ -88,13 +86,13 @@ def _target(
     return Target(kind, value, own_price, helper_price)  # type: ignore[arg-type]
 
 
-def _write(path: "Path", text: str) -> None:
+def _write(path: Path, text: str) -> None:
     """Folders on the way to it are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
-def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]:
+def _document(found: Report, target: Target, answers: int) -> dict[str, Any]:
     point = likely(found)
     return {
         "answers": answers,
@@ -109,7 +107,7 @@ def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]
     }
 
 
-def _show(found: "Report", target: "Target", answers: int, out: str | None) -> None:
+def _show(found: Report, target: Target, answers: int, out: str | None) -> None:
     click.echo(data(found, answers))
     for row in ("", *rows(found)) if found.curve else ():
         click.echo(row)

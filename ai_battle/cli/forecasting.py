@@ -1,6 +1,7 @@
 """What a dry run shows: the first requests, and about what the run, or a series of runs, would cost."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import click
@@ -24,7 +25,7 @@ def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool
         return
     expected = forecast(loaded)
     if as_json:
-        _print([one.to_json() for one in expected])
+        print_json([one.to_json() for one in expected])
     else:
         _show(expected)
         _show_total(_usage(expected), expected)
@@ -36,12 +37,12 @@ def _show_series(runs: Sequence[PlannedRun], *, as_json: bool) -> None:
     total = sum((_usage(expected[run.mode]) for run in runs), NOTHING_USED)
     if as_json:
         entries = [_to_json(mode, modes[mode], expected[mode]) for mode in modes]
-        _print({"modes": entries, "usage": usage_to_json(total)})
+        print_json({"modes": entries, "usage": usage_to_json(total)})
         return
     for mode, number in modes.items():
-        click.secho(f"\nMode {mode}, {number} {'run' if number == 1 else 'runs'}", bold=True)
+        click.secho(f"\nMode {mode}, {count_of(number, 'run')}", bold=True)
         _show(expected[mode])
-    _show_total(total, (one for mode in modes for one in expected[mode]))
+    _show_total(total, chain.from_iterable(expected.values()))
 
 
 def _to_json(mode: str, runs: int, expected: Iterable[Expected]) -> dict[str, Any]:
@@ -78,7 +79,3 @@ def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:
 
 def _usage(expected: Iterable[Expected]) -> Usage:
     return sum((one.total for one in expected), NOTHING_USED)
-
-
-def _print(document: Any) -> None:
-    print_json(document)

@@ -86,8 +86,8 @@ class PlainLines:
 
     def _line(self, event: Event) -> str:
         match event:
-            case RunStarted(name=name, participants=participants):
-                return f"{name}: {', '.join(f'{speaker} ({model})' for speaker, model in participants.items())}"
+            case RunStarted():
+                return _heading(event)
             case PromptGiven(message=message):
                 return _opening(message)
             case TurnFinished(turn=turn, speaker=speaker, message=message):
@@ -252,6 +252,10 @@ class LiveView:
 
     def _style(self, text: str, **style: Any) -> str:
         return click.style(text, **style) if self._look.colour else text
+
+
+def _heading(event: RunStarted) -> str:
+    return f"{event.name}: {', '.join(f'{speaker} ({model})' for speaker, model in event.participants.items())}"
 
 
 def _opening(message: Message) -> str:

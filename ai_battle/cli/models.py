@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
-from rich.table import Table
 
 from ai_battle.assembly import create_client
 from ai_battle.core.client import ModelClient
@@ -24,7 +23,7 @@ from ai_battle.providers._prices import FREE, TokenPrice, price
 from .options import as_json
 from .output import print_json
 from .survey import SurveyedProvider, survey
-from .tables import show_table
+from .tables import show_rows
 
 
 @click.group("models")
@@ -80,28 +79,27 @@ def probe(type_: str, as_json: bool) -> int:
     return 0 if all(result.works for result in results) else 1
 
 
-def _show_list(found: "SurveyedProvider") -> None:
+def _show_list(found: SurveyedProvider) -> None:
     click.secho(f"{found.provider} ({len(found.models)})", bold=True)
     if found.message:
         click.echo(f"  {found.message}")
         return
-    table = Table(box=None, padding=(0, 2), show_header=bool(found.models))
-    for heading in ("  model", "window", "can"):
-        table.add_column(heading, overflow="fold")
-    for model in found.models:
-        table.add_row(f"  {model.name}", str(model.says.get("context_window", "")), ", ".join(_abilities(model)))
-    show_table(table)
+    rows = (
+        (f"  {model.name}", str(model.says.get("context_window", "")), ", ".join(_abilities(model)))
+        for model in found.models
+    )
+    show_rows(("  model", "window", "can"), rows, padding=(0, 2), show_header=bool(found.models))
 
 
-def _has_models(found: "SurveyedProvider") -> bool:
+def _has_models(found: SurveyedProvider) -> bool:
     return bool(found.models)
 
 
-def _abilities(model: "ListedModel") -> list[str]:
+def _abilities(model: ListedModel) -> list[str]:
     return [name for name, value in model.says.items() if value is True]
 
 
-def _to_json(found: "SurveyedProvider") -> dict[str, Any]:
+def _to_json(found: SurveyedProvider) -> dict[str, Any]:
     models = [{"name": model.name, **model.says} for model in found.models]
     return {"state": found.state, "message": found.message, "models": models}
 

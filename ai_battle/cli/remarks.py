@@ -1,9 +1,8 @@
 """What a reader should know between the turns, one line an event."""
 
 import json
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 from ai_battle.core.events import (
@@ -61,75 +60,36 @@ class Remarks:
                 event = replace(event, error=error.removeprefix(self._reason).strip(" ()"))
             case ToolDecided(call=call, decision="allowed"):
                 self._allowed[call.id] = decision_words(event)
+        known = REMARKS.get(type(event))
         words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
-        return f"{remark(event)} {words}".rstrip()
+        return f"{known(event) if known else ''} {words}".rstrip()
 
 
-@singledispatch
-def remark(event: object) -> str:
-    """The line for this event; empty when it is not worth one."""
-    return ""
-
-
-@remark.register
-def _(event: Warned) -> str:
-    return f"! {event.message}"
-
-
-@remark.register
-def _(event: AttemptFailed) -> str:
-    return f"✗ {event.model}: {attempt_words(event)}"
-
-
-@remark.register
-def _(event: Retrying) -> str:
-    return f"↻ waiting {event.delay:.1f} s for {event.model}"
-
-
-@remark.register
-def _(event: TurnFailed) -> str:
+def _turn_failed(event: TurnFailed) -> str:
     then = "the turn is skipped" if event.policy == "skip" else "the run stops"
     return f"✗ {event.speaker} gave no answer ({then}){f': {event.error}' if event.error else ''}"
 
 
-@remark.register
-def _(event: SpeakerSelected) -> str:
+def _speaker_selected(event: SpeakerSelected) -> str:
     if event.how != "fallback":
         return ""
     return f"! {event.speaker} speaks next, because the selector named nobody: {event.raw}"
 
 
-@remark.register
-def _(event: Summarised) -> str:
-    return f"≡ turns up to {event.through}: {'now a summary' if event.text else 'dropped, no summary could be made'}"
-
-
-@remark.register
-def _(event: BudgetReached) -> str:
-    return f"! {event.limit}: {event.used:g} of {event.allowed:g} used"
-
-
-@remark.register
-def _(event: RunResumed) -> str:
-    return f"→ resumed at turn {event.turn}"
-
-
-@remark.register
-def _(event: ToolCalled) -> str:
-    return f"→ {_call_line(event.call)}"
-
-
-@remark.register
-def _(event: ToolProposed) -> str:
-    return f"? {_call_line(event.call)} is proposed and was not run: {proposal_reason(event)}"
-
-
-@remark.register
-def _(event: ToolDecided) -> str:
+def _tool_decided(event: ToolDecided) -> str:
     if event.decision == "allowed":
         return ""
     way_out = f" (--approve {event.call.name}=allow lets it run)" if event.by == "no terminal" else ""
     return f"✗ {_call_line(event.call)} {decision_words(event)}{way_out}"
+
+
+def _tool_returned(event: ToolReturned) -> str:
+    mark = "✗" if event.result.is_error else "←"
+    return f"{mark} {one_line(event.result.text, FOLDED)} ({event.seconds:.1f} s)"
+
+
+def _summary_line(event: Summarised) -> str:
+    return f"≡ turns up to {event.through}: {'now a summary' if event.text else 'dropped, no summary could be made'}"
 
 
 def _call_line(call: ToolCall) -> str:
@@ -137,26 +97,22 @@ def _call_line(call: ToolCall) -> str:
     return one_line(f"{call.name}({said})", FOLDED)
 
 
-@remark.register
-def _(event: ToolReturned) -> str:
-    mark = "✗" if event.result.is_error else "←"
-    return f"{mark} {one_line(event.result.text, FOLDED)} ({event.seconds:.1f} s)"
-
-
-@remark.register
-def _(event: LoopStopped) -> str:
-    return f"! no more tools for this answer: {event.reason}"
-
-
-@remark.register
-def _(event: FabricationSuspected) -> str:
-    return f"! a result that no tool returned: {one_line(event.claim, FOLDED)}"
-
-
-def _helping(event: Any) -> str:
-    """What helping came to is told once, when the run is over."""
-    return "" if isinstance(event, HelpSummed) else f"◇ {sentence(event)}"
-
-
-for _kind in HELP_SENTENCES:
-    remark.register(_kind, _helping)
+REMARKS: Mapping[type, Callable[[Any], str]] = {
+    Warned: lambda event: f"! {event.message}",
+    AttemptFailed: lambda event: f"✗ {event.model}: {attempt_words(event)}",
+    Retrying: lambda event: f"↻ waiting {event.delay:.1f} s for {event.model}",
+    TurnFailed: _turn_failed,
+    SpeakerSelected: _speaker_selected,
+    Summarised: _summary_line,
+    BudgetReached: lambda event: f"! {sentence(event)}",
+    RunResumed: lambda event: f"→ resumed at turn {event.turn}",
+    ToolCalled: lambda event: f"→ {_call_line(event.call)}",
+    ToolProposed: lambda event: f"? {_call_line(event.call)} is proposed and was not run: {proposal_reason(event)}",
+    ToolDecided: _tool_decided,
+    ToolReturned: _tool_returned,
+    LoopStopped: lambda event: f"! no more tools for this answer: {event.reason}",
+    FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, FOLDED)}",
+    **dict.fromkeys(HELP_SENTENCES, lambda event: f"◇ {sentence(event)}"),
+    HelpSummed: lambda event: "",  # it is told once, when the run is over
+}
+"""The line for an event; empty where it is not worth one."""

@@ -57,7 +57,7 @@ async def _swap(run_dir: Path, name: str, model: str, *, quiet: bool, as_json: b
     _show(differences, as_json=as_json)
 
 
-def _show(differences: "list[Difference]", *, as_json: bool) -> None:
+def _show(differences: list[Difference], *, as_json: bool) -> None:
     if as_json:
         print_json([_to_json(difference) for difference in differences])
         return
@@ -68,7 +68,7 @@ def _show(differences: "list[Difference]", *, as_json: bool) -> None:
     click.echo(f"{changed} of {len(differences)} turns are different.")
 
 
-def _to_json(difference: "Difference") -> dict[str, Any]:
+def _to_json(difference: Difference) -> dict[str, Any]:
     return {
         "turn": difference.turn,
         "speaker": difference.speaker,

@@ -1,7 +1,8 @@
 """`ai-battle run`: one discussion, or a series of the same one, live on the terminal."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,10 +16,8 @@ from .approval import with_approval
 from .live import ViewOptions
 from .options import WithStrategies, approve, as_json
 from .running import Display, run
+from .series import Series, plan_runs
 from .trust import require_trust
-
-if TYPE_CHECKING:
-    from .series import PlannedRun
 
 MOST_RUNS = 1000
 
@@ -54,51 +53,43 @@ def command(
     changes: tuple[str, ...],
     turns: int | None,
     max_cost: float | None,
-    **how: object,
+    **how: Any,
 ) -> int:
     """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
     several = bool(how["modes"] or how["repeat"])
-    shortcuts = {"discussion.turns": turns, "discussion.limits.cost_usd": None if several else max_cost}
-    overrides = (*changes, *(f"{path}={value}" for path, value in shortcuts.items() if value is not None))
     tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and tapes != NO_RECORDING:
         raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
-    loaded = with_approval(load_checked(config, overrides, tapes), str(how["approve"]))
-    runs = _plan(loaded, how) if several else ()
+    shortcuts = _shortcuts(turns, None if several else max_cost)
+    loaded = with_approval(load_checked(config, (*changes, *shortcuts), tapes), str(how["approve"]))
+    runs = plan_runs(loaded, how["modes"], how["repeat"], how["out"]) if several else ()
     require_trust(loaded, given=bool(how["trust"]))
     if how["dry_run"]:
         from .forecasting import show_forecast
 
         show_forecast(loaded, runs, as_json=bool(how["as_json"]))
         return 0
-    return _run_series(runs, max_cost, how) if several else _run(loaded, tapes, how)
+    look = ViewOptions.of(loaded, verbose=bool(how["verbose"]))
+    showing = Display(bool(how["quiet"]), bool(how["as_json"]), look)
+    if several:
+        return Series(runs, showing, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
+    return _run(loaded, tapes, how, showing)
 
 
-def _run(loaded: "Loaded", tapes: "RecordingFiles", how: dict[str, object]) -> int:
-    showing = _showing(loaded, how)
+def _shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
+    if turns is not None:
+        yield f"discussion.turns={turns}"
+    if max_cost is not None:
+        yield f"discussion.limits.cost_usd={max_cost}"
+
+
+def _run(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any], showing: Display) -> int:
     manager = ConversationManager.from_config(
         loaded,
-        out=how["out"],  # type: ignore[arg-type]
+        out=how["out"],
         ask=showing.person.line,
         tapes=tapes,
-        allow_unsandboxed=bool(how["allow_unsandboxed"]),
+        allow_unsandboxed=how["allow_unsandboxed"],
         approve=showing.person.approve,
     )
     return run(manager.run_discussion, showing)
-
-
-def _plan(loaded: "Loaded", how: dict[str, Any]) -> "tuple[PlannedRun, ...]":
-    from .series import plan_runs
-
-    return plan_runs(loaded, how["modes"], how["repeat"] or 1, how["out"])
-
-
-def _run_series(runs: "tuple[PlannedRun, ...]", max_cost: float | None, how: dict[str, object]) -> int:
-    from .series import Series
-
-    showing = _showing(runs[0].loaded, how)
-    return Series(runs, showing, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
-
-
-def _showing(loaded: "Loaded", how: dict[str, object]) -> "Display":
-    return Display(bool(how["quiet"]), bool(how["as_json"]), ViewOptions.of(loaded, verbose=bool(how["verbose"])))

@@ -20,12 +20,14 @@ from ai_battle.core.helping import HelpSummed
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence
+from ai_battle.wire.genai import message_to_json, usage_to_json
 
 from .approval import TerminalPrompt
 from .live import LiveView, PlainLines, ViewOptions, view
 from .output import dollars, one_line, print_json, tokens
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
+ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
 
 Discuss = Callable[[Emit, Wants], Awaitable[RunResult]]
 
@@ -164,9 +166,7 @@ def _close(screen: LiveView | PlainLines | None) -> None:
 
 def print_summary(result: RunResult, showing: Display) -> None:
     """A failure is told on stderr, but not once more where it stands already: on the same terminal."""
-    how = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}[
-        result.status
-    ]
+    how = ENDINGS[result.status]
     is_told = result.status == "failed" and not showing.quiet and _one_place()
     reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
     spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
@@ -188,8 +188,6 @@ def _one_place() -> bool:
 
 def document(result: RunResult) -> dict[str, Any]:
     """The run as `--json` prints it."""
-    from ai_battle.wire.genai import message_to_json, usage_to_json
-
     helped = {"collaboration": help_document(result.help)} if result.help else {}
     return {
         "run": str(result.run_dir),

@@ -22,7 +22,7 @@ from ai_battle.core.plugins import near
 
 from .output import dollars, print_json, tokens
 from .running import INTERRUPTED, Display, document, exit_code, play, print_summary
-from .tables import show_table
+from .tables import show_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +131,15 @@ class Series:
             self._show_table()
 
     def _show_table(self) -> None:
-        from rich.table import Table
-
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        for heading in ("run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds"):
-            table.add_column(heading, overflow="fold")
-        for ended in self._ended:
-            table.add_row(*_cells(ended))
         if not self.showing.quiet:
             click.echo()
-        show_table(table)
+        heads = ("run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds")
+        show_rows(heads, map(_cells, self._ended), padding=(0, 2, 0, 0))
         used = self._used.ledger.usage
         click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
 
 
-def plan_runs(loaded: Loaded, modes: str, repeats: int, out: Path | None) -> tuple[PlannedRun, ...]:
+def plan_runs(loaded: Loaded, modes: str, repeats: int | None, out: Path | None) -> tuple[PlannedRun, ...]:
     """Every run of a series, in order: all of one mode, then all of the next, each with a directory of its own.
 
     Without `modes` (divided by commas) the discussion keeps its own. Raises `click.BadParameter` for an unknown one.
@@ -154,7 +148,9 @@ def plan_runs(loaded: Loaded, modes: str, repeats: int, out: Path | None) -> tup
         mode: loaded.with_overrides(f"discussion.mode={mode}")
         for mode in _mode_names(modes) or (loaded.file.discussion.mode,)
     }
-    return tuple(_run(variants[mode], mode, number, out) for mode in variants for number in range(1, repeats + 1))
+    return tuple(
+        _run(variants[mode], mode, number, out) for mode in variants for number in range(1, (repeats or 1) + 1)
+    )
 
 
 def _run(loaded: Loaded, mode: str, number: int, out: Path | None) -> PlannedRun:

@@ -43,12 +43,12 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
         _show_answer(found)
 
 
-def _turn_to_json(turn: "Turn") -> dict[str, Any]:
+def _turn_to_json(turn: Turn) -> dict[str, Any]:
     said: dict[str, Any] = json.loads(record_bytes(record(turn)))
     return said
 
 
-def _request_to_json(request: "ModelRequest") -> dict[str, Any]:
+def _request_to_json(request: ModelRequest) -> dict[str, Any]:
     return {
         "system": request.system,
         "messages": [message_to_json(message) for message in request.messages],
@@ -57,7 +57,7 @@ def _request_to_json(request: "ModelRequest") -> dict[str, Any]:
     }
 
 
-def _show_turn(turn: "Turn") -> None:
+def _show_turn(turn: Turn) -> None:
     took = f"{tokens(turn.usage)}, {dollars(turn.usage.cost_usd)}"
     if isinstance(turn, TurnFinished):
         attempts = f", {turn.attempts} attempts" if turn.attempts > 1 else ""
@@ -65,7 +65,7 @@ def _show_turn(turn: "Turn") -> None:
     click.secho(f"Turn {turn.turn}, round {turn.round}: {printable(turn.speaker)} ({took})", bold=True)
 
 
-def _show_answer(turn: "Turn") -> None:
+def _show_answer(turn: Turn) -> None:
     if isinstance(turn, TurnFinished):
         if thought := turn.message.thinking:
             click.secho(printable(thought), dim=True)
@@ -74,7 +74,7 @@ def _show_answer(turn: "Turn") -> None:
         click.echo(f"No answer: {printable(turn.error)}\n{printable(turn.partial)}".rstrip())
 
 
-def _show_request(request: "ModelRequest") -> None:
+def _show_request(request: ModelRequest) -> None:
     for name, value in request.options.items():
         click.echo(f"{name}: {value}")
     if request.tools:
@@ -87,12 +87,12 @@ def _show_request(request: "ModelRequest") -> None:
             click.echo(printable(text))
 
 
-def _message_text(message: "Message") -> str:
+def _message_text(message: Message) -> str:
     """The text, and a line for each part that has none."""
     return "".join(map(_part, message.parts))
 
 
-def _part(part: "Part") -> str:
+def _part(part: Part) -> str:
     match part:
         case Text(text) | Thinking(text):
             return text

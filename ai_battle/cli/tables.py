@@ -2,11 +2,13 @@
 
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 WIDE = 200
 GAP = 2
@@ -41,7 +43,9 @@ def _width(column: Column) -> int:
     return max(map(len, column))
 
 
-def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> Table:
+def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "Table":
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(names[0], overflow="fold", min_width=min(_width(names), SHORTEST))
     for column in columns:
@@ -51,8 +55,22 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> Ta
     return table
 
 
-def show_table(table: Table) -> None:
+def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], **look: Any) -> None:
+    """Columns under `heads`, whose cells take more lines where they are too long; `look` is for the table of rich."""
+    from rich.table import Table
+
+    table = Table(box=None, **look)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    for cells in rows:
+        table.add_row(*cells)
+    show_table(table)
+
+
+def show_table(table: "Table") -> None:
     """As wide as the terminal, without spaces at the ends of lines; what others say is never taken for markup."""
+    from rich.console import Console
+
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, markup=False, emoji=False)
     with console.capture() as shown:
         console.print(table)

@@ -1,5 +1,6 @@
 """`ai-battle tools`: which tools there are, and one call through what runs a model's calls."""
 
+import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -72,8 +73,6 @@ def list_(paths: tuple[str, ...], as_json: bool) -> None:
 @drop_ins
 def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str, ...], **place: Any) -> int:
     """Call the tool NAME with arguments in JSON, as a model would, and print its result."""
-    import asyncio
-
     if not name:
         raise ConfigError("NAME is empty; 'ai-battle tools list' says which tools there are.")
     wanted = ToolCall(name, _object(arguments))
@@ -92,20 +91,18 @@ def accept(config: str, trust: bool) -> None:
 
     A tool that describes itself otherwise than at its first use is called only where a person allows it.
     """
-    import asyncio
-
     loaded = load_checked(config)
     require_trust(loaded, given=trust)
     _show(loaded.redactor.value(asyncio.run(_accept(loaded))))
 
 
-async def _accept(loaded: "Loaded") -> "tuple[ToolSpec, ...]":
+async def _accept(loaded: Loaded) -> tuple[ToolSpec, ...]:
     said = loaded.file.discussion.tools
     async with McpServers(said.mcp.servers if said else {}, ToolRegistry(), loaded.base) as servers:
         return ToolRegistry(servers.accept()).specs
 
 
-async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
+async def _call(call: ToolCall, registry: ToolRegistry) -> int:
     if find_fence := getattr(registry.get_tool(call.name), "fence", None):
         try:
             fence = await find_fence()
@@ -119,7 +116,7 @@ async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
     return 1 if result.is_error else 0
 
 
-def _registry(paths: Sequence[str], named: Mapping[str, Any], place: "LoadContext") -> "ToolRegistry":
+def _registry(paths: Sequence[str], named: Mapping[str, Any], place: LoadContext) -> ToolRegistry:
     entries = tuple(RegisteredTool(name=name, parameters=parameters) for name, parameters in named.items())
     return build(Tools(registry=entries, paths=tuple(paths)), place)
 
@@ -144,7 +141,7 @@ def _setting(written: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {written}: {text!r} is no YAML") from error
 
 
-def _show(tools: "Sequence[ToolSpec]") -> None:
+def _show(tools: Sequence[ToolSpec]) -> None:
     table = Table.grid(padding=(0, 2))
     for tool in tools:
         about = f"{tool.description}\n  {signature('', tool.schema)}"

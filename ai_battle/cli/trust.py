@@ -3,29 +3,24 @@
 import hashlib
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from ai_battle.assembly import named_code
+from ai_battle.config import Loaded
+from ai_battle.config.documents import ConfigDocument
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import make_private, open_private
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
-    from ai_battle.config import Loaded
-    from ai_battle.config.documents import ConfigDocument
-
-
-def require_trust(loaded: "Loaded", *, given: bool) -> None:
+def require_trust(loaded: Loaded, *, given: bool) -> None:
     """For the code that a discussion names."""
-    from ai_battle.assembly import named_code
-
     require_trust_in(loaded, named_code(loaded), given=given)
 
 
-def require_trust_in(loaded: "ConfigDocument", code: "Iterable[str]", *, given: bool, ask: bool = True) -> None:
+def require_trust_in(loaded: ConfigDocument, code: Iterable[str], *, given: bool, ask: bool = True) -> None:
     """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
     modules = ", ".join(code)
     digest = _digest(loaded, code)
@@ -37,7 +32,7 @@ def require_trust_in(loaded: "ConfigDocument", code: "Iterable[str]", *, given: 
     _remember(digest)
 
 
-def _digest(loaded: "ConfigDocument", code: "Iterable[str]") -> str:
+def _digest(loaded: ConfigDocument, code: Iterable[str]) -> str:
     """Of the file, and of the Python files that it names: who changes one is asked again."""
     digest = hashlib.sha256(loaded.as_yaml().encode())
     for name in code:

@@ -11,10 +11,10 @@ from ..core.events import Event, ToolCallDelta
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from . import streams
-from .bodies import ANY_OBJECT, count, dumps, field_or, loads, own, present, required_field, unknown_fields
-from .errors import empty_answer, error_in_stream, no_answer_error, readable_answer, require_content
+from .bodies import ANY_OBJECT, count, dumps, field_or, own, present, required_field, unknown_fields
+from .errors import empty_answer, no_answer_error, readable_answer, require_content
 from .errors import http_error as decode_error
-from .messages import new_id, turns, with_ids
+from .messages import turns, with_ids
 
 __all__ = [
     "WIRE", "StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request", "unsupported_options",
@@ -293,15 +293,10 @@ class GeminiReader(streams.StreamReader):
         self.bill = self._answer = Body()
         self._candidate: Body = {}
         self._parts: list[tuple[Body, list[str]]] = []
-        self._calls: list[str] = []
-
-    @property
-    def is_done(self) -> bool:
-        """Never before the body ends: some models give a finish reason with each of their pieces."""
-        return False
 
     @property
     def whole(self) -> bool:
+        # Nothing says that it is done before the body ends: some models give a finish reason with each of their pieces.
         return "finishReason" in self._candidate or "blockReason" in self._answer.get("promptFeedback", ())
 
     def finish(self) -> ModelResponse:
@@ -313,10 +308,7 @@ class GeminiReader(streams.StreamReader):
         candidate = {**self._candidate, "content": {"role": "model", "parts": parts}}
         return decode_response({**self._answer, "candidates": [candidate]})
 
-    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
-        event = loads(payload)
-        if "error" in event:
-            raise error_in_stream(event, self.text)
+    def _read(self, name: str, event: dict[str, Any], events: list[Event]) -> str:
         for candidate in event.get("candidates") or ():
             if not candidate.get("index"):
                 self._read_candidate(candidate, events)
@@ -345,12 +337,10 @@ class GeminiReader(streams.StreamReader):
 
     def _add_call(self, part: Body, events: list[Event]) -> None:
         call = {**part["functionCall"]}
-        if not field_or(call, "id", "") or call["id"] in self._calls:
-            call["id"] = new_id()
-        self._calls.append(call["id"])
+        number, call["id"] = self._number_call(field_or(call, "id", ""))
         self._parts.append(({**part, "functionCall": call}, []))
         arguments = dumps(call.get("args") or {}).decode()
-        events.append(ToolCallDelta(len(self._calls) - 1, call["id"], required_field(call, "name", str), arguments))
+        events.append(ToolCallDelta(number, call["id"], required_field(call, "name", str), arguments))
 
 
 StreamReader = GeminiReader

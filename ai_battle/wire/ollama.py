@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +10,10 @@ from ..core.events import Event, ToolCallDelta
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
-from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or, loads
-from .errors import cut_error, error_in_answer, error_in_stream, no_answer_error, readable_answer, require_content
+from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or
+from .errors import cut_error, error_in_answer, no_answer_error, readable_answer, require_content
 from .errors import http_error as decode_error
-from .messages import as_failure, call_id, decode_call, flowing, new_id, with_ids
+from .messages import as_failure, call_id, decode_call, flowing, with_ids
 
 __all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request"]
 
@@ -139,17 +138,8 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         message = _decode_message(body["message"])
         if not body.get("done"):
             raise cut_error(message.text)
-        return _answer(message, body)
-
-
-def _answer(message: Message, last: Mapping[str, Any]) -> ModelResponse:
-    """The answer that the pieces make; `last` is the body with the counts. Raises `BadReply` for nothing."""
-    message = replace(message, parts=with_ids(message.parts))
-    usage = decode_usage(last)
-    model, extra = field_or(last, "model", ""), unknown_fields(last, KNOWN)
-    return require_content(
-        ModelResponse(message, stop=_stop_from(last, message), usage=usage, model=model, extra=extra)
-    )
+        stop, model, extra = _stop_from(body, message), field_or(body, "model", ""), unknown_fields(body, KNOWN)
+        return require_content(ModelResponse(message, stop=stop, usage=decode_usage(body), model=model, extra=extra))
 
 
 def decode_usage(body: Mapping[str, Any]) -> Usage:
@@ -166,7 +156,8 @@ def _decode_message(body: Mapping[str, Any]) -> Message:
     thought, content = field_or(body, "thinking", ""), field_or(body, "content", "")
     said = [part for part in (Thinking(thought), Text(content)) if part.text]
     calls = (decode_call(call, WIRE, KNOWN_IN_CALLS) for call in body.get("tool_calls") or ())
-    return Message("assistant", (*said, *_pictures(body), *calls), extra=unknown_fields(body, KNOWN_IN_MESSAGES))
+    parts = with_ids((*said, *_pictures(body), *calls))
+    return Message("assistant", parts, extra=unknown_fields(body, KNOWN_IN_MESSAGES))
 
 
 def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
@@ -182,28 +173,16 @@ class OllamaReader(streams.StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: list[ToolCall] = []
-        self._last: Mapping[str, Any] | None = None
+        self._calls: list[Mapping[str, Any]] = []
         self._begun = False
 
-    @property
-    def is_done(self) -> bool:
-        return self._last is not None
-
-    whole = is_done
-
     def finish(self) -> ModelResponse:
-        if self._last is None:
+        if not self.is_done:
             raise self._cut_error(has_begun=self._begun)
-        said = (Thinking("".join(self._thoughts)), Text(self.text))
-        parts: list[Part] = [part for part in said if part.text]
-        with readable_answer(self._last):
-            return _answer(Message("assistant", (*parts, *self._calls)), self._last)
+        message = {"thinking": "".join(self._thoughts), "content": self.text, "tool_calls": self._calls}
+        return decode_response({**self.bill, "message": message})
 
-    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
-        line = loads(payload)
-        if "error" in line:
-            raise error_in_stream(line, self.text)
+    def _read(self, name: str, line: dict[str, Any], events: list[Event]) -> str:
         message = line["message"]
         self._begun = True
         self._think(field_or(message, "thinking", ""), events)
@@ -211,16 +190,14 @@ class OllamaReader(streams.StreamReader):
         if calls := message.get("tool_calls"):
             events.extend(self._take_call(call) for call in calls)
         if line.get("done"):
-            self.bill = self._last = line
+            self.bill, self.is_done = line, True
         return ""
 
     def _take_call(self, body: Mapping[str, Any]) -> ToolCallDelta:
         call = decode_call(body, WIRE, KNOWN_IN_CALLS)
-        taken = {earlier.id for earlier in self._calls}
-        call = call if call.id and call.id not in taken else replace(call, id=new_id())
-        self._calls.append(call)
-        arguments = call.malformed or dumps(call.arguments).decode()
-        return ToolCallDelta(len(self._calls) - 1, call.id, call.name, arguments)
+        number, id_ = self._number_call(call.id)
+        self._calls.append({**body, "id": id_})
+        return ToolCallDelta(number, id_, call.name, call.malformed or dumps(call.arguments).decode())
 
     def _unreadable(self, payload: bytes) -> ProviderError:
         """A first line that is not of this API is a wrong server; a later one is a fault on the way."""

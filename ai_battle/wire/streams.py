@@ -10,8 +10,9 @@ from pydantic_core import from_json
 from ..core.errors import BadReply, ProviderError
 from ..core.events import Event, TextDelta, ThinkingDelta
 from ..core.exchange import ModelResponse
-from .bodies import dumps, is_whole
-from .errors import UNREADABLE, cut_error, head, malformed_error, no_answer_error
+from .bodies import dumps, is_whole, loads
+from .errors import UNREADABLE, cut_error, error_in_stream, head, malformed_error, no_answer_error
+from .messages import new_id
 
 MAX_EVENT = 16 * 1024 * 1024
 HEAD = 500
@@ -48,8 +49,6 @@ class LineTokenizer:
         if len(self.head) < HEAD:
             self.head += data[: HEAD - len(self.head)]
         unread, separator = self._unread, self.separator
-        if not unread and data.endswith(separator):  # as a rule
-            return [piece for piece in data.split(separator) if piece and not piece.isspace()]
         scanned = len(unread)
         unread += data
         end = unread.rfind(separator, max(scanned - len(separator) + 1, 0))
@@ -137,17 +136,15 @@ class TextEvents:
         What stands between the two ends is JSON's spelling of one text, or the whole list comes out as something else.
         """
         before, after = self._ends
-        if not before or not pieces[start].startswith(before):
-            return []
         spelled = []
         for place in range(start, len(pieces)):
             piece = pieces[place]
             text = piece[len(before) : -len(after)]
-            if not (piece.startswith(before) and piece.endswith(after)) or text.endswith(b"\\"):
+            if before + text + after != piece or text.endswith(b"\\"):
                 break
             spelled.append(text)
         with suppress(ValueError):
-            texts: list[str] = from_json(b'["%b"]' % b'","'.join(spelled)) if spelled else []
+            texts: list[str] = from_json(b'["%b"]' % b'","'.join(spelled))
             if len(texts) == len(spelled) and all(type(text) is str for text in texts):
                 return texts
         return []
@@ -156,27 +153,27 @@ class TextEvents:
 class StreamReader(ABC):
     """Puts an answer together from the bytes of its stream; one per answer.
 
-    `bill` is the part of the body in which the usage stands, as far as it has come.
+    What came of it is put together to the body that a server would have sent in one piece, so that both are decoded in
+    the same way. `bill` is the part of that body in which the usage stands, as far as it has come; `is_done` says that
+    nothing more is awaited: the rest of the stream may be left unread.
     """
 
     tokenizer: ClassVar[type[LineTokenizer]] = EventTokenizer
+    end_mark: ClassVar[bytes] = b""
 
     def __init__(self) -> None:
         self.bill: Mapping[str, Any] = {}
+        self.is_done = False
         self._tokens = self.tokenizer()
         self._said: list[str] = []
         self._thoughts: list[str] = []
+        self._numbers: dict[str, int] = {}
         self._run = TextEvents()
 
     @property
-    @abstractmethod
-    def is_done(self) -> bool:
-        """Nothing more is awaited: the rest of the stream may be left unread."""
-
-    @property
-    @abstractmethod
     def whole(self) -> bool:
         """The answer is complete: only its usage may still come, or nothing at all."""
+        return self.is_done
 
     @property
     def text(self) -> str:
@@ -198,7 +195,7 @@ class StreamReader(ABC):
         """Returns the answer. Raises `ProviderError` when it is not whole or says nothing."""
 
     @abstractmethod
-    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
+    def _read(self, name: str, event: dict[str, Any], events: list[Event]) -> str:
         """Reads one event; returns its text where it brings a text and nothing else."""
 
     def _say(self, text: str, events: list[Event]) -> None:
@@ -210,6 +207,11 @@ class StreamReader(ABC):
         if thought:
             self._thoughts.append(thought)
             events.append(ThinkingDelta(thought))
+
+    def _number_call(self, given: str) -> tuple[int, str]:
+        """Returns the number of a call that begins, and its id: servers leave ids out, or give the same one twice."""
+        id_ = given if given and given not in self._numbers else new_id()
+        return self._numbers.setdefault(id_, len(self._numbers)), id_
 
     def _collect_events(self, pieces: list[bytes], events: list[Event] | None) -> list[Event]:
         """Those behind a fault are read as well, as the usage may stand in them."""
@@ -234,8 +236,14 @@ class StreamReader(ABC):
         name, payload = self._tokens.event(piece)
         if not payload or self.is_done:
             return
+        if payload == self.end_mark:
+            self.is_done = True
+            return
         try:
-            self._run.learn(piece, self._read(name, payload, events))
+            event = loads(payload)
+            if "error" in (name, event.get("type")) or event.get("error"):
+                raise error_in_stream(event, self.text)
+            self._run.learn(piece, self._read(name, event, events))
         except UNREADABLE as error:
             raise self._unreadable(payload) from error
 

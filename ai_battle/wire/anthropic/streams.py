@@ -10,10 +10,8 @@ from ...core.events import Event, ThinkingDelta, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ...core.messages import Document, Image, Part
 from ..blocks import WAITING, AnswerBlock, BlockWriter
-from ..bodies import dumps, field_or, loads, own, present, read_arguments, required_field
-from ..errors import error_in_stream
+from ..bodies import dumps, field_or, own, present, read_arguments, required_field
 from ..failures import Failed, failure
-from ..messages import new_id
 from ..streams import StreamReader
 from .answers import decode_response, encode_error, encode_response, encode_usage, stop_of
 from .blocks import WIRE, Block, encode_part, is_whole_block, wire_id
@@ -60,26 +58,17 @@ class MessagesReader(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ended = False
         self._message: dict[str, Any] = {}
         self._blocks: list[_Growing] = []
         self._open: dict[int, _Growing] = {}
         self._growing = _Growing({})
-        self._calls: dict[str, int] = {}
-
-    @property
-    def is_done(self) -> bool:
-        return self._ended
-
-    whole = is_done
 
     def finish(self) -> ModelResponse:
-        if not self._ended:
+        if not self.is_done:
             raise self._cut_error(has_begun=bool(self._message))
         return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
-    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
-        event = loads(payload)
+    def _read(self, name: str, event: dict[str, Any], events: list[Event]) -> str:
         match event.get("type", name):
             case "content_block_delta":
                 return self._grow(self._open[event["index"]], event["delta"], events)
@@ -89,14 +78,16 @@ class MessagesReader(StreamReader):
                 self._stop(self._open[event["index"]], events)
             case "message_start":
                 self.bill = self._message = dict(event["message"])
-            case "message_delta":  # counts are cumulative; those that an event leaves out stand as they were
-                self._message |= event["delta"]
-                self._message["usage"] = {**(self._message.get("usage") or {}), **present(event.get("usage") or {})}
+            case "message_delta":
+                self._end(event["delta"], event.get("usage") or {})
             case "message_stop":
-                self._ended = True
-            case "error":
-                raise error_in_stream(event, self.text)
+                self.is_done = True
         return ""
+
+    def _end(self, delta: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
+        """Counts are cumulative; those that an event leaves out stand as they were."""
+        self._message |= delta
+        self._message["usage"] = {**(self._message.get("usage") or {}), **present(usage)}
 
     def _start(self, index: int, block: Block, events: list[Event]) -> None:
         """Opens a block; some servers put all of it in here."""
@@ -108,9 +99,7 @@ class MessagesReader(StreamReader):
             case "thinking":
                 self._think(field_or(block, "thinking", ""), events)
             case "tool_use":
-                if not field_or(block, "id", "") or block["id"] in self._calls:
-                    block["id"] = new_id()
-                number = self._calls.setdefault(block["id"], len(self._calls))
+                number, block["id"] = self._number_call(field_or(block, "id", ""))
                 arguments = dumps(block["input"]).decode() if block.get("input") else ""
                 events.append(ToolCallDelta(number, block["id"], required_field(block, "name", str), arguments))
 
@@ -132,7 +121,7 @@ class MessagesReader(StreamReader):
             case "input_json_delta":
                 growing.add("input", text := required_field(delta, "partial_json", str))
                 if text and growing.block["type"] == "tool_use":  # of the API's own tools nobody else need know
-                    events.append(ToolCallDelta(self._calls[growing.block["id"]], arguments=text))
+                    events.append(ToolCallDelta(self._numbers[growing.block["id"]], arguments=text))
             case "signature_delta":
                 growing.block["signature"] = delta["signature"]
                 events.append(ThinkingDelta("", delta["signature"]))

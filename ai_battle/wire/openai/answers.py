@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from secrets import token_hex
 from typing import Any
 
@@ -10,7 +9,6 @@ from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message
 from ..bodies import count, dumps, field_or
 from ..errors import error_in_answer, no_answer_error, readable_answer, require_content
-from ..messages import with_ids
 from .messages import Quirks, assistant_body, decode_answer
 from .parts import is_refusal, own, unknown_fields
 
@@ -44,17 +42,10 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         choice = body["choices"][0]
         if choice.get("finish_reason") == "error":
             raise error_in_answer(choice)
-        extra = unknown_fields({**body, "choice": own(unknown_fields(choice, KNOWN_IN_CHOICES))}, KNOWN)
         message = decode_answer(choice["message"])
-        return answer(message, choice.get("finish_reason"), decode_usage(body), field_or(body, "model", ""), extra)
-
-
-def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mapping[str, Any]) -> ModelResponse:
-    """The answer that the pieces make, with ids of calls that are there and differ; raises `BadReply` for nothing."""
-    if message.tool_calls:
-        message = replace(message, parts=with_ids(message.parts))
-    stop = _stop_from(reason, message)
-    return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra))
+        stop, model = _stop_from(choice.get("finish_reason"), message), field_or(body, "model", "")
+        extra = unknown_fields({**body, "choice": own(unknown_fields(choice, KNOWN_IN_CHOICES))}, KNOWN)
+        return require_content(ModelResponse(message, stop=stop, usage=decode_usage(body), model=model, extra=extra))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:
@@ -97,9 +88,8 @@ def _stop_from(reason: Any, message: Message) -> Stop:
 
 
 def decode_usage(body: Mapping[str, Any]) -> Usage:
-    """From `usage`, or where Groq hides it in streams; dollars where OpenRouter tells them."""
-    bill = body.get("usage") or (body.get("x_groq") or {}).get("usage")
-    if not bill:
+    """Dollars are told by OpenRouter."""
+    if not (bill := bill_in(body)):
         return UNKNOWN_USAGE
     into: dict[str, Any] = field_or(bill, "prompt_tokens_details", {})
     out: dict[str, Any] = field_or(bill, "completion_tokens_details", {})
@@ -111,6 +101,11 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
         count(out, "reasoning_tokens"),
         float(bill["cost"]) if bill.get("cost") is not None else None,
     )
+
+
+def bill_in(body: Mapping[str, Any]) -> Any:
+    """The usage, or where Groq hides it in streams."""
+    return body.get("usage") or (body.get("x_groq") or {}).get("usage")
 
 
 def encode_usage(usage: Usage) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import dumps, field_or
 from ..checks import TaggedShape, object_, rejection, text, text_or
-from ..messages import Decoded, MessageCache, as_failure, call_id, decode_call
+from ..messages import Decoded, MessageCache, as_failure, call_id, decode_call, with_ids
 from .parts import CONTENT, WIRE, decode_content, encode_content, own, refusal, unknown_fields
 
 NAME_LENGTH = 64
@@ -106,7 +106,7 @@ def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
 
 def decode_answer(body: Mapping[str, Any]) -> Message:
     """Returns what a model says, whatever it calls itself."""
-    return Message("assistant", tuple(_decode_parts(body)), extra=unknown_fields(body, KNOWN))
+    return Message("assistant", with_ids(tuple(_decode_parts(body))), extra=unknown_fields(body, KNOWN))
 
 
 def _plain(message: Message) -> bytes:
@@ -159,13 +159,17 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
     return body | own(call.extra)
 
 
-def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
-    """Servers that send both fields of reasoning send the same text in both."""
+def decode_words(body: Mapping[str, Any]) -> Iterable[Part]:
+    """All but the calls. Servers that send both fields of reasoning send the same text in both."""
     if reasoning := next((thought for field in REASONING if (thought := field_or(body, field, ""))), ""):
         yield Thinking(reasoning)
     yield from decode_content(body.get("content"))
     if refusing := field_or(body, "refusal", ""):
         yield refusal(refusing)
+
+
+def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
+    yield from decode_words(body)
     for call in body.get("tool_calls") or ():
         yield decode_call(call, WIRE, KNOWN_IN_CALLS)
 

@@ -2,34 +2,32 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
 from ...core.errors import AIBattleError
 from ...core.events import Event, ToolCallDelta
-from ...core.exchange import UNKNOWN_USAGE, ModelResponse
-from ...core.messages import Message, Part, Text, Thinking, ToolCall
+from ...core.exchange import ModelResponse
+from ...core.messages import Text, Thinking
 from ..blocks import AnswerBlock, BlockWriter
-from ..bodies import dumps, field_or, loads, read_arguments
-from ..errors import empty_answer, error_in_stream, readable_answer
+from ..bodies import dumps, field_or, read_arguments
+from ..errors import empty_answer, error_in_stream
 from ..failures import Failed, failure
-from ..messages import new_id
 from ..streams import DONE, StreamReader
 from .answers import (
-    KNOWN,
     KNOWN_IN_CHOICES,
     OF_ITS_OWN,
-    answer,
-    decode_usage,
+    bill_in,
+    decode_response,
     encode_error,
     encode_response,
     encode_usage,
     reason_of,
 )
 from .messages import KNOWN as KNOWN_IN_MESSAGES
-from .messages import KNOWN_IN_CALLS
-from .parts import REFUSES, WIRE, decode_content, is_refusal, own, refusal, refuses, unknown_fields
+from .messages import decode_words
+from .parts import REFUSES, is_refusal, own, refusal, refuses
 
 NONE: frozenset[str] = frozenset()
 END = b"data: [DONE]\n\n"
@@ -43,101 +41,100 @@ class ChatReader(StreamReader):
     Of a server that has no field for that reason, `[DONE]` is enough.
     """
 
+    end_mark = DONE
+
     def __init__(self) -> None:
         super().__init__()
-        self._refused = False
-        self._calls = _Calls()
         self._first: Mapping[str, Any] = {}
+        self._choice: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
         self._reason = ""
-        self._gives_reasons = False
-        self._usage = UNKNOWN_USAGE
-        self._message_extra: dict[str, Any] = {}
-        self._choice_extra: dict[str, Any] = {}
-        self._ended = False
-
-    @property
-    def is_done(self) -> bool:
-        return self._ended
+        self._gives_reasons = self._refused = False
+        self._calls: list[_GrowingCall] = []
+        self._latest: dict[Any, _GrowingCall] = {}  # by the index and by the id of its fragments
 
     @property
     def whole(self) -> bool:
-        return self._ended or bool(self._reason)
+        return self.is_done or bool(self._reason)
 
     def finish(self) -> ModelResponse:
-        if not (self._reason or (self._ended and self._first and not self._gives_reasons)):
-            if not self._first and (self._ended or self._usage is not UNKNOWN_USAGE):
-                raise empty_answer("the server sent no choices")
+        if not self._first and (self.is_done or self.bill):
+            raise empty_answer("the server sent no choices")
+        if not self._reason and (self._gives_reasons or not self.is_done):
             raise self._cut_error(has_begun=self._tokens.is_event_stream)
-        said = refusal(self.text) if self._refused else Text(self.text)
-        thought = Thinking("".join(self._thoughts))
-        parts: list[Part] = [part for part in (thought, said) if part.text]
-        extra = {WIRE: self._message_extra} if self._message_extra else {}
-        with readable_answer(self._first):
-            message = Message("assistant", (*parts, *self._calls.calls()), extra=extra)
-            about = unknown_fields({**self._first, "choice": self._choice_extra}, KNOWN)
-            return answer(message, self._reason, self._usage, field_or(self._first, "model", ""), about)
+        choice = {**self._choice, "message": self._whole_message(), "finish_reason": self._reason}
+        return decode_response({**self._first, "choices": [choice], "usage": bill_in(self.bill)})
 
-    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
-        if payload == DONE:
-            self._ended = True
-            return ""
-        chunk = loads(payload)
-        if name == "error" or chunk.get("error"):
-            raise error_in_stream(chunk, self.text)
-        if usage := chunk.get("usage") or "x_groq" in chunk:
-            self.bill, self._usage = chunk, decode_usage(chunk)
-        choices = chunk.get("choices")
-        if not choices:
-            self._ended = self._ended or bool(self._reason and self._usage is not UNKNOWN_USAGE)
+    def _whole_message(self) -> dict[str, Any]:
+        said = {"refusal" if self._refused else "content": self.text, "reasoning_content": "".join(self._thoughts)}
+        return {**self._message, **said, "tool_calls": [growing.whole() for growing in self._calls]}
+
+    def _read(self, name: str, chunk: Mapping[str, Any], events: list[Event]) -> str:
+        if bill_in(chunk):
+            self.bill = chunk
+        if not (choices := chunk.get("choices")):
+            self.is_done = bool(self.bill and self._reason)
             return ""
         self._first = self._first or chunk
         said = [self._read_choice(choice, events) for choice in choices]
-        return said[0] if len(said) == 1 and not usage else ""
+        return said[0] if len(said) == 1 and self.bill is not chunk else ""
 
     def _read_choice(self, choice: dict[str, Any], events: list[Event]) -> str:
         """Returns the text of a choice that brings a text and nothing else."""
         if choice.get("index"):
             return ""  # one answer is asked for
         delta = choice.get("delta") or {}
-        is_plain = delta.keys() == {"content"} and not choice.get("finish_reason") and not choice.get("logprobs")
-        if len(delta) > 1 or "content" not in delta:
-            self._read_rare(delta, events)
-        if content := delta.get("content"):
-            self._say_content(content, events)
-        if fragments := delta.get("tool_calls"):
-            events.extend(self._calls.add(fragment) for fragment in fragments)
-        self._end_choice(choice)
-        return content if is_plain and isinstance(content, str) else ""
-
-    def _end_choice(self, choice: Mapping[str, Any]) -> None:
-        self._gives_reasons = self._gives_reasons or "finish_reason" in choice
-        if reason := choice.get("finish_reason"):
-            if reason == "error":
-                raise error_in_stream(choice, self.text)
-            self._reason = reason
-            _merge(self._choice_extra, choice, KNOWN_IN_CHOICES | {"logprobs"})
-        if probabilities := choice.get("logprobs"):
-            _merge(self._choice_extra, {"logprobs": probabilities}, NONE)
-
-    def _say_content(self, content: Any, events: list[Event]) -> None:
-        if isinstance(content, str):
+        content = delta.get("content")
+        if delta.keys() == {"content"} and isinstance(content, str):
             self._say(content, events)
-            return
-        for part in decode_content(content):  # Mistral streams parts
-            if isinstance(part, Thinking):
-                self._think(part.text, events)
-            elif isinstance(part, Text):
-                self._say(part.text, events)
+            return "" if self._has_ended(choice) else content
+        self._read_rare(delta, events)
+        self._has_ended(choice)
+        return ""
+
+    def _has_ended(self, choice: Mapping[str, Any]) -> bool:
+        """Reads what stands beside the delta; whether there was anything."""
+        reason, probabilities = choice.get("finish_reason"), choice.get("logprobs")
+        self._gives_reasons = self._gives_reasons or "finish_reason" in choice
+        if reason == "error":
+            raise error_in_stream(choice, self.text)
+        if reason:
+            self._reason = reason
+            _merge(self._choice, choice, KNOWN_IN_CHOICES | {"logprobs"})
+        if probabilities:
+            _merge(self._choice, {"logprobs": probabilities}, NONE)
+        return bool(reason or probabilities)
 
     def _read_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
-        self._think(field_or(delta, "reasoning_content", "") or field_or(delta, "reasoning", ""), events)
-        if refused := field_or(delta, "refusal", ""):
-            if not self._refused:
+        for part in decode_words(delta):
+            if is_refusal(part) and not self._refused:
+                self._refused = True
                 events.append(REFUSES)
-            self._refused = True
-            self._say(refused, events)
-        if not delta.keys() <= KNOWN_IN_MESSAGES:
-            _merge(self._message_extra, delta, KNOWN_IN_MESSAGES)
+            if isinstance(part, Text | Thinking):
+                (self._say if isinstance(part, Text) else self._think)(part.text, events)
+        events.extend(self._grow_call(fragment) for fragment in delta.get("tool_calls") or ())
+        _merge(self._message, delta, KNOWN_IN_MESSAGES)
+
+    def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
+        """Without an index, the id of a fragment tells which call it belongs to, and else it is the one before."""
+        function, index = fragment.get("function") or {}, fragment.get("index")
+        id_, name = field_or(fragment, "id", ""), field_or(function, "name", "")
+        arguments = _arguments_text(function.get("arguments") or "")
+        growing = self._latest.get(id_ if index is None and id_ else index)
+        if growing and not growing.ends_before(id_, name):
+            growing.name = growing.name or name
+            growing.fragments.append(arguments)
+            return ToolCallDelta(growing.number, arguments=arguments)
+        number, own_id = self._number_call(id_)
+        growing = _GrowingCall(number, id_, name, {**fragment, "id": own_id}, [arguments])
+        self._calls.append(growing)
+        self._latest |= {id_: growing, index: growing}
+        return ToolCallDelta(number, own_id, name, arguments)
+
+
+def _arguments_text(arguments: Any) -> str:
+    """Ollama's relatives send the object itself."""
+    return arguments if isinstance(arguments, str) else dumps(arguments).decode()
 
 
 def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str]) -> None:
@@ -155,55 +152,20 @@ def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str
 
 @dataclass(slots=True)
 class _GrowingCall:
-    position: int
-    id: str
-    name: str
+    number: int
     given_id: str
-    extra: Mapping[str, Any]
-    fragments: list[str] = field(default_factory=list)
+    name: str
+    body: Mapping[str, Any]
+    fragments: list[str]
 
-    def whole(self) -> ToolCall:
-        arguments, wrong = read_arguments("".join(self.fragments))
-        return ToolCall(self.name, arguments, self.id, wrong, extra=self.extra)
+    def whole(self) -> dict[str, Any]:
+        return {**self.body, "function": {"name": self.name, "arguments": "".join(self.fragments)}}
 
     def ends_before(self, given_id: str, name: str) -> bool:
         """Several servers give every call the same index: a new id, or a name after whole arguments, starts another."""
         if given_id and self.given_id:
             return given_id != self.given_id
-        return bool(name) and any(self.fragments) and not self.whole().malformed
-
-
-class _Calls:
-    """Puts calls together from their fragments."""
-
-    def __init__(self) -> None:
-        self._all: list[_GrowingCall] = []
-        self._at: dict[Any, _GrowingCall] = {}
-
-    def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(growing.whole() for growing in self._all)
-
-    def add(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
-        """Without an index, the id of a fragment tells which call it belongs to, and else it is the one before."""
-        function, index = fragment.get("function") or {}, fragment.get("index")
-        id_, name = field_or(fragment, "id", ""), field_or(function, "name", "")
-        arguments = function.get("arguments") or ""
-        if not isinstance(arguments, str):  # Ollama's relatives send the object itself
-            arguments = dumps(arguments).decode()
-        growing = self._at.get(index)
-        if index is None and id_:
-            growing = next((each for each in self._all if each.given_id == id_), None)
-        if growing is None or growing.ends_before(id_, name):
-            taken = {each.id for each in self._all}
-            own_id = id_ if id_ and id_ not in taken else new_id()
-            extra = unknown_fields(fragment, KNOWN_IN_CALLS)
-            growing = _GrowingCall(len(self._all), own_id, name, id_, extra, [arguments])
-            self._all.append(growing)
-            self._at[index] = growing
-            return ToolCallDelta(growing.position, own_id, name, arguments)
-        growing.name = growing.name or name
-        growing.fragments.append(arguments)
-        return ToolCallDelta(growing.position, arguments=arguments)
+        return bool(name) and any(self.fragments) and not read_arguments("".join(self.fragments))[1]
 
 
 class ChatWriter(BlockWriter):

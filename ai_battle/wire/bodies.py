@@ -123,7 +123,7 @@ class DecodeCache(Generic[T]):
             self._made.move_to_end(raw)
         return made
 
-    def put(self, raw: bytes, made: T) -> T:
+    def remember(self, raw: bytes, made: T) -> T:
         """Returns `made`, and remembers it if it was met before; what is longer than `LONGEST` is not remembered."""
         if (digest := hash(raw)) not in self._met:
             if len(self._met) >= MOST_MET:

@@ -4,7 +4,7 @@ A shape is a check, or a dictionary of them (an object; `!` marks the fields tha
 of such values).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from sys import float_info
 from typing import Any, NoReturn, TypeAlias
 
@@ -33,9 +33,9 @@ def check(body: Any, shape: Check, within: str = "") -> None:
         raise ConfigError(f"{place} {wrong.wanted}.") from None
 
 
-def check_choice(chosen: str | None, tools: Iterable[Any], place: str) -> None:
+def check_choice(chosen: str, tools: Container[Any], place: str) -> None:
     """Raises a `ConfigError` when a tool which is to be called is none of those that are offered."""
-    if chosen is not None and chosen not in tools:
+    if chosen not in tools:
         raise ConfigError(f"{place} {chosen[:80]!r} is none of the tools.")
 
 

@@ -19,7 +19,7 @@ from ..core.errors import (
     RateLimited,
     Refused,
 )
-from ..core.exchange import ModelResponse
+from ..core.exchange import ModelResponse, Stop
 from ..core.messages import Part, Text, Thinking
 from ..core.redaction import without_keys
 from .bodies import dumps, loads
@@ -57,6 +57,10 @@ SPAN = r"\d+(?:\.\d+)?\s*(?:ms|milli|h|m|s)[a-z]*"  # 6s, 250ms, 1m12.5s, 26 sec
 RETRY_IN = re.compile(rf"\b(?:try again|retry)\s+(?:in|after)\s+((?:{SPAN}\s*)+)", re.IGNORECASE)
 PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s)[a-z]*?(?=[\d\s]|$)", re.IGNORECASE)
 SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+WITHHELD: Mapping[Stop, str] = {
+    "refusal": "The model refused to answer, without a word.",
+    "content_filter": "A content filter held the whole answer back.",
+}
 WHOLE = frozenset({"type", "block", "part"})  # in `extra`: a part that our values have no name for
 CONTENT = frozenset({"audio", "images", "function_call"})  # in the `extra` of a message: content beside its parts
 
@@ -141,34 +145,50 @@ def readable_request(api: str) -> Iterator[None]:
 
 def read_complaint(body: Any) -> Complaint:
     """Reads `{"error": {...} or "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}` and plain text."""
-    if isinstance(body, list):
-        return read_complaint(body[0] if body else None)
-    if not isinstance(body, Mapping):
-        message = _one_line(str(body or ""))
+    said = _innermost(body)
+    if not isinstance(said, Mapping):
+        message = _one_line(str(said or ""))
         return Complaint(message, retry_after=_wait_in_words(message))
-    if inner := body.get("error") or (not body.get("message") and body.get("detail")):
-        return read_complaint(inner)
-    kinds = [str(body[key]) for key in ("code", "type", "status") if body.get(key)]
-    message = str(body.get("message") or body.get("msg") or " ".join(kinds) or dict(body))
-    details: list[Any] = found if isinstance(found := body.get("details"), list) else []
+    kinds = [str(said[key]) for key in ("code", "type", "status") if said.get(key)]
+    message = _one_line(str(said.get("message") or said.get("msg") or " ".join(kinds) or dict(said)))
+    details = _objects_in(said.get("details"))
     kinds += _kinds_in(details)
-    delays = (entry.get("retryDelay") for entry in details if isinstance(entry, Mapping))
-    after = next((_seconds(str(delay).removesuffix("s")) for delay in delays if delay), None)
+    after = _delay_in(details)
     after = _wait_in_words(message) if after is None else after
-    return Complaint(_one_line(message), frozenset(kinds), _status_of(kinds), after)
+    return Complaint(message, frozenset(kinds), _status_of(kinds), after)
+
+
+def _innermost(body: Any) -> Any:
+    while True:
+        match body:
+            case [first, *_]:
+                body = first
+            case {"error": inner} if inner:
+                body = inner
+            case {"detail": inner} if inner and not body.get("message"):
+                body = inner
+            case _:
+                return body
 
 
 def head(raw: bytes) -> str:
     return without_keys(raw[:RAW].decode("utf-8", "replace"))
 
 
-def _kinds_in(details: list[Any]) -> Iterator[str]:
+def _objects_in(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _kinds_in(details: list[Mapping[str, Any]]) -> Iterator[str]:
     """The reason and the violated quotas in Google's details."""
     for entry in details:
-        if isinstance(entry, Mapping):
-            violations = [each for each in entry.get("violations") or () if isinstance(each, Mapping)]
-            named = [entry.get("reason"), *(violation.get("quotaId") for violation in violations)]
-            yield from (name for name in named if isinstance(name, str))
+        named = [entry.get("reason"), *(violation.get("quotaId") for violation in _objects_in(entry.get("violations")))]
+        yield from (name for name in named if isinstance(name, str))
+
+
+def _delay_in(details: list[Mapping[str, Any]]) -> float | None:
+    delays = (str(entry["retryDelay"]) for entry in details if entry.get("retryDelay"))
+    return next((_seconds(delay.removesuffix("s")) for delay in delays), None)
 
 
 def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
@@ -191,8 +211,7 @@ def _provider_error(said: Complaint, again: Again) -> ProviderError:
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
     if status != 429:
         return ProviderError(text, again=again, status=status, retry_after=said.retry_after)
-    # Google's delay of some seconds says nothing about a quota of a day; in words alone, one without a delay is meant.
-    if any(map(PER_DAY.search, said.kinds)) or (said.retry_after is None and PER_DAY.search(said.message)):
+    if _is_out_for_today(said):
         return RateLimited(f"{text} (a quota of a whole day is used up)", status=429)
     return RateLimited(text, again=again, status=429, retry_after=said.retry_after)
 
@@ -211,6 +230,12 @@ def _is_out_of_money(said: Complaint) -> bool:
     if said.status == 402 or said.kinds & QUOTA:
         return True
     return said.status in (None, 400, 403, 429) and said.retry_after is None and bool(NO_MONEY.search(said.message))
+
+
+def _is_out_for_today(said: Complaint) -> bool:
+    # Google's delay of some seconds says nothing about a quota of a day; in words alone, one without a delay is meant.
+    in_words = said.message if said.retry_after is None else ""
+    return any(map(PER_DAY.search, (*said.kinds, in_words)))
 
 
 def _status_of(kinds: list[str]) -> int | None:
@@ -266,15 +291,12 @@ def require_content(response: ModelResponse, reason: str = "") -> ModelResponse:
     message = response.message
     if any(map(_is_content, message.parts)) or _has(CONTENT, message.extra):
         return response
-    match response.stop:
-        case "refusal":
-            error: ProviderError = Refused(reason or "The model refused to answer, without a word.")
-        case "content_filter":
-            error = Refused(reason or "A content filter held the whole answer back.")
-        case "length":
-            error = _used_up(response)
-        case _:
-            error = empty_answer("the model thought, and then said nothing") if message.thinking else empty_answer()
+    if response.stop in WITHHELD:
+        error: ProviderError = Refused(reason or WITHHELD[response.stop])
+    elif response.stop == "length":
+        error = _used_up(response)
+    else:
+        error = empty_answer("the model thought, and then said nothing") if message.thinking else empty_answer()
     error.response = response
     raise error
 

@@ -103,8 +103,7 @@ def _encode_config(request: ModelRequest, model: str) -> Body:
     config: Body = {NAMES[name]: value for name, value in options.items() if name in NAMES and value != []}
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
-    level = options.get("reasoning")
-    if level and _takes(level, model) and (thinking := _thinking(level, model)):
+    if thinking := _thinking(options.get("reasoning", ""), model):
         config["thinkingConfig"] = thinking
     if request.output_schema is not None:
         config["responseMimeType"] = "application/json"
@@ -128,7 +127,9 @@ def _takes(level: str, model: str) -> bool:
 
 
 def _thinking(level: str, model: str) -> dict[str, Any]:
-    """Gemini 3 takes a level, 2.5 a budget; the large ones always think a little."""
+    """Gemini 3 takes a level, 2.5 a budget, earlier ones nothing; the large ones always think a little."""
+    if not _takes(level, model):
+        return {}
     always = "-pro" in model
     shown = {} if level == "none" else {"includeThoughts": True}
     if generation(model) >= (3, 0):
@@ -165,22 +166,27 @@ def _encode_part(part: Part, modern: bool) -> list[Body]:
     if "part" in extra:
         return [dict(extra["part"])]
     match part:
-        case Text(""):
-            return [{"text": "", **extra}] if extra else []
+        case Text("") if not extra:
+            return []
         case Text(text):
             return [{"text": text, **extra}]
         case Thinking(text):
             return [{"text": text, "thought": True, **extra}]
         case ToolCall(name, arguments, id_):
             return [{"functionCall": {"name": name, "args": dict(arguments), **_id(id_)}, **extra}]
-        case ToolResult(call):
-            answer = {"error" if part.is_error else "output": part.text}
-            body: Body = {"name": call.name, "response": answer, **_id(call.id), **extra}
-            files = [_file(shown) for shown in part.parts if isinstance(shown, Image | Document)]
-            within = {"parts": files} if files and modern else {}
-            return [{"functionResponse": {**body, **within}}, *([] if within else files)]
+        case ToolResult():
+            return _encode_result(part, modern)
         case Image() | Document():
             return [{**_file(part), **extra}]
+
+
+def _encode_result(result: ToolResult, modern: bool) -> list[Body]:
+    answer = {"error" if result.is_error else "output": result.text}
+    body: Body = {"name": result.call.name, "response": answer, **_id(result.call.id), **own(WIRE, result.extra)}
+    files = [_file(shown) for shown in result.parts if isinstance(shown, Image | Document)]
+    if files and modern:
+        return [{"functionResponse": {**body, "parts": files}}]
+    return [{"functionResponse": body}, *files]
 
 
 def _file(file: Image | Document) -> Body:
@@ -273,11 +279,13 @@ def _decode_part(body: Mapping[str, Any]) -> Part:
     if field == "functionCall":
         arguments: Body = field_or(inner, "args", {})
         return ToolCall(required_field(inner, "name", str), arguments, field_or(inner, "id", ""), extra=extra)
-    media_type = field_or(inner, "mimeType", "")
-    kind = Image if media_type.startswith("image/") else Document
-    if field == "fileData":
-        return kind(media_type, url=required_field(inner, "fileUri", str), extra=extra)
-    return kind(media_type, _read_base64(field_or(inner, "data", "")), extra=extra)
+    return _decode_file(inner, extra)
+
+
+def _decode_file(body: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | Document:
+    media_type = field_or(body, "mimeType", "")
+    data, url = _read_base64(field_or(body, "data", "")), field_or(body, "fileUri", "")
+    return (Image if media_type.startswith("image/") else Document)(media_type, data, url, extra=extra)
 
 
 def _read_base64(text: str) -> bytes:

@@ -4,15 +4,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from operator import is_
 from secrets import token_hex
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from ..core.messages import Message, Part, ToolCall, ToolResult
+from ..core.exchange import ModelRequest
+from ..core.messages import Document, Image, Message, Part, Text, ToolCall, ToolResult
 from .bodies import DecodeCache, decode_piece, dumps, field_or, read_arguments, unknown_fields
 from .checks import Check, check, list_of
 
 T = TypeVar("T")
+Content: TypeAlias = Text | Image | Document
 DecodeMessage: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, ToolCall]], Iterable[Message]]
 
 
@@ -89,14 +90,15 @@ class MessageCache:
         """Returns neighbouring results of tools as one message."""
         if len(run) == 1:
             return run[0].messages[0]
-        parts = tuple(part for each in run for message in each.messages for part in message.parts)
+        message = Message("tool", tuple(chain.from_iterable(each.messages[0].parts for each in run)))
         if not all(each.raw for each in run):
-            return Message("tool", parts)
+            return message
         raw = b"".join(each.raw for each in run)
         made = self._join_cache.get(raw)
-        if made and len(made.parts) == len(parts) and all(map(is_, made.parts, parts)):
+        # The same bytes after other calls are other results.
+        if made and [*map(id, made.parts)] == [*map(id, message.parts)]:
             return made
-        return self._join_cache.put(raw, Message("tool", parts))
+        return self._join_cache.remember(raw, message)
 
     def _read(self, body: Any, raw: bytes, calls: Mapping[str, ToolCall], index: int) -> Decoded:
         check(body, self._shape, f"messages[{index}]")
@@ -106,7 +108,7 @@ class MessageCache:
                 decoded.calls[part.id] = part
             elif isinstance(part, ToolResult):
                 decoded.answered.append((part.call.id, calls.get(part.call.id)))
-        return self._made.put(raw, decoded) if raw else decoded
+        return self._made.remember(raw, decoded) if raw else decoded
 
 
 class ToolCache(Generic[T]):
@@ -126,7 +128,7 @@ class ToolCache(Generic[T]):
         if tools != ():
             check(tools, self._shape, "tools")
         made = self._decode(tools)
-        return self._made.put(raw, made) if raw else made
+        return self._made.remember(raw, made) if raw else made
 
 
 def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
@@ -146,6 +148,17 @@ def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
             pieces += (b"]},", opening, parts) if current else (opening, parts)
             current = opening
     return [*pieces, b"]}"] if pieces else []
+
+
+def with_system(request: ModelRequest) -> tuple[Message, ...]:
+    """The messages, after the system prompt where there is one: for the APIs where it is a message, too."""
+    prompt = (Message("system", (Text(request.system),)),) if request.system else ()
+    return prompt + request.messages
+
+
+def file_text(file: Document) -> str:
+    """For the APIs that read no files but PDFs."""
+    return f"{file.name or 'file'}:\n{file.data.decode('utf-8', 'replace')}\n\n"
 
 
 def flowing(texts: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from . import bodies, streams
 from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or
 from .errors import cut_error, error_in_answer, no_answer_error, readable_answer, require_content
 from .errors import http_error as decode_error
-from .messages import as_failure, call_id, decode_call, flowing, with_ids
+from .messages import as_failure, call_id, decode_call, file_text, flowing, with_ids, with_system
 
 __all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request"]
 
@@ -39,10 +39,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
     if request.output_schema is not None:
         head["format"] = "json" if request.output_schema == ANY_OBJECT else request.output_schema
     head |= own(request.extra)
-    messages = b",".join([message.encoded.get(WIRE) or _encode_message(message) for message in request.messages])
-    if request.system:
-        system = dumps({"role": "system", "content": request.system})
-        messages = b",".join((system, messages)) if messages else system
+    messages = b",".join([message.encoded.get(WIRE) or _encode_message(message) for message in with_system(request)])
     return b"".join((dumps(head)[:-1], b',"messages":[', messages, b"]}"))
 
 
@@ -109,8 +106,8 @@ def _words(part: Part) -> str:
     match part:
         case Text(text):
             return text
-        case Document(media_type, data, _, name) if media_type.startswith("text/"):
-            return f"{name or 'file'}:\n{data.decode('utf-8', 'replace')}\n\n"
+        case Document(media_type) if media_type.startswith("text/"):
+            return file_text(part)
         case Document(media_type):
             raise ConfigError(f"Ollama reads no files of type {media_type}; give it the text or pictures of the pages.")
         case _:

@@ -27,34 +27,36 @@ def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 def _is_paired(messages: tuple[Message, ...]) -> bool:
     awaited: set[str] = set()
     for message in messages:
-        if message.role == "assistant":
-            if awaited:
-                return False
-            awaited = {part.id for part in message.parts if isinstance(part, ToolCall)}
-            continue
-        answered = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
-        if answered or awaited:
-            if not len(message.parts) == len(answered) == len(awaited) or awaited != set(answered):
-                return False
-            awaited = set()
+        if awaited if message.role == "assistant" else not _answers(message, awaited):
+            return False
+        awaited = {call.id for call in _calls_of(message)}
     return not awaited
+
+
+def _answers(message: Message, awaited: set[str]) -> bool:
+    """Whether the message is one result for each of these calls; without calls, any message that has no results."""
+    answered = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
+    is_whole = len(message.parts) == len(answered) == len(awaited)
+    return set(answered) == awaited and (is_whole or not answered)
 
 
 def _repair(messages: tuple[Message, ...]) -> Iterator[Message]:
     answers, orphans = _results_by_place(messages)
     for place, message in enumerate(messages):
-        if _results_in(message):
-            words: list[Part] = [part for part in message.parts if not isinstance(part, ToolResult)]
-            for result in orphans.get(place, ()):
-                words += (Text(NO_CALL), *result.parts)
-            if words:
-                yield Message("user", tuple(words), message.speaker)
-        else:
+        if not _results_in(message):
             yield message
+        elif words := _words_of(message, orphans.get(place, [])):
+            yield Message("user", words, message.speaker)
         if calls := _calls_of(message):
             parts = _all_results(calls, answers.get(place, []))
             following = messages[place + 1 : place + 2]
             yield following[0] if following and following[0].parts == parts else Message("tool", parts)
+
+
+def _words_of(message: Message, orphans: list[ToolResult]) -> tuple[Part, ...]:
+    """What the message says besides the results that have a call."""
+    words = [part for part in message.parts if not isinstance(part, ToolResult)]
+    return (*words, *(part for result in orphans for part in (Text(NO_CALL), *result.parts)))
 
 
 Results = dict[int, list[ToolResult]]

@@ -48,18 +48,9 @@ class LineTokenizer:
         """Returns the pieces that `data` completes. Raises `BadReply` when one of them outgrows `MAX_EVENT`."""
         if len(self.head) < HEAD:
             self.head += data[: HEAD - len(self.head)]
-        unread, separator = self._unread, self.separator
-        scanned = len(unread)
-        unread += data
-        end = unread.rfind(separator, max(scanned - len(separator) + 1, 0))
-        if end < 0:
-            if len(unread) > MAX_EVENT:
-                size = f"{MAX_EVENT >> 20} MiB"
-                raise BadReply(f"{self.name} of the stream is larger than {size}.", raw=head(self.head))
-            return []
-        complete = bytes(unread[:end])
-        del unread[: end + len(separator)]
-        return [piece for piece in complete.split(separator) if piece and not piece.isspace()]
+        if self._unread or not data.endswith(self.separator):  # as a rule it ends with an event
+            data = self._take_complete(data)
+        return [piece for piece in data.split(self.separator) if piece and not piece.isspace()]
 
     def close(self) -> list[bytes]:
         """Returns the last piece, where only its end is missing; to be called when the body has ended."""
@@ -69,6 +60,21 @@ class LineTokenizer:
             return []
         self._unread.clear()
         return [piece]
+
+    def _take_complete(self, data: bytes) -> bytes:
+        """Returns what is complete of all that came, and keeps the rest; nothing is looked through twice."""
+        unread, separator = self._unread, self.separator
+        scanned = len(unread)
+        unread += data
+        end = unread.rfind(separator, max(scanned - len(separator) + 1, 0))
+        if end >= 0:
+            complete = bytes(unread[:end])
+            del unread[: end + len(separator)]
+            return complete
+        if len(unread) > MAX_EVENT:
+            size = f"{MAX_EVENT >> 20} MiB"
+            raise BadReply(f"{self.name} of the stream is larger than {size}.", raw=head(self.head))
+        return b""
 
     def event(self, piece: bytes) -> tuple[str, bytes]:
         """Returns the name of the event (empty when it has none) and its data."""

@@ -119,16 +119,16 @@ def test_only_so_many_bytes_are_remembered() -> None:
     cache: DecodeCache[int] = DecodeCache(most=3)
     for number, raw in enumerate((b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))):
         for _ in range(2):
-            cache.put(raw, number)
+            cache.remember(raw, number)
         cache.get(b"b")
 
     assert [cache.get(raw) for raw in (b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))] == [None, 1, 2, 3, None]
     for _ in range(2):
-        cache.put(b"e", 4)
+        cache.remember(b"e", 4)
     assert cache.get(b"b") is None
 
 
 def test_what_comes_once_is_not_remembered() -> None:
     cache: DecodeCache[int] = DecodeCache()
-    assert (cache.put(b"a", 1), cache.get(b"a")) == (1, None)
-    assert (cache.put(b"a", 1), cache.get(b"a")) == (1, 1)
+    assert (cache.remember(b"a", 1), cache.get(b"a")) == (1, None)
+    assert (cache.remember(b"a", 1), cache.get(b"a")) == (1, 1)

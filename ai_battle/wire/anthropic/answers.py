@@ -58,19 +58,23 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
 
 
 def stop_of(response: ModelResponse) -> tuple[str, str | None]:
-    """Returns the reason for the stop, and the stop sequence where it is known; several servers say `stop` with calls.
+    """Returns the reason for the stop, and the stop sequence where it is known.
 
-    vLLM and SGLang say which of the sequences it was, in a field of their own.
+    Several servers say `stop` with calls, too.
     """
-    extra = own(WIRE, response.extra)
-    choice = own("openai", response.extra).get("choice") or {}
-    found = choice.get("stop_reason") or choice.get("matched_stop")
-    sequence = extra.get("stop_sequence") or (found if isinstance(found, str) else None)
-    if "stop_reason" in extra:
-        return extra["stop_reason"], sequence
+    sequence, reason = _stop_sequence(response), own(WIRE, response.extra).get("stop_reason")
+    if reason:
+        return reason, sequence
     if response.stop in ("end", "stop_sequence") and response.tool_calls:
         return "tool_use", None
     return ("stop_sequence" if sequence and response.stop == "end" else STOP_REASONS[response.stop]), sequence
+
+
+def _stop_sequence(response: ModelResponse) -> str | None:
+    """VLLM and SGLang say which of the sequences it was, in a field of their own."""
+    choice = own("openai", response.extra).get("choice") or {}
+    found = (own(WIRE, response.extra).get("stop_sequence"), choice.get("stop_reason"), choice.get("matched_stop"))
+    return next((sequence for sequence in found if sequence and isinstance(sequence, str)), None)
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:

@@ -64,11 +64,15 @@ def _bare_block(part: Part) -> Block:
             return {"type": "document", "source": _encode_source(part), **named}
         case ToolCall(name, arguments, id_):
             return {"type": "tool_use", "id": wire_id(id_), "name": name, "input": dict(arguments)}
-        case ToolResult(call):
-            block: Block = {"type": "tool_result", "tool_use_id": wire_id(call.id)}
-            if content := [inner for shown in part.parts if (inner := encode_part(shown))]:
-                block["content"] = content
-            return block | ({"is_error": True} if part.is_error else {})
+        case ToolResult():
+            return _encode_result(part)
+
+
+def _encode_result(result: ToolResult) -> Block:
+    block: Block = {"type": "tool_result", "tool_use_id": wire_id(result.call.id)}
+    if content := [inner for shown in result.parts if (inner := encode_part(shown))]:
+        block["content"] = content
+    return block | ({"is_error": True} if result.is_error else {})
 
 
 def wire_id(id_: str) -> str:
@@ -89,21 +93,19 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
     A block without a counterpart in our values is kept whole and goes back as it came.
     """
     kind = block["type"]
-    extra = unknown_fields(WIRE, block, _CARRIED[kind]) if kind in _CARRIED else {}
+    if kind not in _CARRIED:
+        return (Thinking if kind == "redacted_thinking" else Text)("", extra=_whole(block))
+    extra = unknown_fields(WIRE, block, _CARRIED[kind])
     match kind:
         case "text":
             return Text(block["text"], extra=extra)
         case "thinking":
             return Thinking(block["thinking"], block.get("signature") or "", extra=extra)
-        case "redacted_thinking":
-            return Thinking("", extra=_whole(block))
         case "tool_use":
             return _decode_call(block, calls, extra)
         case "tool_result":
             return _decode_result(block, calls, extra)
-        case "image" | "document":
-            return _decode_file(block, extra) or Text("", extra=_whole(block))
-    return Text("", extra=_whole(block))
+    return _decode_file(block, extra)
 
 
 def decode_client_block(block: Mapping[str, Any], calls: Calls) -> Part:
@@ -122,21 +124,25 @@ def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
 
 
-def _decode_file(block: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | Document | None:
-    source, is_image, data, url = block["source"], block["type"] == "image", b"", ""
-    match source["type"]:
-        case "base64":
-            media_type, data = source["media_type"], b64decode(source["data"])
-        case "url":
-            url = source["url"]
-            media_type = (mimetypes.guess_type(url)[0] or "image/png") if is_image else "application/pdf"
-        case "text" if not is_image:
-            media_type, data = "text/plain", source["data"].encode()
-        case _:
-            return None
-    if is_image:
-        return Image(media_type, data, url, extra=extra)
-    return Document(media_type, data, url, block.get("title") or "", extra=extra)
+def _decode_file(block: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | Document | Text:
+    if not (source := _decode_source(block["type"], block["source"])):
+        return Text("", extra=_whole(block))
+    is_image = block["type"] == "image"
+    return Image(*source, extra=extra) if is_image else Document(*source, block.get("title") or "", extra=extra)
+
+
+def _decode_source(kind: str, source: Mapping[str, Any]) -> tuple[str, bytes, str] | None:
+    """Returns the media type, the bytes and the address; None for a source that only this API can read."""
+    match kind, source["type"]:
+        case _, "base64":
+            return source["media_type"], b64decode(source["data"]), ""
+        case "image", "url":
+            return mimetypes.guess_type(source["url"])[0] or "image/png", b"", source["url"]
+        case "document", "url":
+            return "application/pdf", b"", source["url"]
+        case "document", "text":
+            return "text/plain", source["data"].encode(), ""
+    return None
 
 
 def _decode_call(block: Mapping[str, Any], calls: Calls, extra: Mapping[str, Any]) -> ToolCall:

@@ -1,11 +1,12 @@
 """A request's options as fields of the Messages API, both ways, by model and by `anthropic-version`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from ...core.exchange import ModelRequest, ToolSpec
+from ...core.exchange import ModelRequest
 from ..bodies import ANY_OBJECT, own, present
+from ..checks import check_choice
 from .blocks import WIRE
 
 CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
@@ -77,11 +78,12 @@ def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
     return options | reasoning, extra
 
 
-def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Iterable[ToolSpec] = ()) -> str:
-    """One that the API runs itself, and that is none of `tools` therefore, nobody else can be told to call."""
-    match choice or {}:
+def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Collection[str], served: Collection[str]) -> str:
+    """One that the API runs itself nobody else can be told to call. Raises `ConfigError` for one that nobody offers."""
+    match choice:
         case {"type": "tool", "name": str(name)}:
-            return name if any(tool.name == name for tool in tools) else "auto"
+            check_choice(name, (*tools, *served), "tool_choice.name")
+            return name if name in tools else "auto"
         case {"type": "any"}:
             return "required"
         case {"type": "none"}:
@@ -115,23 +117,26 @@ def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
 
 
 def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[str, Any]:
-    """`thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count.
-
-    At most half of what was allowed goes into thinking, which the API wants to be `SMALLEST_BUDGET` at least.
-    """
-    how = _thinks(model)
+    """`thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
+    how, usual = _thinks(model), MAX_TOKENS if max_tokens is None else max_tokens
     if level is None or how == "never":
-        return {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens}
+        return {"max_tokens": usual}
     if level == "none":
-        return {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens, "thinking": {"type": "disabled"}}
-    if how == "by_effort":
-        return {
-            "max_tokens": max_tokens or MAX_TOKENS + BUDGETS[level],
-            "thinking": {"type": "adaptive", "display": "summarized"},
-            "output_config": {"effort": "low" if level == "minimal" else level},
-        }
-    budget = max(SMALLEST_BUDGET, min(BUDGETS[level], max_tokens // 2)) if max_tokens else BUDGETS[level]
+        return {"max_tokens": usual, "thinking": {"type": "disabled"}}
+    if how == "by_budget":
+        return _budget(BUDGETS[level], max_tokens)
+    return {
+        "max_tokens": max_tokens or MAX_TOKENS + BUDGETS[level],
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": "low" if level == "minimal" else level},
+    }
+
+
+def _budget(budget: int, max_tokens: int | None) -> dict[str, Any]:
+    """At most half of what was allowed goes into thinking, which the API wants to be `SMALLEST_BUDGET` at least."""
     room = max(max_tokens, 2 * SMALLEST_BUDGET) if max_tokens else MAX_TOKENS + budget
+    if max_tokens:
+        budget = max(SMALLEST_BUDGET, min(budget, max_tokens // 2))
     return {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
 
 

@@ -13,7 +13,6 @@ from ..checks import (
     TaggedShape,
     anything,
     check,
-    check_choice,
     flag,
     list_of,
     number,
@@ -96,9 +95,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     check(body, _REQUEST)
     with readable_request("Messages"):
         tools, served = TOOLS.decode(body.get("tools"))
-        choice = body.get("tool_choice") or {}
-        names = [*(tool.name for tool in tools), *(tool.get("name") for tool in served.get("tools", ()))]
-        check_choice(choice["name"] if choice.get("type") == "tool" else None, names, "tool_choice.name")
+        names, theirs = [tool.name for tool in tools], [tool.get("name") for tool in served.get("tools", ())]
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
         extra |= came | served | {name: value for name, value in body.items() if name not in _READ}
@@ -106,11 +103,15 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             tuple(message for each in MESSAGES.decode(body["messages"]) for message in each.messages),
             system,
             tools,
-            decode_tool_choice(choice, tools),
-            without_nulls(((body.get("output_config") or {}).get("format") or {}).get("schema")),
+            decode_tool_choice(body.get("tool_choice"), names, theirs),
+            _decode_schema(body),
             options,
             extra={WIRE: extra} if extra else {},
         )
+
+
+def _decode_schema(body: Mapping[str, Any]) -> Any:
+    return without_nulls(((body.get("output_config") or {}).get("format") or {}).get("schema"))
 
 
 def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, bytes]]:

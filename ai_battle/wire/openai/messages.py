@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
+from ...core.exchange import ModelRequest
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import dumps, field_or
 from ..checks import TaggedShape, object_, rejection, text, text_or
-from ..messages import Decoded, MessageCache, as_failure, call_id, decode_call, with_ids
+from ..messages import Content, Decoded, MessageCache, as_failure, call_id, decode_call, with_ids, with_system
 from .parts import CONTENT, WIRE, decode_content, encode_content, own, refusal, unknown_fields
 
 NAME_LENGTH = 64
@@ -59,7 +60,7 @@ _MESSAGE = TaggedShape(
 )
 
 
-def encode_messages(messages: Iterable[Message], quirks: Quirks) -> bytes:
+def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
     """The JSON objects, joined by commas.
 
     Results of tools come directly after the calls, as the API demands; what it does not allow in them (pictures,
@@ -69,7 +70,7 @@ def encode_messages(messages: Iterable[Message], quirks: Quirks) -> bytes:
     after = f"{key} after"
     said: list[bytes] = []
     waiting: list[bytes] = []
-    for message in messages:
+    for message in with_system(request):
         encoded = message.encoded
         if key not in encoded:
             plain = _plain(message)
@@ -126,22 +127,24 @@ def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> d
     return encoded | ({after: dumps({"role": "user", "content": encode_content(later)})} if later else {})
 
 
-def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Part]]:
+def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Content]]:
     """What a message is here, and what it says besides results of tools, with the pictures and files in them."""
     if message.role == "assistant":
         return [assistant_body(message, quirks)], _files(message.parts)
-    content: list[Part] = [part for part in message.parts if isinstance(part, Text | Image | Document)]
+    content: list[Content] = [part for part in message.parts if isinstance(part, Content)]
     if not (results := message.tool_results):
         role = "user" if message.role == "tool" else message.role
         return [{"role": role, "content": encode_content(content)} | own(message.extra)], []
-    beside: list[Part] = []
-    for result in results:
-        if files := _files(result.parts):
-            beside += [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *files]
-    return [_result_body(result) for result in results], beside + content
+    beside = chain.from_iterable(map(_beside, results))
+    return [*map(_result_body, results)], [*beside, *content]
 
 
-def _files(parts: Iterable[Part]) -> list[Part]:
+def _beside(result: ToolResult) -> list[Content]:
+    files = _files(result.parts)
+    return [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *files] if files else []
+
+
+def _files(parts: Iterable[Part]) -> list[Content]:
     return [part for part in parts if isinstance(part, Image | Document)]
 
 
@@ -177,7 +180,7 @@ def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
 def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:
     identity = field_or(body, "tool_call_id", "")
     call = calls.get(identity) or ToolCall(field_or(body, "name", ""), id=identity)
-    shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Text | Image))
+    shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Content))
     return ToolResult(call, shown, extra=unknown_fields(body, KNOWN))
 
 

@@ -11,7 +11,7 @@ from ...core.messages import Document, Image, Part, Text, Thinking, join_text
 from .. import bodies
 from ..checks import ObjectShape, TaggedShape, address, text, text_or
 from ..checks import base64 as base64_text
-from ..messages import flowing
+from ..messages import Content, file_text, flowing
 
 WIRE = "openai"
 own = partial(bodies.own, WIRE)
@@ -51,7 +51,9 @@ def refuses(event: Event) -> bool:
     return type(event) is ThinkingDelta and event.extra is not None and own(event.extra).get("type") == "refusal"
 
 
-def encode_content(parts: Sequence[Part], join: Callable[[Iterable[str]], str] = flowing) -> str | list[dict[str, Any]]:
+def encode_content(
+    parts: Sequence[Content], join: Callable[[Iterable[str]], str] = flowing
+) -> str | list[dict[str, Any]]:
     """Text alone is one string, which every server takes; all else is a list of parts.
 
     What another API alone has a name for has no text here, and says nothing.
@@ -61,11 +63,11 @@ def encode_content(parts: Sequence[Part], join: Callable[[Iterable[str]], str] =
     return [encode_part(part) for part in parts if not _is_foreign(part)]
 
 
-def _is_foreign(part: Part) -> bool:
+def _is_foreign(part: Content) -> bool:
     return isinstance(part, Text) and not part.text and bool(part.extra) and WIRE not in part.extra
 
 
-def encode_part(part: Part) -> dict[str, Any]:
+def encode_part(part: Content) -> dict[str, Any]:
     """A part that came as something we have no name for goes back as it came: its `extra` has the `type`."""
     extra = own(part.extra)
     if "type" in extra:
@@ -73,15 +75,12 @@ def encode_part(part: Part) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"type": "text", "text": text, **extra}
-        case Image(media_type, data, url):
-            return {"type": "image_url", "image_url": {"url": _address(media_type, data, url), **extra}}
-        case Document(media_type, data, _, name) if data and media_type.startswith("text/"):  # files are PDFs here
-            return {"type": "text", "text": f"{name or 'file'}:\n{data.decode('utf-8', 'replace')}\n\n", **extra}
-        case Document(media_type, data, url, name):
-            file = {"filename": name or "document.pdf", "file_data": _address(media_type, data, url), **extra}
-            return {"type": "file", "file": file}
-        case _:
-            raise TypeError(f"{type(part).__name__} is no content")
+        case Image():
+            return {"type": "image_url", "image_url": {"url": _address(part), **extra}}
+        case Document(media_type, data) if data and media_type.startswith("text/"):  # files are PDFs here
+            return {"type": "text", "text": file_text(part), **extra}
+        case Document(name=name):
+            return {"type": "file", "file": {"filename": name or "document.pdf", "file_data": _address(part), **extra}}
 
 
 def decode_content(content: Any) -> tuple[Part, ...]:
@@ -98,18 +97,18 @@ def _decode_part(part: Mapping[str, Any]) -> Part:
             return Text(text, extra=unknown_fields(part, frozenset(("type", "text"))))
         case {"type": "refusal", "refusal": str(text)}:
             return refusal(text)
-        case {"type": "image_url", "image_url": {"url": str(url)} as image}:
-            return image_at(url, unknown_fields(image, frozenset(("url",))))
+        case {"type": "image_url", "image_url": {"url": str()} as image}:
+            return image_at(image["url"], unknown_fields(image, frozenset(("url",))))
         case {"type": "image_url", "image_url": str(url)}:
             return image_at(url, {})
         case {"type": "file", "file": {"file_data": str(url)} as file}:
-            return _document(url, file)
+            extra = unknown_fields(file, frozenset(("filename", "file_data")))
+            return document_at(url, bodies.field_or(file, "filename", ""), extra)
         case {"type": "input_audio", "input_audio": {"data": str(), "format": str()}}:
             return audio(part)
-        case {"type": "thinking", "thinking": list(thoughts)}:
+        case {"type": "thinking", "thinking": list(thoughts)}:  # Mistral's
             return Thinking(join_text(decode_content(thoughts)))
-        case _:
-            return Text("", extra={WIRE: dict(part)})
+    return Text("", extra={WIRE: dict(part)})
 
 
 def image_at(url: str, extra: Mapping[str, Any]) -> Image:
@@ -119,11 +118,11 @@ def image_at(url: str, extra: Mapping[str, Any]) -> Image:
     return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
 
 
-def _document(url: str, file: Mapping[str, Any]) -> Document:
-    name, extra = file.get("filename") or "", unknown_fields(file, frozenset(("filename", "file_data")))
+def document_at(url: str, name: str, extra: Mapping[str, Any]) -> Document:
+    """The file at an address, which may be a data URL."""
     if (read := read_data_url(url)) is not None:
         return Document(*read, name=name, extra=extra)
-    return Document(mimetypes.guess_type(url)[0] or "application/pdf", url=url, name=name, extra=extra)
+    return Document(mimetypes.guess_type(name or url)[0] or "application/pdf", url=url, name=name, extra=extra)
 
 
 def audio(part: Mapping[str, Any]) -> Document:
@@ -132,8 +131,8 @@ def audio(part: Mapping[str, Any]) -> Document:
     return Document(f"audio/{sound['format']}", base64.b64decode(sound["data"]), extra={WIRE: dict(part)})
 
 
-def _address(media_type: str, data: bytes, url: str) -> str:
-    return url or f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+def _address(file: Image | Document) -> str:
+    return file.url or f"data:{file.media_type};base64,{base64.b64encode(file.data).decode()}"
 
 
 def read_data_url(url: str) -> tuple[str, bytes] | None:

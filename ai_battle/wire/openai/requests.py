@@ -1,6 +1,6 @@
 """Requests of Chat Completions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
@@ -85,10 +85,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
     if stream:
         head |= {"stream": True, "stream_options": {"include_usage": True}} if quirks.usage else {"stream": True}
     head |= own(request.extra) | _encode_format(request)
-    messages = encode_messages(request.messages, quirks)
-    if request.system:
-        system = dumps({"role": "system", "content": request.system})
-        messages = b",".join((system, messages)) if messages else system
+    messages = encode_messages(request, quirks)
     tools = (b',"tools":[', b",".join(map(_encode_tool, request.tools)), b"]") if request.tools else ()
     return b"".join((dumps(head)[:-1], *tools, b',"messages":[', messages, b"]}"))
 
@@ -102,9 +99,6 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     check(body, _REQUEST)
     with readable_request("Chat Completions"):
         tools, choice, form = TOOLS.decode(body.get("tools")), body.get("tool_choice"), body.get("response_format")
-        chosen = choice["function"]["name"] if isinstance(choice, Mapping) and choice["type"] == "function" else None
-        functions = (tool.name for tool in tools if "type" not in own(tool.extra))
-        check_choice(chosen, functions, "tool_choice.function.name")
         messages, system = decode_messages(body["messages"]), ""
         if messages[0].role == "system" and not messages[0].speaker:
             system = flowing(part.text for part in messages.pop(0).parts if isinstance(part, Text))
@@ -114,7 +108,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             tuple(messages),
             system,
             _allowed_tools(tools, choice),
-            _decode_choice(choice),
+            _decode_choice(choice, tools),
             schema,
             _decode_options(body),
             extra=unknown_fields(body, known),
@@ -126,8 +120,12 @@ def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, 
     match choice:
         case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
             names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
-            return tuple(tool for tool in tools if tool.name in names and "type" not in own(tool.extra))
+            return tuple(tool for tool in tools if tool.name in names and _is_function(tool))
     return tools
+
+
+def _is_function(tool: ToolSpec) -> bool:
+    return "type" not in own(tool.extra)
 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
@@ -177,9 +175,11 @@ def _encode_choice(choice: str) -> dict[str, Any]:
     return {"tool_choice": choice if choice in ("none", "required") else named}
 
 
-def _decode_choice(choice: Any) -> str:
+def _decode_choice(choice: Any, tools: Iterable[ToolSpec]) -> str:
+    """Raises `ConfigError` for a function that nobody offers."""
     match choice:
-        case {"function": {"name": str(name)}}:
+        case {"type": "function", "function": {"name": str(name)}}:
+            check_choice(name, [tool.name for tool in tools if _is_function(tool)], "tool_choice.function.name")
             return name
         case {"allowed_tools": {"mode": str(mode)}}:
             return mode

@@ -30,6 +30,7 @@ from .messages import decode_words
 from .parts import REFUSES, is_refusal, own, refusal, refuses
 
 NONE: frozenset[str] = frozenset()
+PLAIN = frozenset(("role", "content"))
 END = b"data: [DONE]\n\n"
 CHUNK_ENDS = b'},"finish_reason":null}]}\n\n'
 CALL_ENDS = b"}}]" + CHUNK_ENDS
@@ -85,7 +86,7 @@ class ChatReader(StreamReader):
             return ""  # one answer is asked for
         delta = choice.get("delta") or {}
         content = delta.get("content")
-        if delta.keys() == {"content"} and isinstance(content, str):
+        if isinstance(content, str) and delta.keys() <= PLAIN:
             self._say(content, events)
             return "" if self._has_ended(choice) else content
         self._read_rare(delta, events)
@@ -106,13 +107,17 @@ class ChatReader(StreamReader):
         return bool(reason or probabilities)
 
     def _read_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
+        if len(delta) > 1 or "tool_calls" not in delta:
+            self._read_words(delta, events)
+        events += [self._grow_call(fragment) for fragment in delta.get("tool_calls") or ()]
+
+    def _read_words(self, delta: dict[str, Any], events: list[Event]) -> None:
         for part in decode_words(delta):
             if is_refusal(part) and not self._refused:
                 self._refused = True
                 events.append(REFUSES)
             if isinstance(part, Text | Thinking):
                 (self._say if isinstance(part, Text) else self._think)(part.text, events)
-        events.extend(self._grow_call(fragment) for fragment in delta.get("tool_calls") or ())
         _merge(self._message, delta, KNOWN_IN_MESSAGES)
 
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import read_arguments, unknown_fields
 from ..checks import Check, Misshapen, ObjectShape, TaggedShape, address, one_of, text, text_or
-from ..openai.parts import AUDIO, audio, image_at, read_data_url
+from ..openai.parts import AUDIO, audio, document_at, image_at
 
 WIRE = "responses"
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
@@ -137,11 +137,9 @@ def _decode_part(part: Item) -> Part | None:
 def _document(part: Item) -> Document:
     """`file_data` is a data URL, of some clients the bare base64."""
     name, data = part.get("filename") or "", part.get("file_data") or ""
-    guessed = mimetypes.guess_type(name)[0] or "application/pdf"
-    if not data:
-        return Document(guessed, url=part["file_url"], name=name)
-    read = read_data_url(data) or read_data_url(f"data:{guessed};base64,{data}")
-    return Document(*(read or (guessed, b"")), name=name)
+    if data and not data.startswith("data:"):
+        data = f"data:{mimetypes.guess_type(name)[0] or 'application/pdf'};base64,{data}"
+    return document_at(data or part["file_url"], name, {})
 
 
 def flat_name(name: str, namespace: str) -> str:

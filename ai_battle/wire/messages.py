@@ -81,7 +81,7 @@ class MessageCache:
         for index, body in enumerate(bodies):
             raw = body if isinstance(body, bytes) else b""
             made = self._made.get(raw) if raw else None
-            if made is None or not made.fits(calls):
+            if made is None or (made.answered and not made.fits(calls)):
                 made = self._read(decode_piece(raw) if raw else body, raw, calls, index)
             calls |= made.calls
             yield made

@@ -27,17 +27,16 @@ def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 def _is_paired(messages: tuple[Message, ...]) -> bool:
     awaited: set[str] = set()
     for message in messages:
-        if awaited if message.role == "assistant" else not _answers(message, awaited):
+        if message.role == "assistant":
+            is_right = not awaited
+            awaited = {part.id for part in message.parts if isinstance(part, ToolCall)}
+        else:  # one result for each call and nothing else; without calls, anything but results
+            answered = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
+            is_whole = not answered or len(message.parts) == len(answered) == len(awaited)
+            is_right, awaited = is_whole and awaited == set(answered), set()
+        if not is_right:
             return False
-        awaited = {call.id for call in _calls_of(message)}
     return not awaited
-
-
-def _answers(message: Message, awaited: set[str]) -> bool:
-    """Whether the message is one result for each of these calls; without calls, any message that has no results."""
-    answered = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
-    is_whole = len(message.parts) == len(answered) == len(awaited)
-    return set(answered) == awaited and (is_whole or not answered)
 
 
 def _repair(messages: tuple[Message, ...]) -> Iterator[Message]:

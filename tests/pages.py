@@ -10,7 +10,8 @@ from docs.generate import MADE
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted((ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md"), *(ROOT / "research").rglob("*.md")))
+FRONT = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md")
+PAGES = sorted((*FRONT, *DOCS.rglob("*.md"), *(ROOT / "research").rglob("*.md")))
 
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -110,31 +110,33 @@ class _ToolTurn:
         self._results: list[ToolResult] = []
         self._transient: tuple[Message, ...] = ()  # messages that go with the next request alone
         self._held_back: ModelResponse | None = None
+        self._may_ask_back = True
         self._ids = {call.id for message in request.messages for call in message.tool_calls}
 
     async def answer(self) -> ModelResponse:
         """Ask, run what is asked for, and ask again, until there is an answer or a limit is reached."""
-        may_call, asked_back = True, False
+        may_call = True
         while may_call:
             try:
                 response = await self._request_answer(self._next_request())
             except BudgetExceeded:
                 break
             requested = await self._read_calls(response)
-            if requested.calls or requested.problems:
+            if requested:
                 may_call = await self._run_calls(response, requested)
-                continue
-            if requested.proposals and not (asked_back or self._guard.ended):
-                # Asks once whether these calls were meant; where they were not, the answer stands.
-                asked_back, self._held_back = True, response
+            elif self._should_ask_back(requested):
+                # Where the calls were not meant, the answer stands.
+                self._may_ask_back, self._held_back = False, response
                 self._transient = (assistant(response.text), user(prompt("proposed")))
-                continue
-            answer = self._held_back or response
-            # To have tools run and then say nothing is no answer.
-            if answer.text.strip() or not self._results:
-                return await self._accept(answer)
-            break
+            else:
+                answer = self._held_back or response
+                # To have tools run and then say nothing is no answer.
+                return await (self._accept(answer) if answer.text.strip() or not self._results else self._sum_up())
         return await self._sum_up()
+
+    def _should_ask_back(self, requested: "RequestedCalls") -> bool:
+        """Whether calls that were perhaps not meant are asked about, which is done once."""
+        return bool(requested.proposals) and self._may_ask_back and not self._guard.ended
 
     def _next_request(self) -> ModelRequest:
         """With tools; which one has to be called is settled by the first answer."""
@@ -254,6 +256,10 @@ class RequestedCalls:
     problems: tuple[str, ...] = ()
     after: str = ""
     proposals: tuple[Proposal, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether something has to be done before there can be an answer."""
+        return bool(self.calls or self.problems)
 
     @classmethod
     def of(

@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ..config.packaged import packaged_tools
-from ..config.tools import Tools
+from ..config.tools import RegisteredTool, Tools
 from ..core import plugins
 from ..core.errors import ConfigError, translate_errors
 from .base import Tool, ToolRegistry
@@ -57,9 +58,9 @@ def build(settings: Tools, place: LoadContext) -> ToolRegistry:
     dropped = _drop_in_tools(settings, place)
     entries = {entry.name: entry for entry in settings.registry}
     for name, source in dropped.items():
-        entry = entries.get(name)
-        if entry is None or entry.enabled:
-            registry.register_tool(make_tool(source, entry.parameters if entry else {}, place))
+        entry = entries.get(name, RegisteredTool(name=name))
+        if entry.enabled:
+            registry.register_tool(make_tool(source, entry.parameters, place))
     for entry in settings.registry:
         if entry.enabled and entry.name not in dropped:
             registry.register_tool(by_name(entry.name, entry.parameters, place, list(dropped)))
@@ -118,8 +119,7 @@ def make_tool(source: Source, parameters: Mapping[str, Any], place: LoadContext)
 def _drop_in_tools(settings: Tools, place: LoadContext) -> dict[str, Source]:
     found: dict[str, Source] = {}
     ours = {entry.name for entry in settings.registry if entry.enabled}.intersection(_installed_names())
-    written = (place.base / Path(path).expanduser() for path in settings.paths)
-    files = (file for path in written for file in _files(path.absolute()))
+    files = chain.from_iterable(_files(place.base / Path(path).expanduser()) for path in settings.paths)
     for path, source in ((file, source) for file in files for source in from_file(file)):
         if (name := _name_of(source, place)) in ours:
             way_out = f"Rename that one, or take {name} out of registry: to have only yours."
@@ -131,6 +131,7 @@ def _drop_in_tools(settings: Tools, place: LoadContext) -> dict[str, Source]:
 
 def _files(path: Path) -> list[Path]:
     """The file, or all those of a folder."""
+    path = path.absolute()
     return sorted(one for one in path.glob("*.py") if not one.name.startswith("_")) if path.is_dir() else [path]
 
 

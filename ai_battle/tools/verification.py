@@ -64,21 +64,13 @@ class Verification:
         run.
         """
         asked = asked_program(prompt)
-        found = _by_sum(prompt, answer)
-        if found is None:
-            try:
-                found = await (self._by_outcome(asked, answer) if asked else self._by_examples(prompt, answer))
-            except NoFence:
-                if self._required:
-                    raise
-            except ToolError as problem:
-                raise ToolError(f"the answer goes on unverified: {problem}") from problem
+        found = _by_sum(prompt, answer) or await self._by_running(asked, prompt, answer)
         if found is None:
             return None
         holds, words = found
-        if holds:
-            return AnswerChecked(VERIFICATION, {"verified": 1.0}, f"verified: {words}"), "", ""
-        return AnswerChecked(VERIFICATION, {"refuted": 1.0}, f"refuted: {words}"), words, words if asked else ""
+        signal = "verified" if holds else "refuted"
+        told = "" if holds else words
+        return AnswerChecked(VERIFICATION, {signal: 1.0}, f"{signal}: {words}"), told, told if asked else ""
 
     async def outcome(self, asked: AskedProgram) -> ProgramOutcome | None:
         """What the program comes to; None where it fails, takes too much, or comes to something else each time.
@@ -95,10 +87,19 @@ class Verification:
                     self._outcomes.popitem(last=False)
             return found
 
+    async def _by_running(self, asked: AskedProgram | None, prompt: str, answer: str) -> Verdict | None:
+        try:
+            return await (self._by_outcome(asked, answer) if asked else self._by_examples(prompt, answer))
+        except NoFence:
+            if self._required:
+                raise
+            return None
+        except ToolError as problem:
+            raise ToolError(f"the answer goes on unverified: {problem}") from problem
+
     async def _by_outcome(self, asked: AskedProgram, answer: str) -> Verdict | None:
         outcome = await self.outcome(asked)
-        holds = confirms(answer, outcome) if outcome else None
-        if outcome is None or holds is None:
+        if outcome is None or (holds := confirms(answer, outcome)) is None:
             return None
         if not holds and (not asked.is_all or reads_surroundings(asked.language, asked.source, asked.expression)):
             return None
@@ -107,20 +108,13 @@ class Verification:
 
     async def _by_examples(self, prompt: str, answer: str) -> Verdict | None:
         wanted = examples(prompt)
-        program = program_for(answer, prompt, wanted) if wanted else ""
+        if not (program := program_for(answer, prompt, wanted) if wanted else ""):
+            return None
         calls = [example.call for example in wanted]
-        ran = await _twice_the_same(lambda: self._runner.run_python(program, calls)) if program else None
+        ran = await _twice_the_same(lambda: self._runner.run_python(program, calls))
         if ran is None or len(ran.results) != len(wanted):
             return None
-        missed = [each for each in zip(wanted, ran.results, strict=True) if not _is_met(*each)]
-        if not missed:
-            return True, f"its program meets {len(wanted)} of {len(wanted)} examples of the prompt"
-        refuting = [each for each in missed if not _is_unsure(*each)]
-        if not refuting or reads_surroundings("python", program):
-            return None
-        example, (value, said) = refuting[0]
-        came = f"is {value}" if value is not None else f"raises {said}"
-        return False, f"{_excerpt(example.call)} {_excerpt(came)}, and must be {_excerpt(example.expected)}"
+        return _verdict_by_examples(program, list(zip(wanted, ran.results, strict=True)))
 
     async def _run_asked(self, asked: AskedProgram) -> ProgramOutcome | None:
         if asked.language != "python":
@@ -172,6 +166,18 @@ def _by_sum(prompt: str, answer: str) -> Verdict | None:
     if final is None or not any(is_shown(value, displayed_numbers(final.key)) for value in values):
         return None
     return True, f"what the prompt asks for comes to {final.key}"
+
+
+def _verdict_by_examples(program: str, results: list[tuple[Example, tuple[str | None, str]]]) -> Verdict | None:
+    missed = [each for each in results if not _is_met(*each)]
+    if not missed:
+        return True, f"its program meets {len(results)} of {len(results)} examples of the prompt"
+    refuting = [each for each in missed if not _is_unsure(*each)]
+    if not refuting or reads_surroundings("python", program):
+        return None
+    example, (value, said) = refuting[0]
+    came = f"is {value}" if value is not None else f"raises {said}"
+    return False, f"{_excerpt(example.call)} {_excerpt(came)}, and must be {_excerpt(example.expected)}"
 
 
 def _is_met(example: Example, result: tuple[str | None, str]) -> bool:

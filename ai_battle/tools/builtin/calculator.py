@@ -110,12 +110,12 @@ def _number(value: Any) -> Number:
 def _whole(function: Callable[..., int]) -> Callable[..., int]:
     """A function of whole numbers that grows fast."""
 
-    def bounded(*given: Number) -> int:
+    def of_whole_numbers(*given: Number) -> int:
         if any(_number(one) % 1 for one in given) or max(map(abs, given)) > MOST:
             raise ToolError(f"{function.__name__} takes whole numbers up to {MOST:,}.")
         return function(*map(int, given))
 
-    return bounded
+    return of_whole_numbers
 
 
 def _round(value: Number, digits: Number = 0) -> Number:

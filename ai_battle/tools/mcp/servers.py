@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -142,18 +142,22 @@ class _RunningServer:
         self._listed, old, self._offered = tools, self._offered, []
         for tool in old:
             self._shelf.unregister_tool(tool.name)
-        problems, left = [], LARGEST_OFFER
+        problems = list(self._register(tools))
+        doubted = (tool for tool in self._offered if tool.doubt)
+        doubts = (f"{tool.name}: {tool.doubt}; a person is asked about its calls." for tool in doubted)
+        for words in (*problems, *doubts):
+            await self._warn(words)
+
+    def _register(self, tools: list[McpTool]) -> Iterator[str]:
+        """Offers the tools, and yields why some can't be."""
+        left = LARGEST_OFFER
         for tool in tools:
             try:
                 left -= _size(tool, left)
                 self._shelf.register_tool(tool)
                 self._offered.append(tool)
             except ConfigError as error:
-                problems.append(f"The MCP server {self.name!r} offers a tool that is left out: {error}")
-        doubted = [tool for tool in self._offered if tool.doubt]
-        doubts = [f"{tool.name}: {tool.doubt}; a person is asked about its calls." for tool in doubted]
-        for words in (*problems, *doubts):
-            await self._warn(words)
+                yield f"The MCP server {self.name!r} offers a tool that is left out: {error}"
 
     async def _warn(self, message: str) -> None:
         await self._emit(Warned(message))
@@ -187,7 +191,7 @@ class _RunningServer:
         listed, left_out = await session.tools()
         for reason in left_out:
             await self._warn(f"The MCP server {self.name!r} offers a tool that is left out: {reason}")
-        changed = self._pins.changed(listed)
+        changed = self._pins.changed_names(listed)
         return [McpTool(self, tool, CHANGED if tool.name in changed else "") for tool in listed]
 
     async def _relist(self, session: Session) -> None:
@@ -226,7 +230,7 @@ class ToolPins:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         self._path = Path(state) / "ai-battle" / "mcp-tools.json"
 
-    def changed(self, tools: Iterable[Any]) -> frozenset[str]:
+    def changed_names(self, tools: Iterable[Any]) -> frozenset[str]:
         """The names of the tools that are others than those that were pinned."""
         known, now = self._read(), _digests(tools)
         before = known.get(self._server, {})

@@ -96,19 +96,21 @@ def proxy_request(head: bytes) -> ProxyRequest:
 
 def _plain_request(method: str, path: str, address: Address, headers: list[tuple[str, str]]) -> ProxyRequest:
     """Sent anew with the host that was looked at, whatever the request says, and so that it is the only one."""
-    values = {name.lower(): value for name, value in headers}
-    if "transfer-encoding" in values:
+    if _values("transfer-encoding", headers):
         raise RequestRefused(411, "a body needs its length; it can't be sent in chunks")
-    length = values.get("content-length", "0")
-    lengths = {value for name, value in headers if name.lower() == "content-length"}
-    if len(lengths) > 1 or not re.fullmatch(r"[0-9]{1,12}", length):
+    length, *others = set(_values("content-length", headers)) or {"0"}
+    if others or not re.fullmatch(r"[0-9]{1,12}", length):
         raise RequestRefused(400, "the length of the body is not clear")
-    hops = {name.strip().lower() for name in values.get("connection", "").split(",")}
+    hops = {name.strip().lower() for name in ",".join(_values("connection", headers)).split(",")}
     dropped = (_BETWEEN_HOPS | hops) - {"content-length"}
     kept = [f"{name}: {value}" for name, value in headers if name.lower() not in dropped]
     host = address.host if address.port == 80 else str(address)
     lines = (f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *kept, "", "")
     return ProxyRequest(address, "\r\n".join(lines).encode("latin-1"), int(length))
+
+
+def _values(wanted: str, headers: list[tuple[str, str]]) -> list[str]:
+    return [value for name, value in headers if name.lower() == wanted]
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -138,15 +140,18 @@ def _comparable(host: str) -> str:
         return ""
 
 
+def _with_brackets(text: str) -> str:
+    """An IPv6 address that is written without them has no port."""
+    return f"[{text}]" if text.count(":") > 1 and "[" not in text else text
+
+
 def _entries(written: str) -> Iterable[tuple[str, int]]:
     below = "*." if written.startswith("*.") else ""
-    text = written.removeprefix(below)
-    is_bare_v6 = text.count(":") > 1 and "[" not in text
+    text = _with_brackets(written.removeprefix(below))
     try:
-        address = _address(f"[{text}]" if is_bare_v6 else text, _USUAL_PORTS[0])
+        found = [_address(text, port) for port in _USUAL_PORTS]
     except RequestRefused:
-        address = None
-    if not address or (below and address.is_numeric):
+        found = []
+    if not found or (below and found[0].is_numeric):
         raise ConfigError(f"allow_hosts: {written!r} is no host; write example.org, *.example.org or example.org:8080")
-    has_port = re.search(r"[^:]:[0-9]+$", text) and not is_bare_v6
-    return [(f"{below}{address.host}", port) for port in ((address.port,) if has_port else _USUAL_PORTS)]
+    return {(f"{below}{address.host}", address.port) for address in found}

@@ -66,11 +66,7 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterab
         return _docker() if level == "docker" else _without_sandbox(allow_unsandboxed)
     reasons = []
     for backend, binary in _candidates():
-        if found and not backend.has_network:
-            reason = _NO_PROXY
-        else:
-            reason = (_incomplete(backend) if level == "strict" else "") or why_not(backend, binary)
-        if not reason:
+        if not (reason := _lack(backend, level, found) or why_not(backend, binary)):
             return Sandbox(backend, found)
         reasons.append(f"- {backend.name}: {reason}")
     fix = _FIX_ON_LINUX if sys.platform == "linux" else _FIX_ELSEWHERE
@@ -116,7 +112,12 @@ def _candidates() -> Iterator[tuple[Backend, str]]:
             yield Landlock(), ""
 
 
-def _incomplete(backend: Backend) -> str:
+def _lack(backend: Backend, level: Level, hosts: AddressFilter) -> str:
+    """Return what is asked of it that it does not have."""
+    if hosts and not backend.has_network:
+        return _NO_PROXY
+    if level != "strict":
+        return ""
     if not backend.syscall_filter:
         return "no filter of system calls is known for this processor"
     if not backend.isolated and landlock_version() < _WHOLE_LANDLOCK:

@@ -48,6 +48,7 @@ class Snapshot:
         folders = {*filter(is_folder, (self._outer, *inner))}
         self._roots = [path for path in folders if not is_programs_own(path)]
         self._repositories = [*chain.from_iterable(map(_repositories, self._roots))]
+        self._outer_repositories = [each for each in self._repositories if each.is_relative_to(self._outer)]
         looked_at = chain(
             {*inner, *map(workspace.joinpath, PROTECTED)} - folders,
             *map(_settings, self._repositories),
@@ -57,9 +58,8 @@ class Snapshot:
 
     def restore(self) -> None:
         make_usable(self._workspace)
-        if self._outer in self._roots:
-            for repository in filter(self._is_outer, self._repositories):
-                self._make_way(repository)
+        for repository in self._outer_repositories:
+            self._make_way(repository)
         inner, bare = _dotted_and_bare(self._workspace)
         for path in (self._outer, *inner):
             self._look_at(path)
@@ -78,9 +78,6 @@ class Snapshot:
     def _make_way(self, repository: Path) -> None:
         for folder in self._way(repository):
             _make_folder(folder)
-
-    def _is_outer(self, repository: Path) -> bool:
-        return repository.is_relative_to(self._outer)
 
     def _look_at(self, path: Path) -> None:
         """A `.git` that is there now: git looks into those in folders from the outer repository, too."""
@@ -134,11 +131,16 @@ def _is_as(copy: _Copy, path: Path) -> bool:
         case str():
             return stat.S_ISLNK(status.st_mode) and os.readlink(path) == copy
         case Mapping():
-            names = {child.name for child in entries(path)}
-            return names == copy.keys() and all(_is_as(inner, path / name) for name, inner in copy.items())
+            return _holds(path, copy)
         case (content, mode) if mode == status.st_mode:
             return not stat.S_ISREG(mode) or (len(content) == status.st_size and path.read_bytes() == content)
     return False
+
+
+def _holds(folder: Path, copies: Mapping[str, _Copy]) -> bool:
+    names = {child.name for child in entries(folder)}
+    is_alike = is_folder(folder) and names == copies.keys()
+    return is_alike and all(_is_as(copy, folder / name) for name, copy in copies.items())
 
 
 def _restore(path: Path, copy: _Copy) -> None:

@@ -4,7 +4,6 @@ import errno
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 # Each with its number on x86_64 and on aarch64, or - where an architecture has no such call.
@@ -146,13 +145,18 @@ class SyscallFilter:
             (_AT_LEAST, 0, 1, _X32 if self.machine == "x86_64" else _NO_LIMIT),
             (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
         ]
-        around = _in_namespaces() if self.isolated else _beside_others()
-        metadata = () if self.isolated and self.keeps_metadata else map(_ignore, _METADATA)
-        for rule in chain(_privileged_files(), metadata, around, _always()):
+        for rule in self._rules():
             if (number := syscall_number(rule.name, self.machine)) is not None:
                 program += _instructions(number, rule)
         program.append((_RETURN, 0, 0, _ALLOW))
         return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+
+    def _rules(self) -> Iterator[_SyscallRule]:
+        yield from _privileged_files()
+        if not (self.isolated and self.keeps_metadata):
+            yield from map(_ignore, _METADATA)
+        yield from _in_namespaces() if self.isolated else _beside_others()
+        yield from _always()
 
 
 def syscall_number(name: str, machine: str) -> int | None:

@@ -26,7 +26,7 @@ BLOCKS = frozenset(
 AROUND = frozenset(
     (
         "nav", "footer", "aside", "svg", "noscript", "template", "button", "select", "iframe", "canvas", "object",
-        "dialog", "script", "style",
+        "dialog", "script", "style", "title",
     )
 )  # fmt: skip
 MARKS = {"li": "-"} | {f"h{level}": "#" * level for level in range(1, 7)}
@@ -124,7 +124,7 @@ def readable_page(html: str, url: str = "") -> ReadablePage:
         page = _PageText(url, AROUND).read(chosen)
         if len(page.text) >= ENOUGH:
             return ReadablePage(title, page.text, tuple(page.links))
-    page = _PageText(url, frozenset(("script", "style", "template"))).read(found)
+    page = _PageText(url, frozenset(("script", "style", "template", "title"))).read(found)
     return ReadablePage(title, page.text, tuple(page.links))
 
 
@@ -177,14 +177,14 @@ class _PageText:
 
     def _tag(self, token: HtmlToken) -> None:
         name, opens = token.name, token.kind == "open"
-        if name in self.leave_out or name == "title":
+        if name in self.leave_out:
             self._hide(name, opens)
         if name == "a":
             self._end_link()
             self.link = token.attributes.get("href", "") if opens and not self.hidden else ""
         elif name in ("td", "th") and opens and self.line:
             self.line.append(" | ")
-        elif name in BLOCKS and name not in self.leave_out:
+        elif name in BLOCKS - self.leave_out:
             self._block(name, opens)
 
     def _hide(self, name: str, opens: bool) -> None:

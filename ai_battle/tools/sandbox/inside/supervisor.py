@@ -77,6 +77,7 @@ class _Run:
         self._streams = dict(zip(streams, self._outputs, strict=True))
         self._status: int | None = None
         self._verdict = ""
+        self._until = 0.0
         self._ended = os.pidfd_open(pid) if kernel.LINUX else -1
         self._poll = select.poll()
         for descriptor in (_LIFELINE, self._ended, *streams):
@@ -90,21 +91,19 @@ class _Run:
         finally:
             self._end()
         return {
-            "stdout": self._outputs[0].kept(),
-            "stderr": self._outputs[1].kept(),
+            "stdout": self._outputs[0].excerpt(),
+            "stderr": self._outputs[1].excerpt(),
             "status": self._status,
             "killed_because": self._verdict,
             "seconds": time.monotonic() - started,
         }
 
     def _watch(self, started: float) -> None:
-        looked, until = started, started + self._orders.seconds
-        while self._goes_on(until):
-            was_running = self._status is None
-            for descriptor, _ in self._poll.poll(min(self._watchdog.pause, max(0.0, until - time.monotonic())) * 1000):
+        looked, self._until = started, started + self._orders.seconds
+        while self._goes_on():
+            left = max(0.0, self._until - time.monotonic())
+            for descriptor, _ in self._poll.poll(min(self._watchdog.pause, left) * 1000):
                 self._attend(descriptor)
-            if was_running and self._status is not None:
-                until = min(until, time.monotonic() + _LINGER)
             if time.monotonic() - looked >= self._watchdog.pause:
                 self._reap()  # the dead count for nothing
                 self._verdict = self._verdict or self._watchdog.verdict()
@@ -112,8 +111,8 @@ class _Run:
         if not self._verdict and self._status is None:
             self._verdict = "time"
 
-    def _goes_on(self, until: float) -> bool:
-        return not self._verdict and time.monotonic() < until and bool(self._streams or self._status is None)
+    def _goes_on(self) -> bool:
+        return not self._verdict and time.monotonic() < self._until and bool(self._streams or self._status is None)
 
     def _attend(self, descriptor: int) -> None:
         if descriptor == self._ended:
@@ -135,7 +134,9 @@ class _Run:
 
     def _reap(self) -> None:
         died, _ = processes.reap(self._pid)
-        self._status = died if self._status is None else self._status
+        if self._status is None and died is not None:
+            self._status = died
+            self._until = min(self._until, time.monotonic() + _LINGER)
 
     def _end(self) -> None:
         died = processes.kill_all(self._pid)
@@ -165,7 +166,7 @@ class _Output:
         if len(self._tail) > 4 * self._half:
             self._shorten()
 
-    def kept(self) -> bytes:
+    def excerpt(self) -> bytes:
         self._shorten()
         left_out = self.total - len(self._head) - len(self._tail)
         if not left_out:

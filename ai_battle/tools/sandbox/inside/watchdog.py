@@ -66,7 +66,7 @@ class Watchdog:
         self._free = {folder: _free(folder) for folder in self._orders.measured}
         self._left = self._orders.disk - size, self._orders.inodes - count
         self._due = time.monotonic() + max(_RARELY, _SHARE * (time.process_time() - began))
-        return "inodes" if self._left[1] < 0 else "disk" if self._left[0] < 0 else ""
+        return next((name for name, left in zip(("disk", "inodes"), self._left, strict=True) if left < 0), "")
 
     def _has_shrunk(self) -> bool:
         for folder, before in self._free.items():

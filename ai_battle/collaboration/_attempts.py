@@ -99,7 +99,7 @@ class Attempts:
         self.request = request
         self.detector = detector
         self.count = 0
-        self._tools = () if request.tool_choice == "none" else request.tools or primary.offered
+        self._tools = () if request.tool_choice == "none" else request.tools or primary.offered_tools
         self._known = request if self._tools == request.tools else replace(request, tools=self._tools)
         self._primary = primary
         self._best: Candidate | None = None
@@ -223,8 +223,8 @@ class Strategy(ModelClient):
         self._clients = (primary, *filter(None, others))
 
     @property
-    def offered(self) -> tuple[ToolSpec, ...]:
-        return self.primary.offered
+    def offered_tools(self) -> tuple[ToolSpec, ...]:
+        return self.primary.offered_tools
 
     async def aclose(self) -> None:
         """Close all of them, also where one fails to."""

@@ -78,7 +78,7 @@ class BoostTurn:
         self._loop = loop
         self._request = request
         self._emit = emit
-        self._tools = () if request.tool_choice == "none" else request.tools or loop.auxiliary.offered
+        self._tools = () if request.tool_choice == "none" else request.tools or loop.auxiliary.offered_tools
         self._must_call = bool(self._tools) and request.tool_choice != "auto"
         self._text_will_do = not self._tools or has_new_results(request)
         self._turn = Turn("boost", loop.helping, self._hear)

@@ -175,7 +175,7 @@ def _first_request(participant: Participant, setup: RunSetup) -> ModelRequest:
     messages = _first_messages(setup.plan, participant.name)
     request = ModelRequest(messages, system_prompt(setup.plan, participant), options=participant.parameters)
     tool_set = setup.assembled.tool_set
-    offered = tool_set.offered(participant.name) if tool_set else ()
+    offered = tool_set.offered_tools(participant.name) if tool_set else ()
     return tools.first_request(request, offered) if offered else request
 
 

@@ -19,7 +19,7 @@ class ModelClient(ABC):
         """The answer to `request`; `emit` hears what happens on the way. Raises `ProviderError`."""
 
     @property
-    def offered(self) -> tuple[ToolSpec, ...]:
+    def offered_tools(self) -> tuple[ToolSpec, ...]:
         """The tools that it has of its own, beside those of a request."""
         return ()
 
@@ -60,8 +60,8 @@ class ClientWrapper(ModelClient):
         self.client = client
 
     @property
-    def offered(self) -> tuple[ToolSpec, ...]:
-        return self.client.offered
+    def offered_tools(self) -> tuple[ToolSpec, ...]:
+        return self.client.offered_tools
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -105,8 +105,8 @@ class RedactedClient(ModelClient):
         self.redactor = redactor
 
     @property
-    def offered(self) -> tuple[ToolSpec, ...]:
-        return self.client.offered
+    def offered_tools(self) -> tuple[ToolSpec, ...]:
+        return self.client.offered_tools
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         clean = self.redactor.request(request)

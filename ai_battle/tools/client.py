@@ -43,7 +43,7 @@ class ToolCapableClient(ModelClient):
         self._last_offer: tuple[ToolSpec, ...] | None = None
 
     @property
-    def offered(self) -> tuple[ToolSpec, ...]:
+    def offered_tools(self) -> tuple[ToolSpec, ...]:
         """The tools that the model may use now."""
         specs = () if limit_reached() else self.manager.registry.specs
         return tuple(spec for spec in specs if not (self.consent and self.consent.denies(spec.name)))
@@ -63,9 +63,9 @@ class ToolCapableClient(ModelClient):
 
     async def _emit_offer(self, emit: Emit) -> None:
         """Which tools are offered, when these are others than the last time; and why there are none any more."""
-        if self.offered == self._last_offer or not (self._last_offer or self.offered):
+        if self.offered_tools == self._last_offer or not (self._last_offer or self.offered_tools):
             return
-        self._last_offer = self.offered
+        self._last_offer = self.offered_tools
         await emit(ToolsOffered(self._last_offer))
         if limit := limit_reached():
             await emit(LoopStopped(limit))
@@ -79,13 +79,13 @@ class WithTools(ModelClient):
         self.inner = inner
 
     @property
-    def offered(self) -> tuple[ToolSpec, ...]:
-        return self.inner.offered
+    def offered_tools(self) -> tuple[ToolSpec, ...]:
+        return self.inner.offered_tools
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if request.tool_choice == "none" or request.tools:
             return await self.client.complete(request, emit)
-        return await self.client.complete(replace(request, tools=self.offered), emit)
+        return await self.client.complete(replace(request, tools=self.offered_tools), emit)
 
     async def aclose(self) -> None:
         await self.client.aclose()
@@ -101,7 +101,7 @@ class _ToolTurn:
         self._client = client
         self._request = request
         self._emit = emit
-        self._specs = client.offered
+        self._specs = client.offered_tools
         self._registry = client.manager.registry
         self._budget = Budget()
         self._runner = CallRunner(client.manager, client.limits, emit, client.consent)

@@ -15,7 +15,7 @@ from ..wire.dialects.arguments import fit, misfit
 from ..wire.dialects.schemas import with_defaults
 from ._tasks import in_thread
 from .base import Tool, ToolRegistry
-from .results import ToolOutput, bounded_output, collected
+from .results import ToolOutput, bounded_output, collect_prints
 
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
@@ -42,7 +42,7 @@ class ToolManager:
         try:
             output = await self._output(prepared or self.prepare(call))
         except ToolError as error:
-            output = ToolOutput.failed(str(error))
+            output = ToolOutput.of_error(str(error))
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,15 +78,15 @@ class ToolManager:
     async def _output(self, call: ToolCall) -> ToolOutput:
         tool = self.registry.get_tool(call.name)
         assert tool is not None
-        with collected(MAX_PRINTED) as printed:
+        with collect_prints(MAX_PRINTED) as printed:
             try:
                 returned = await self._execute(tool, deepcopy(dict(call.arguments)))
                 with translate_errors(tool.name, _RaisedError):
                     output = bounded_output(returned, self.max_output)
             except _RaisedError as error:
-                output = ToolOutput.failed(f"Tool execution error: {_error_words(error.__cause__)}")
+                output = ToolOutput.of_error(f"Tool execution error: {_error_words(error.__cause__)}")
             except AIBattleError as error:
-                output = ToolOutput.failed(str(error))
+                output = ToolOutput.of_error(str(error))
         if not (text := printed.text()):
             return output
         return replace(bounded_output({**output.fields, "printed": text}, self.max_output), images=output.images)

@@ -40,7 +40,7 @@ class ToolOutput:
         return cls(fields, _unicode(_encode(fields)), images)
 
     @classmethod
-    def failed(cls, error: str) -> "ToolOutput":
+    def of_error(cls, error: str) -> "ToolOutput":
         return bounded_output({"error": error}, LONGEST_ERROR)
 
 
@@ -222,7 +222,7 @@ class _Routed:
         return getattr(self.stream, name)
 
 
-class collected:  # noqa: N801 - used like contextlib.redirect_stdout
+class collect_prints:  # noqa: N801 - used like contextlib.redirect_stdout
     """What is printed in here, and in the tasks and threads that are started here; at most `limit` characters."""
 
     __slots__ = ("_before", "_kept")

@@ -87,9 +87,9 @@ class ToolSet:
         manager = self._manager(replace(user, only=(tool,)))
         return ToolCheck(tool, manager, self._limits, self._consent(user))
 
-    def offered(self, name: str) -> tuple[ToolSpec, ...]:
+    def offered_tools(self, name: str) -> tuple[ToolSpec, ...]:
         """The tools that a participant is offered now."""
-        return self._clients[name].offered if name in self._clients else ()
+        return self._clients[name].offered_tools if name in self._clients else ()
 
     async def equip(self, run_dir: Path, emit: Emit = ignore) -> None:
         """Makes the tools and starts the servers of others; raises `ConfigError`.

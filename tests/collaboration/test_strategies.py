@@ -124,7 +124,7 @@ async def test_a_helper_hears_of_the_tools_that_only_the_model_has(name: str) ->
     client = STRATEGIES[name](ToolCapableClient(small.client, [Clock()], QUICK), big.client, stuck_detector=judge)
     await client.complete(asked("What time is it?"))
 
-    assert [spec.name for spec in client.offered] == ["clock"]
+    assert [spec.name for spec in client.offered_tools] == ["clock"]
     assert [spec.name for spec in judge.judged[0][0].tools] == ["clock"]
     assert big.requests[0].tools == ()
     assert ("clock: Says what time it is." in big.last) == (name != "takeover")

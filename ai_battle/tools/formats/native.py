@@ -29,14 +29,14 @@ class NativeTools(ModelClient):
 
         async def emit_renamed(event: Event) -> None:
             if isinstance(event, ToolCallDelta) and event.name:
-                event = replace(event, name=names.meant(event.name))
+                event = replace(event, name=names.own_name(event.name))
             await emit(event)
 
         response = await self.client.complete(_with_wire_names(request, names), emit_renamed)
         return replace(
             response,
-            message=_rename(response.message, names.meant),
-            steps=tuple(_rename(step, names.meant) for step in response.steps),
+            message=_rename(response.message, names.own_name),
+            steps=tuple(_rename(step, names.own_name) for step in response.steps),
         )
 
     async def aclose(self) -> None:
@@ -52,9 +52,9 @@ def _names_in(request: ModelRequest) -> set[str]:
 def _with_wire_names(request: ModelRequest, names: "WireNames") -> ModelRequest:
     return replace(
         request,
-        messages=tuple(_rename(message, names.sent) for message in request.messages),
-        tools=tuple(replace(tool, name=names.sent(tool.name)) for tool in request.tools),
-        tool_choice=names.sent(request.tool_choice),
+        messages=tuple(_rename(message, names.wire_name) for message in request.messages),
+        tools=tuple(replace(tool, name=names.wire_name(tool.name)) for tool in request.tools),
+        tool_choice=names.wire_name(request.tool_choice),
     )
 
 
@@ -91,10 +91,10 @@ class WireNames:
         """Whether any name differs from what it is on the wire."""
         return any(name != form for name, form in self._sent.items())
 
-    def sent(self, name: str) -> str:
+    def wire_name(self, name: str) -> str:
         return self._sent.get(name, name)
 
-    def meant(self, name: str) -> str:
+    def own_name(self, name: str) -> str:
         return self._meant.get(name, name)
 
 

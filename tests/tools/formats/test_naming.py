@@ -27,21 +27,21 @@ AWKWARD = (
 def test_names_that_are_fine_stay() -> None:
     names = WireNames(["read_file", "a-b", "a" * 64])
     assert not names
-    assert names.sent("read_file") == "read_file"
+    assert names.wire_name("read_file") == "read_file"
 
 
 def test_every_name_is_allowed_on_the_wire_and_found_again() -> None:
     names = WireNames(AWKWARD)
-    sent = [names.sent(name) for name in AWKWARD]
+    sent = [names.wire_name(name) for name in AWKWARD]
     assert all(ALLOWED.fullmatch(form) for form in sent)
-    assert [names.meant(form) for form in sent] == list(AWKWARD)
+    assert [names.own_name(form) for form in sent] == list(AWKWARD)
 
 
 def test_a_suffix_tells_names_apart_whatever_their_order() -> None:
     one, other = WireNames(["a:b", "a.b", "a_b"]), WireNames(["a_b", "a.b", "a:b"])
-    assert one.sent("a_b") == "a_b"
-    assert one.sent("a:b") == other.sent("a:b") != one.sent("a.b") == other.sent("a.b")
-    assert one.sent("a:b").startswith("a_b_")
+    assert one.wire_name("a_b") == "a_b"
+    assert one.wire_name("a:b") == other.wire_name("a:b") != one.wire_name("a.b") == other.wire_name("a.b")
+    assert one.wire_name("a:b").startswith("a_b_")
 
 
 async def test_a_model_knows_only_the_wire_s_names_and_its_caller_only_the_tools() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import BudgetExceeded
 from ..core.events import Emit, TextDelta, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
@@ -25,7 +25,7 @@ from .formats.text import ToolUseProtocol
 from .manager import ToolManager
 
 
-class ToolCapableClient(ModelClient):
+class ToolCapableClient(ClientWrapper):
     """`client` with `tools`. What it says before its answer is a draft; calls and results are `response.steps`."""
 
     def __init__(
@@ -36,7 +36,7 @@ class ToolCapableClient(ModelClient):
         *,
         consent: Consent | None = None,
     ) -> None:
-        self.client = client
+        super().__init__(client)
         self.limits = limits
         self.consent = consent
         self.manager = tools if isinstance(tools, ToolManager) else ToolManager(_registry(tools))
@@ -58,9 +58,6 @@ class ToolCapableClient(ModelClient):
             return await self.client.complete(request, emit)
         return await _ToolTurn(self, request, emit).answer()
 
-    async def aclose(self) -> None:
-        await self.client.aclose()
-
     async def _emit_offer(self, emit: Emit) -> None:
         """Which tools are offered, when these are others than the last time; and why there are none any more."""
         if self.offered_tools == self._last_offer or not (self._last_offer or self.offered_tools):
@@ -71,11 +68,11 @@ class ToolCapableClient(ModelClient):
             await emit(LoopStopped(limit))
 
 
-class WithTools(ModelClient):
+class WithTools(ClientWrapper):
     """`client`, with the tools that `inner` offers in each request: strategies tell other models of them."""
 
     def __init__(self, client: ModelClient, inner: ModelClient) -> None:
-        self.client = client
+        super().__init__(client)
         self.inner = inner
 
     @property
@@ -86,9 +83,6 @@ class WithTools(ModelClient):
         if request.tool_choice == "none" or request.tools:
             return await self.client.complete(request, emit)
         return await self.client.complete(replace(request, tools=self.offered_tools), emit)
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 class _ToolTurn:

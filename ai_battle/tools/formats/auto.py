@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from pydantic_core import from_json
 
-from ...core.client import ModelClient
+from ...core.client import ClientWrapper, ModelClient
 from ...core.errors import ContextTooLong, ProviderError, RateLimited
 from ...core.events import Emit, TextDelta, Warned, ignore
 from ...core.exchange import ModelRequest, ModelResponse
@@ -60,7 +60,7 @@ class Forgetful:
         self._refusals.setdefault((endpoint, model), set()).add(refused)
 
 
-class Auto(ModelClient):
+class Auto(ClientWrapper):
     """`client` with whatever way of calling it takes. `native`: whether its API has tools, None where nobody knows.
 
     What it refuses is remembered in `memory` under `known_as`, its endpoint and model. `tool_format` is the form of
@@ -77,7 +77,7 @@ class Auto(ModelClient):
         known_as: tuple[str, str] = ("", ""),
         tool_format: str = "",
     ) -> None:
-        self.client = client
+        super().__init__(client)
         self._calling = calling
         self._memory = memory or Forgetful()
         self._known_as = known_as
@@ -94,9 +94,6 @@ class Auto(ModelClient):
             return await self._native.complete(self._acceptable(request), emit)
         except ProviderError as error:
             return await self._complete_after(error, request, emit)
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
     @property
     def _is_native(self) -> bool:

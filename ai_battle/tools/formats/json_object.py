@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from ...core.client import ModelClient
+from ...core.client import ClientWrapper
 from ...core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ...core.messages import Message, ToolCall, ToolResult, assistant, user
@@ -21,14 +21,11 @@ from .text import must, without_tools
 GO_ON = "You said that more work is needed, but called no tool. Call one now, or give your complete answer in content."
 
 
-class JsonTools(ModelClient):
+class JsonTools(ClientWrapper):
     """`client`, which answers with `{"toolCalls": [...], "content": ..., "needsMoreWork": ...}`.
 
     While it streams, the content is a draft: only the end of the object tells whether it is the answer.
     """
-
-    def __init__(self, client: ModelClient) -> None:
-        self.client = client
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not request.tools or request.tool_choice == "none":
@@ -48,9 +45,6 @@ class JsonTools(ModelClient):
         if answer.content:
             await emit(TextDelta(answer.content))
         return with_calls(response, request, answer.content, answer.calls, **{UNREAD: answer.unread})
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 @dataclass(frozen=True, slots=True)

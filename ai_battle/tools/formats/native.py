@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ...core.client import ModelClient
+from ...core.client import ClientWrapper
 from ...core.events import Emit, Event, ToolCallDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse
 from ...core.messages import Message, Part, ToolCall, ToolResult
@@ -16,11 +16,8 @@ _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _START = re.compile(r"[a-zA-Z_]")
 
 
-class NativeTools(ModelClient):
+class NativeTools(ClientWrapper):
     """`client`, which is told of tools under their names on the wire and calls them by those."""
-
-    def __init__(self, client: ModelClient) -> None:
-        self.client = client
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         names = WireNames(_names_in(request))
@@ -38,9 +35,6 @@ class NativeTools(ModelClient):
             message=_rename(response.message, names.own_name),
             steps=tuple(_rename(step, names.own_name) for step in response.steps),
         )
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 def _names_in(request: ModelRequest) -> set[str]:

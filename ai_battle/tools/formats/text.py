@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...core.client import ModelClient
+from ...core.client import ClientWrapper, ModelClient
 from ...core.events import AttemptFailed, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ...wire.dialects.reader import StreamingReader, read
@@ -16,11 +16,11 @@ from .forms import Dialect, as_calls, as_data, as_prose, without_tool_blocks
 INVALID = "Note: I tried to use a tool, but the request could not be used: "
 
 
-class TextTools(ModelClient):
+class TextTools(ClientWrapper):
     """`client`, which never sees a tool block. What it calls in its text is taken out of it, also while it streams."""
 
     def __init__(self, client: ModelClient, dialect: Dialect = fenced) -> None:
-        self.client = client
+        super().__init__(client)
         self._dialect = dialect
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -39,9 +39,6 @@ class TextTools(ModelClient):
         noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text), PROPOSED: reading.proposals}
         calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
         return with_calls(response, request, reading.prose, calls, **noted)
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
     def _in_words(self, request: ModelRequest) -> ModelRequest:
         told = self._dialect.describe(request.tools) + must(request.tool_choice)

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, NotRequired, overload
 
 from docstring_parser import parse
@@ -38,18 +38,8 @@ def tool(
 
     Functions that are not `async` run in a thread. Arguments arrive as annotated, dataclasses and models included.
     """
-    settings = ToolOptions(name, description, writes, timeout)
-    return FunctionTool(function, settings) if function else lambda written: FunctionTool(written, settings)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolOptions:
-    """What is said of a function beside what it says itself."""
-
-    name: str = ""
-    description: str = ""
-    writes: bool = False
-    timeout: float = 60.0
+    make = partial(FunctionTool, name=name, description=description, writes=writes, timeout=timeout)
+    return make(function) if function else make
 
 
 class FunctionTool(Tool):
@@ -58,13 +48,14 @@ class FunctionTool(Tool):
     name = ""
     description = ""
 
-    def __init__(self, function: Function, settings: ToolOptions = ToolOptions()) -> None:
+    def __init__(self, function: Function, *, name: str, description: str, writes: bool, timeout: float) -> None:
         self.function = function
-        self.name = settings.name or getattr(function, "__name__", "")
-        self.writes, self.timeout = settings.writes, settings.timeout
-        docs = _documentation(function)
-        self.description = settings.description or docs.description
-        self._arguments = _adapter(self.name, function, docs.parameters)
+        self.name = name or getattr(function, "__name__", "")
+        self.writes, self.timeout = writes, timeout
+        docs = parse(inspect.getdoc(function) or "")  # Google, NumPy and Sphinx forms alike
+        self.description = description or "\n\n".join(filter(None, (docs.short_description, docs.long_description)))
+        words = {one.arg_name: one.description or "" for one in docs.params}
+        self._arguments = _adapter(self.name, function, words)
         self._schema = _schema(self.name, self._arguments, function)
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
@@ -89,26 +80,11 @@ class FunctionTool(Tool):
         return returned if isinstance(returned, dict) else {"result": returned}
 
 
-@dataclass(frozen=True, slots=True)
-class Documentation:
-    """What a docstring says of the function, and of each parameter."""
-
-    description: str
-    parameters: Mapping[str, str]
-
-
 class _Untitled(GenerateJsonSchema):
     """A title that only repeats the name costs tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
-
-
-def _documentation(function: Function) -> Documentation:
-    """Google, NumPy and Sphinx forms alike."""
-    docs = parse(inspect.getdoc(function) or "")
-    description = "\n\n".join(filter(None, (docs.short_description, docs.long_description)))
-    return Documentation(description, {one.arg_name: one.description or "" for one in docs.params})
 
 
 def _adapter(name: str, function: Function, words: Mapping[str, str]) -> TypeAdapter[dict[str, Any]]:
@@ -138,11 +114,9 @@ def _field(parameter: inspect.Parameter, annotation: Any, words: str) -> Any:
 
 def _is_json(default: Any) -> bool:
     """A default that is none is not shown; the function knows it all the same."""
-    return default in (None, [], {}) or type(default) in (str, int, bool) or _is_finite(default)
-
-
-def _is_finite(default: Any) -> bool:
-    return type(default) is float and math.isfinite(default)
+    if type(default) is float:
+        return math.isfinite(default)
+    return default in (None, [], {}) or type(default) in (str, int, bool)
 
 
 def _schema(name: str, arguments: TypeAdapter[dict[str, Any]], function: Function) -> dict[str, Any]:

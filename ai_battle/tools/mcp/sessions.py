@@ -45,7 +45,12 @@ class Session:
         self._changed = changed
         self._mcp = optional("mcp", "mcp")
         self._over = asyncio.Event()
-        self._traffic = _Traffic(self._over)
+        self.waiting: dict[int | str, str] = {}
+        """Methods of requests on their way, by number."""
+        self.tools_changed = False
+        """Whether the server has said that its tools are others, since they were listed."""
+        self.left_out: list[str] = []
+        """Why tools of the list are no tools."""
         self._ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 
@@ -65,23 +70,22 @@ class Session:
     def is_over(self) -> bool:
         return self._over.is_set()
 
-    async def close(self) -> None:
+    def end(self) -> None:
+        """Takes it for over; whoever holds it may still be closing it."""
         self._over.set()
+
+    async def close(self) -> None:
+        self.end()
         if not self._ready.done():
             self._task.cancel()
         await asyncio.wait({self._task})
         if not self._task.cancelled():
             self._task.exception()
 
-    @property
-    def tools_changed(self) -> bool:
-        """Whether the server has said that its tools are others, since they were listed."""
-        return self._traffic.tools_changed
-
     async def tools(self) -> tuple[list[Any], list[str]]:
         """All tools of the server, in its own words, and why others are none."""
-        self._traffic.tools_changed = False
-        self._traffic.left_out = []
+        self.tools_changed = False
+        self.left_out = []
         found: list[Any] = []
         cursor = None
         for _ in range(PAGES):
@@ -89,7 +93,7 @@ class Session:
                 page = await self._ready.result().list_tools(cursor=cursor)
             found += page.tools
             if not (cursor := page.next_cursor):
-                return found, self._traffic.left_out
+                return found, self.left_out
         raise McpServerError(f"it lists tools without an end: {len(found):,} on the first {PAGES} pages")
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -131,7 +135,7 @@ class Session:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[tuple[Any, Any]]:
         async with self._link.streams() as (read, write):
-            yield _Inbound(read, self._traffic), _Outbound(write, self._traffic)
+            yield _Inbound(read, self), _Outbound(write, self)
 
     async def _take(self, message: Any) -> None:
         """Servers of the older protocol say that their tools changed whenever they like."""
@@ -152,7 +156,7 @@ class Session:
                 return
             except subscriptions.SubscriptionLost:
                 await asyncio.sleep(pause)
-                self._traffic.tools_changed = True
+                self.tools_changed = True
                 await self._changed(self)
 
     async def _follow(self, client: Any) -> None:
@@ -181,25 +185,12 @@ def _words(error: McpServerError) -> str:
     return " ".join(str(cause).split())[:LONGEST] or type(cause).__name__
 
 
-class _Traffic:
-    """Requests on their way, by number, and what the server said of its tools; `ended` is set when it says no more.
-
-    `left_out` says why tools of the list are no tools.
-    """
-
-    def __init__(self, ended: asyncio.Event) -> None:
-        self.ended = ended
-        self.waiting: dict[int | str, str] = {}
-        self.tools_changed = False
-        self.left_out: list[str] = []
-
-
 class _Outbound:
     """The stream of what is said to the server."""
 
-    def __init__(self, stream: Any, traffic: _Traffic) -> None:
+    def __init__(self, stream: Any, session: Session) -> None:
         self._stream = stream
-        self._traffic = traffic
+        self._session = session
 
     async def __aenter__(self) -> "_Outbound":
         await self._stream.__aenter__()
@@ -210,16 +201,16 @@ class _Outbound:
 
     async def send(self, item: Any) -> None:
         if (number := getattr(item.message, "id", None)) is not None and hasattr(item.message, "method"):
-            self._traffic.waiting[number] = item.message.method
+            self._session.waiting[number] = item.message.method
         await self._stream.send(item)
 
 
 class _Inbound:
     """The stream of what the server says, as the SDK can read it."""
 
-    def __init__(self, stream: Any, traffic: _Traffic) -> None:
+    def __init__(self, stream: Any, session: Session) -> None:
         self._stream = stream
-        self._traffic = traffic
+        self._session = session
         self._types = optional("mcp.types", "mcp")
         self._message = optional("mcp.shared.message", "mcp").SessionMessage
         self._failed: list[Any] = []
@@ -233,7 +224,7 @@ class _Inbound:
         return self
 
     async def __aexit__(self, *error: Any) -> None:
-        self._traffic.ended.set()
+        self._session.end()
         await self._stream.__aexit__(*error)
 
     def __aiter__(self) -> "_Inbound":
@@ -251,19 +242,19 @@ class _Inbound:
     def _failures(self, error: Exception) -> Iterator[Any]:
         """An answer that can't be read is one that says so: nobody waits for it until the time is up."""
         number = getattr(error, "answers", None)
-        if number is not None and number not in self._traffic.waiting:
+        if number is not None and number not in self._session.waiting:
             return
         reason = " ".join(str(error).split())[:LONGEST_REASON]
         data = self._types.ErrorData(code=self._types.PARSE_ERROR, message=f"its answer can't be read: {reason}")
-        for each in (number,) if number is not None else tuple(self._traffic.waiting):
-            del self._traffic.waiting[each]
+        for each in (number,) if number is not None else tuple(self._session.waiting):
+            del self._session.waiting[each]
             yield self._message(self._types.JSONRPCError(jsonrpc="2.0", id=each, error=data))
 
     def _look_at(self, message: Any) -> None:
         """What is no tool in a list of tools costs itself and not the whole list."""
         if getattr(message, "method", "") == TOOLS_CHANGED:
-            self._traffic.tools_changed = True
-        elif self._traffic.waiting.pop(getattr(message, "id", NO_REQUEST), "") == "tools/list":
+            self._session.tools_changed = True
+        elif self._session.waiting.pop(getattr(message, "id", NO_REQUEST), "") == "tools/list":
             listed = getattr(message, "result", {})
             if isinstance(tools := listed.get("tools"), list):
                 listed["tools"] = [tool for tool in map(_with_schema_type, tools) if self._is_tool(tool)]
@@ -271,7 +262,7 @@ class _Inbound:
     def _is_tool(self, tool: Any) -> bool:
         if fault := self._fault(tool):
             name = tool.get("name") if isinstance(tool, dict) else tool
-            self._traffic.left_out.append(f"{name!r:.80}: {fault}")
+            self._session.left_out.append(f"{name!r:.80}: {fault}")
         return not fault
 
     def _fault(self, tool: Any) -> str:

@@ -5,6 +5,7 @@ import marshal
 import os
 import sys
 import tempfile
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -13,6 +14,7 @@ from types import CodeType
 from typing import Any
 
 from ...core.errors import ToolError
+from .._tasks import start_process
 from .addresses import AddressFilter
 from .backends import Backend, HostPaths
 from .egress import EgressProxy, proxy_environment
@@ -167,13 +169,7 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
     isolation = () if orders.here else ("-I", "-S")
     command = (*backend.around(paths), backend.python, *isolation, "-c", _OPENING)
     handed_over = (orders.proxy_channel,) if orders.proxy_channel >= 0 else ()
-    starting = asyncio.ensure_future(_start(command, backend.environment, handed_over))
-    try:
-        # Who is cancelled meanwhile waits: to cancel asyncio while it connects pipes of a process can hang for ever.
-        process = await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await _end(await starting)
-        raise
+    process = await _start(command, backend.environment, handed_over)
     try:
         content = _supervisor_input(orders, backend.python)
         answer, trouble = await asyncio.wait_for(_exchange(process, content), orders.seconds + _PATIENCE)
@@ -203,25 +199,17 @@ def _sources() -> tuple[tuple[str, bytes], ...]:
     return tuple((name, (INSIDE / f"{name}.py").read_bytes()) for name in _MODULES)
 
 
-async def _start(
-    command: Sequence[str], environment: Mapping[str, str], handed_over: Sequence[int]
-) -> asyncio.subprocess.Process:
+async def _start(command: Sequence[str], environment: Mapping[str, str], handed_over: Sequence[int]) -> Process:
     try:
-        return await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**_ENVIRONMENT, **environment},
-            cwd="/",
-            start_new_session=True,
-            pass_fds=handed_over,
-        )
+        return await start_process(
+            *command, stdin=PIPE, stdout=PIPE, stderr=PIPE,
+            env={**_ENVIRONMENT, **environment}, cwd="/", start_new_session=True, pass_fds=handed_over,
+        )  # fmt: skip
     except OSError as error:
         raise ToolError(f"The fence could not be built: {error}") from error
 
 
-async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> tuple[bytes, bytes]:
+async def _exchange(process: Process, content: bytes) -> tuple[bytes, bytes]:
     assert process.stdin
     assert process.stdout
     assert process.stderr
@@ -230,7 +218,7 @@ async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> tupl
     return answer, trouble
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: Process) -> None:
     """Without its lifeline a supervisor ends everything; one that can't is killed, and a namespace dies with it."""
     assert process.stdin
     process.stdin.close()

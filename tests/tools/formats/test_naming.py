@@ -6,7 +6,7 @@ from ai_battle.core.events import EventLog, ToolCallDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Message, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.tools.formats.native import NativeTools, WireNames
+from ai_battle.tools.formats.auto import NativeTools, WireNames
 
 ALLOWED = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 AWKWARD = (

@@ -1,6 +1,8 @@
 """Answers are verified by running: what a prompt's program comes to decides, however many models say something else."""
 
 import asyncio
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,11 @@ import pytest
 
 from ai_battle import CollaborativeConversationManager, RunResult
 from ai_battle.conversation.journal import read
-from ai_battle.core.errors import ConfigError, ToolError
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, ignore
 from ai_battle.core.helping import AnswerChecked, HelpAsked, HelpFailed
 from ai_battle.signals.asked_programs import AskedProgram, asked_program
-from ai_battle.tools.sandbox import Sandbox
+from ai_battle.tools.sandbox import choose
 from ai_battle.tools.verification import Verification
 
 from ..benchmark.suites import played as benchmarked
@@ -321,17 +323,20 @@ async def test_neither_does_a_script(code: str) -> None:
     assert await Verification()(f"What does this print?\n```bash\n{code}\n```", "It prints `nowhere`.", ignore) is None
 
 
-async def test_a_program_that_could_not_be_run_is_run_for_the_next_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_that_could_not_be_run_is_run_for_the_next_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first draft goes on unverified, and the journal says why; what the second says is looked at."""
-    failing = iter([ToolError("The fence could not be built: no memory")])
-    run = Sandbox.run
-
-    async def runs(self: Sandbox, *args: Any, **options: Any) -> Any:
-        for problem in failing:
-            raise problem
-        return await run(self, *args, **options)
-
-    monkeypatch.setattr(Sandbox, "run", runs)
+    failing, stand_in = tmp_path / "fails once", tmp_path / "bin" / "bwrap"
+    stand_in.parent.mkdir()
+    fails = f'rm "{failing}" 2>/dev/null && {{ echo no memory >&2; exit 1; }}'
+    stand_in.write_text(f'#!/bin/sh\n{fails}\nexec {shutil.which("bwrap")} "$@"\n')
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stand_in.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if choose().name != "bubblewrap":  # which it remembers, without another trial
+        pytest.skip("bubblewrap does not work here")
+    failing.touch()
     council = {"strategy": "peer", "peers": [says(WRONG)], "secondary": says("Who knows."), "threshold": 0.1}
     _, log = await played(council, RIGHT)
 

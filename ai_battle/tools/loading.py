@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from ..config.packaged import packaged_tools
-from ..config.tools import RegisteredTool, Tools
+from ..config.tools import Tools
 from ..core import plugins
 from ..core.errors import ConfigError, translate_errors
 from .base import Tool, ToolRegistry
@@ -56,13 +56,13 @@ def build(settings: Tools, place: LoadContext) -> ToolRegistry:
     if not settings.enabled:
         return registry
     dropped = _drop_in_tools(settings, place)
-    entries = {entry.name: entry for entry in settings.registry}
+    given = {entry.name: entry.parameters for entry in settings.registry}
+    turned_off = {entry.name for entry in settings.registry if not entry.enabled}
     for name, source in dropped.items():
-        entry = entries.get(name, RegisteredTool(name=name))
-        if entry.enabled:
-            registry.register_tool(make_tool(source, entry.parameters, place))
+        if name not in turned_off:
+            registry.register_tool(make_tool(source, given.get(name, {}), place))
     for entry in settings.registry:
-        if entry.enabled and entry.name not in dropped:
+        if entry.name not in {*turned_off, *dropped}:
             registry.register_tool(by_name(entry.name, entry.parameters, place, list(dropped)))
     return registry
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from ..core.errors import AIBattleError, ConfigError
+from ..core.errors import ConfigError
 from ..core.events import Event
 from ..core.exchange import ModelRequest, ModelResponse, Wants
 from ..core.messages import Part, Text, Thinking
@@ -12,7 +12,7 @@ from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.anthropic import StreamWriter as MessagesWriter
 from ..wire.anthropic import encode_error as encode_anthropic_error
-from ..wire.failures import Failed
+from ..wire.blocks import Failure
 from ..wire.openai import StreamWriter as ChatWriter
 from ..wire.openai import encode_error as encode_openai_error
 from ..wire.pairing import with_pairs
@@ -44,7 +44,7 @@ class AnswerWriter(Protocol):
         """Nothing for an event that the API has no words for."""
 
     def finish(self, response: ModelResponse) -> bytes: ...
-    def fail(self, error: AIBattleError | Failed) -> bytes: ...
+    def fail(self, failed: Failure) -> bytes: ...
     def ping(self) -> bytes: ...
 
 

@@ -13,8 +13,8 @@ from ..core.errors import AIBattleError, translate_errors
 from ..core.ledger import charge_to
 from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
+from ..wire.blocks import Failure
 from ..wire.bodies import decode_body
-from ..wire.failures import Failed
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
@@ -175,7 +175,7 @@ async def _read_body(state: ServerState, http: web.Request, stats: RequestStats)
 
 
 def _refuse(
-    api: Api, failed: Failed, headers: Mapping[str, str], stats: RequestStats, http: web.Request
+    api: Api, failed: Failure, headers: Mapping[str, str], stats: RequestStats, http: web.Request
 ) -> web.Response:
     """What is left of a body that was not read to its end is no next request."""
     body = api.encode_error(failed.status, failed.message, failed.kind, stats.request_id)

@@ -7,8 +7,18 @@ from ipaddress import ip_address
 from math import ceil
 from types import MappingProxyType
 
-from ..core.errors import AIBattleError, BudgetExceeded, ConfigError, ProviderError, RateLimited
-from ..wire.failures import Failed, Failure, failure
+from ..core.errors import (
+    AIBattleError,
+    BudgetExceeded,
+    ConfigError,
+    ContextTooLong,
+    ProviderError,
+    RateLimited,
+    Refused,
+    TimedOut,
+)
+from ..wire.blocks import Failure
+from ..wire.bodies import TooLarge
 
 ADDRESS = re.compile(r"( at )?\bhttps?://(?:[^\s/@]{1,200}@)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^\s\"'<>()]*)?")
 BARE = re.compile(r"(\[[0-9a-fA-F:.]{2,40}\]|(?<![\w.-])[\w-]+(?:\.[\w-]+)*):\d{1,5}\b")
@@ -43,6 +53,16 @@ class NoRoute(ConfigError):
     """Nobody answers to the name of the model that a client asked for."""
 
 
+# Of the first of these kinds that an error is of.
+STATUSES: Mapping[type[AIBattleError], int] = {
+    NoRoute: 404, TooLarge: 413, ConfigError: 400, BudgetExceeded: 429, RateLimited: 429, TimedOut: 504, Refused: 400,
+    ProviderError: 502, AIBattleError: 500,
+}  # fmt: skip
+# Of an upstream, which mean the same to our client.
+PASSED_ON = frozenset((400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529))
+TOO_LONG = "prompt is too long"  # the words at which agents compact their history
+
+
 class Crashed(AIBattleError):
     """A mistake of this program; its cause says where."""
 
@@ -62,16 +82,32 @@ class BrokenStream(AIBattleError):
         self.cause = cause
 
 
-def client_failure(error: AIBattleError) -> Failed:
-    """The status, the kind and the words for a client."""
+def client_failure(error: AIBattleError) -> Failure:
+    """The error as what a client of an API can act on."""
     match error:
+        case BrokenStream(cause=cause):
+            return client_failure(cause)
+        case ContextTooLong():
+            return Failure(400, _worded_as_too_long(str(error)), "context")
         case Denied():
             return Failure(error.status, str(error), error.kind)
-        case NoRoute():
-            return Failure(404, str(error))
-        case BrokenStream(cause=cause):
-            return failure(cause)
-    return failure(error)
+    return Failure(_status(error), str(error), _kind(error))
+
+
+def _status(error: AIBattleError) -> int:
+    if isinstance(error, ProviderError) and error.status in PASSED_ON:
+        return error.status
+    return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
+
+
+def _kind(error: AIBattleError) -> str:
+    if isinstance(error, ConfigError) and error.about == "previous_response_id":
+        return "previous_response"
+    return "budget" if isinstance(error, BudgetExceeded) else ""
+
+
+def _worded_as_too_long(message: str) -> str:
+    return message if TOO_LONG in message.lower() else f"{TOO_LONG}: {message}"
 
 
 def without_addresses(text: str, upstreams: Container[str]) -> str:

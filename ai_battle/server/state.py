@@ -6,7 +6,7 @@ from time import perf_counter
 
 from ..assembly.models import Model
 from ..core.errors import AIBattleError
-from ..wire.failures import Failed, Failure
+from ..wire.blocks import Failure
 from .admission import Admission, RequestBounds
 from .clients import PlanStore
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
@@ -79,7 +79,7 @@ class ServerState:
         old.retired = True
         await old.close_if_done()
 
-    def failure(self, error: AIBattleError, requested: str) -> Failed:
+    def failure(self, error: AIBattleError, requested: str) -> Failure:
         """The status, the kind and the words for a client, who knows the model by the name that it `requested`."""
         failed = client_failure(error)
         words = without_addresses(failed.message, self.current.hosts)

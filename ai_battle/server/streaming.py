@@ -11,7 +11,7 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied
 from ..core.exchange import ModelResponse
-from ..wire.failures import Failed
+from ..wire.blocks import Failure
 from .apis import AnswerWriter, Api, ApiRequest
 from .errors import BrokenStream, ClientDisconnected
 from .routes import Route
@@ -100,7 +100,7 @@ class ClientStream:
         self._say(end)
         return response
 
-    def fail(self, failed: Failed) -> None:
+    def fail(self, failed: Failure) -> None:
         """Says in the stream that there will be no answer."""
         self._put(self._writer.fail(failed))
 

@@ -4,19 +4,28 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from ..core.errors import AIBattleError
 from ..core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ..core.exchange import ModelResponse
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from .bodies import dumps, read_arguments
-from .failures import Failed
 from .messages import new_id
 
 WAITING = -1
 
 Words: TypeAlias = Literal["text", "thinking"]
+
+
+class Failure(NamedTuple):
+    """What went wrong, as a client of an API can act on it: a status, words for people and a kind.
+
+    `kind` is "context", "budget", "address" or "previous_response" where the status alone says too little.
+    """
+
+    status: int
+    message: str
+    kind: str = ""
 
 
 @dataclass(slots=True)
@@ -80,7 +89,7 @@ class BlockWriter(ABC):
         """Returns the answer in one piece, for a client that does not stream."""
 
     @abstractmethod
-    def fail(self, error: AIBattleError | Failed) -> bytes:
+    def fail(self, failed: Failure) -> bytes:
         """Returns the event that says that there will be no answer."""
 
     @abstractmethod

@@ -13,6 +13,7 @@ from ai_battle.core.errors import ProviderError, RateLimited
 from ai_battle.core.events import Event
 from ai_battle.core.exchange import ModelResponse
 from ai_battle.core.messages import Text
+from ai_battle.server.errors import client_failure
 from ai_battle.wire import anthropic, openai, responses
 
 from .chunks import cut_places, sliced
@@ -118,7 +119,7 @@ def test_an_error_in_mid_stream_is_no_end_of_the_answer(wire: Any) -> None:
     begun = writer.begin() + b"".join(map(writer.feed, told(Text("Hel"))))
 
     with pytest.raises(RateLimited, match="slow down") as caught:
-        reader.feed(begun + writer.fail(ProviderError("slow down", status=429)))
+        reader.feed(begun + writer.fail(client_failure(ProviderError("slow down", status=429))))
     assert caught.value.partial == "Hel"
 
 
@@ -133,7 +134,7 @@ def test_the_official_sdk_raises_on_an_error_in_mid_stream(wire: Any, error: typ
     read = getattr(reads, wire.__name__.rpartition(".")[2])
 
     with pytest.raises(error):
-        read(begun + writer.fail(ProviderError("the model is gone", status=503)))
+        read(begun + writer.fail(client_failure(ProviderError("the model is gone", status=503))))
 
 
 @pytest.mark.parametrize("wire", [*WIRES, responses], ids=[*NAMES, "responses"])

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
-from ...core.errors import AIBattleError
 from ...core.events import Event, ThinkingDelta, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ...core.messages import Document, Image, Part
-from ..blocks import WAITING, AnswerBlock, BlockWriter
+from ..blocks import WAITING, AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, field_or, own, present, read_arguments, required_field
-from ..failures import Failed, failure
 from ..streams import StreamReader
 from .answers import decode_response, encode_error, encode_response, encode_usage, stop_of
 from .blocks import WIRE, Block, encode_part, is_whole_block, wire_id
@@ -192,8 +190,7 @@ class MessagesWriter(BlockWriter):
     def whole(self, response: ModelResponse) -> bytes:
         return encode_response(response, self._model)
 
-    def fail(self, error: AIBattleError | Failed) -> bytes:
-        failed = failure(error)
+    def fail(self, failed: Failure) -> bytes:
         return b"event: error\ndata: " + encode_error(failed.status, failed.message, failed.kind) + b"\n\n"
 
     def ping(self) -> bytes:

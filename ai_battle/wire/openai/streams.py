@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
-from ...core.errors import AIBattleError
 from ...core.events import Event, ToolCallDelta
 from ...core.exchange import ModelResponse
 from ...core.messages import Text, Thinking
-from ..blocks import AnswerBlock, BlockWriter
+from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, field_or, read_arguments
 from ..errors import empty_answer, error_in_stream
-from ..failures import Failed, failure
 from ..streams import DONE, StreamReader
 from .answers import (
     KNOWN_IN_CHOICES,
@@ -211,8 +209,7 @@ class ChatWriter(BlockWriter):
     def whole(self, response: ModelResponse) -> bytes:
         return encode_response(response, self._model)
 
-    def fail(self, error: AIBattleError | Failed) -> bytes:
-        failed = failure(error)
+    def fail(self, failed: Failure) -> bytes:
         return b"data: " + encode_error(failed.status, failed.message, failed.kind) + b"\n\n"
 
     def ping(self) -> bytes:

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
-from ...core.errors import AIBattleError
 from ...core.events import Event
 from ...core.exchange import ModelRequest, ModelResponse, Usage
-from ..blocks import AnswerBlock, BlockWriter
+from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, own, read_arguments
-from ..failures import Failed, failure
 from ..openai.answers import ERROR_KINDS, stop_of
 from ..openai.parts import is_refusal, refusal, refuses
 from .items import SIGNED, WIRE
@@ -93,9 +91,8 @@ class ResponsesWriter(BlockWriter):
         self.finish(response)
         return dumps(self.answer)
 
-    def fail(self, error: AIBattleError | Failed) -> bytes:
+    def fail(self, failed: Failure) -> bytes:
         """What had not come to its end is no part of the response: clients act on items that are done."""
-        failed = failure(error)
         usual = "invalid_prompt" if failed.status < 500 else "server_error"
         code = ERROR_KINDS.get(failed.kind) or ERROR_CODES.get(failed.status, usual)
         fields = {"status": "failed", "error": {"code": code, "message": failed.message}, "output": self._output}

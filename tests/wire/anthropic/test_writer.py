@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from ai_battle.core.errors import BudgetExceeded, ContextTooLong, ProviderError, Unreachable
+from ai_battle.core.errors import AIBattleError, BudgetExceeded, ContextTooLong, ProviderError, Unreachable
 from ai_battle.core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ai_battle.core.exchange import Stop, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
+from ai_battle.server.errors import client_failure
 from ai_battle.wire.anthropic import StreamReader, StreamWriter
 from ai_battle.wire.openai import StreamWriter as ChatWriter
 
@@ -229,9 +230,9 @@ def test_a_second_call_is_streamed_too_once_the_first_is_complete() -> None:
     ],
     ids=str,
 )
-def test_c_miderr(error: Exception, kind: str) -> None:
+def test_c_miderr(error: AIBattleError, kind: str) -> None:
     writer = StreamWriter("m")
-    *_, last = events(writer.begin() + writer.feed(TextDelta("Hel")) + writer.fail(error))  # type: ignore[arg-type]
+    *_, last = events(writer.begin() + writer.feed(TextDelta("Hel")) + writer.fail(client_failure(error)))
 
     assert last["type"] == "error"
     assert last["error"]["type"] == kind

@@ -9,6 +9,7 @@ from ai_battle.core.errors import BudgetExceeded, ContextTooLong, ProviderError
 from ai_battle.core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ai_battle.core.exchange import ModelResponse, Stop
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall
+from ai_battle.server.errors import client_failure
 from ai_battle.wire.openai import StreamWriter
 
 from ..telling import answer, told, written
@@ -166,7 +167,7 @@ def test_what_only_this_api_tells_comes_with_the_last_chunk() -> None:
     ids=str,
 )
 def test_f_miderr(error: ProviderError, code: str | None) -> None:
-    said = json.loads(StreamWriter("m").fail(error).removeprefix(b"data: "))["error"]
+    said = json.loads(StreamWriter("m").fail(client_failure(error)).removeprefix(b"data: "))["error"]
 
     assert said["code"] == code
     assert str(error) in said["message"]

@@ -11,6 +11,7 @@ from ai_battle.core.errors import ContextTooLong, ProviderError, RateLimited
 from ai_battle.core.events import Event, TextDelta, ToolCallDelta
 from ai_battle.core.exchange import ModelRequest, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
+from ai_battle.server.errors import client_failure
 from ai_battle.wire.responses import StreamWriter, decode_request
 
 from ..telling import answer, told, written
@@ -220,7 +221,7 @@ def test_r_errors(error: ProviderError, code: str) -> None:
     """What had not come to its end is not handed out as done: a client would act on it."""
     writer = StreamWriter("m")
     begun = writer.begin() + writer.feed(TextDelta("Hel"))
-    body = begun + writer.fail(error)
+    body = begun + writer.fail(client_failure(error))
     last = json.loads(body.removesuffix(b"\n\n").rpartition(b"\ndata: ")[2])
 
     assert last["type"] == "response.failed"

@@ -18,9 +18,9 @@ from ai_battle.core.errors import (
     ToolError,
     Unreachable,
 )
+from ai_battle.server.errors import client_failure
 from ai_battle.wire import anthropic, openai, responses
 from ai_battle.wire.bodies import TooLarge
-from ai_battle.wire.failures import Failure, failure
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ from ai_battle.wire.failures import Failure, failure
     ids=str,
 )
 def test_an_error_has_the_status_and_the_type_of_the_messages_api(error: AIBattleError, status: int, kind: str) -> None:
-    failed = failure(error)
+    failed = client_failure(error)
     body = json.loads(anthropic.encode_error(failed.status, failed.message, failed.kind, "req_1"))
 
     assert failed.status == status
@@ -72,7 +72,7 @@ def test_an_error_has_the_status_and_the_type_of_the_messages_api(error: AIBattl
 )
 @pytest.mark.parametrize("wire", [openai, responses], ids=["chat", "responses"])
 def test_an_error_has_the_type_and_the_code_of_openai(wire: Any, error: AIBattleError, kind: str, code: Any) -> None:
-    failed = failure(error)
+    failed = client_failure(error)
     said = json.loads(wire.encode_error(failed.status, failed.message, failed.kind))["error"]
 
     assert (said["type"], said["code"], said["param"]) == (kind, code, None)
@@ -82,11 +82,7 @@ def test_an_error_has_the_type_and_the_code_of_openai(wire: Any, error: AIBattle
 @pytest.mark.parametrize("said", ["8192 tokens at most", "Prompt is too long: 9000 tokens"])
 def test_d_ctxlen(said: str) -> None:
     """Worded so that agents compact their history, and not twice."""
-    message = failure(ContextTooLong(said)).message.lower()
+    message = client_failure(ContextTooLong(said)).message.lower()
 
     assert message.startswith("prompt is too long: ")
     assert message.count("prompt is too long") == 1
-
-
-def test_what_is_a_failure_already_stays_as_it_is() -> None:
-    assert failure(Failure(413, "too large")) == Failure(413, "too large")

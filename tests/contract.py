@@ -8,7 +8,6 @@ import pytest
 
 from ai_battle.assembly import create_client
 from ai_battle.core.client import ModelClient
-from ai_battle.providers import AdaptingClient, MeteredClient, RetryingClient
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import FakeProviders, contract, fault, reply
 from ai_battle.testing.contract import Check, Subject
@@ -60,9 +59,7 @@ SUBJECTS: Subjects = {
     **{f"{wire}-aiohttp": bare(wire, "aiohttp") for wire in ("openai", "anthropic", "ollama", "gemini")},
     **{f"{wire}-sdk": bare(wire, "sdk") for wire in ("openai", "anthropic", "ollama")},
     **{f"{wire}-assembled": assembled(wire) for wire in ("openai", "anthropic", "ollama", "gemini")},
-    "retrying": wrapped(lambda inner: RetryingClient(inner, "scripted/inner")),
-    "adapting": wrapped(lambda inner: AdaptingClient(inner, "scripted", "inner")),
-    "metered": wrapped(lambda inner: MeteredClient(inner, "scripted/inner")),
+    "called": wrapped(lambda inner: create_client("tests.providers.plugin/inner", inner=inner)),
 }
 
 

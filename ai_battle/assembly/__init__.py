@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
-    from ..providers._retry import RetryPolicy
+    from ..providers._calls import RetryPolicy
     from .discussion import Assembled, build, check, direct, named_code, participants_of
     from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, create_client
     from .pairs import spelling

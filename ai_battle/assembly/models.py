@@ -16,15 +16,15 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
+from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
 from ..providers._capabilities import capabilities_offline
 from ..providers._endpoints import PACKAGE, is_plugin, provider_module, provider_traits
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
-from ..providers._metered import CallTerms, MeteredClient
+from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
 from ..providers._recordings import RecordedExchanges, Recorder
-from ..providers._refusals import AdaptingClient, RefusalMemory
-from ..providers._retry import PATIENT, RetryingClient, RetryPolicy
+from ..providers._refusals import RefusalMemory
 from ..providers.replay import RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
@@ -174,10 +174,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) ->
     window = cache(partial(context_window, name, around.context_windows, address))
     is_real = not provider_traits(name.provider).recited
     most = getattr(client, "most_output", None) or partial(most_output, name, window)
-    client = MeteredClient(client, str(name), CallTerms(cost, most, bounded=is_real))
-    if is_real:
-        client = AdaptingClient(client, address or name.provider, name.model)
-    client = RetryingClient(client, str(name), around.retry)
+    client = ProviderCaller(client, str(name), CallTerms(cost, most, bounded=is_real), around.retry)
     client = RedactedClient(client, around.redactor)
     if around.recorder:
         client = RecordingClient(client, around.recorder, str(name))
@@ -190,9 +187,8 @@ def _require_recorded(name: ModelName, tape: RecordedExchanges) -> None:
 
 
 def _replay_model(name: ModelName, tape: RecordedExchanges) -> Model:
-    client = MeteredClient(
-        ReplayClient(tape, str(name)), str(name), CallTerms(replace(FREE, stated=True), bounded=False)
-    )
+    terms = CallTerms(replace(FREE, stated=True), bounded=False)
+    client = ProviderCaller(ReplayClient(tape, str(name)), str(name), terms, retry=None)
     return Model(name, client, name.options, lambda: FREE, local=True)
 
 

@@ -14,9 +14,10 @@ from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import assistant
 from ..core.tokens import estimate_message, estimate_request
+from ..providers._calls import ProviderCaller
 from ..providers._endpoints import provider_traits
 from ..providers._filters import NamedClient
-from ..providers._metered import CallTerms, MeteredClient
+from ..providers._metered import CallTerms
 from ..providers._names import ModelName
 from ..providers._prices import price
 from .settings import RECORDED, Setting
@@ -82,7 +83,8 @@ class ClientPool:
         role = settings.type.removeprefix(RECORDED)
         name = ModelName("recorded", role, spelled=settings.type)
         cost = price(name, self._surroundings.prices)
-        client = MeteredClient(RecordedClient(task, role), str(name), CallTerms(cost, bounded=False, paid=False))
+        terms = CallTerms(cost, bounded=False, paid=False)
+        client = ProviderCaller(RecordedClient(task, role), str(name), terms, retry=None)
         return Model(name, client, {}, lambda: cost, local=True)
 
 

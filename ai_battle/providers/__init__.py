@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
+    from ._calls import ProviderCaller, RetryPolicy
     from ._deadlines import Deadlines, Stalled
     from ._endpoints import built_in_providers
     from ._listing import ask, capabilities, list_models
-    from ._metered import CallTerms, MeteredClient
+    from ._metered import CallTerms
     from ._names import KNOWN, RETIRED, SHORT, ModelName, is_local, nearest_tag, parse
     from ._prices import FREE, TokenPrice, context_window, price
     from ._recordings import RecordedExchanges, Recorder
-    from ._refusals import AdaptingClient, RefusalMemory
-    from ._retry import RetryingClient, RetryPolicy
+    from ._refusals import RefusalMemory
 
 _HOME = {
+    "_calls": ("ProviderCaller", "RetryPolicy"),
     "_deadlines": ("Deadlines", "Stalled"),
     "_endpoints": ("built_in_providers",),
     "_listing": ("ask", "capabilities", "list_models"),
-    "_metered": ("CallTerms", "MeteredClient"),
+    "_metered": ("CallTerms",),
     "_names": ("KNOWN", "RETIRED", "SHORT", "ModelName", "is_local", "nearest_tag", "parse"),
     "_prices": ("FREE", "TokenPrice", "context_window", "price"),
     "_recordings": ("RecordedExchanges", "Recorder"),
-    "_refusals": ("AdaptingClient", "RefusalMemory"),
-    "_retry": ("RetryPolicy", "RetryingClient"),
+    "_refusals": ("RefusalMemory",),
 }
 
 __all__ = [
@@ -36,16 +36,14 @@ __all__ = [
     "KNOWN",
     "RETIRED",
     "SHORT",
-    "AdaptingClient",
     "CallTerms",
     "Deadlines",
-    "MeteredClient",
     "ModelName",
+    "ProviderCaller",
     "RecordedExchanges",
     "Recorder",
     "RefusalMemory",
     "RetryPolicy",
-    "RetryingClient",
     "Stalled",
     "TokenPrice",
     "ask",

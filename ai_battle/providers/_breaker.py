@@ -36,14 +36,7 @@ class CircuitBreaker:
     least), and it is closed for a while after `LIMITED` 429 in a row.
     """
 
-    def __init__(
-        self,
-        is_failure: Callable[[ProviderError], bool],
-        *,
-        of_model: bool = True,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.clock = clock
+    def __init__(self, is_failure: Callable[[ProviderError], bool], *, of_model: bool = True) -> None:
         self.is_failure = is_failure
         self._of_model = of_model
         self._closed_until = 0.0
@@ -63,7 +56,7 @@ class CircuitBreaker:
                 return PROBE
             if self._probe is None:
                 until = max(until, self._failed_at + PROBE_AFTER)
-        return max(until - self.clock(), 0.0) if until else 0.0
+        return max(until - time.monotonic(), 0.0) if until else 0.0
 
     @property
     def is_limited(self) -> bool:
@@ -81,7 +74,7 @@ class CircuitBreaker:
 
     def close_for(self, seconds: float) -> None:
         """The provider asked to be left alone: this holds for all calls."""
-        self._closed_until = max(self._closed_until, self.clock() + seconds)
+        self._closed_until = max(self._closed_until, time.monotonic() + seconds)
 
     def attempt(self) -> "Attempt":
         return Attempt(self)
@@ -115,7 +108,7 @@ class CircuitBreaker:
                 self.close_for(min(error.retry_after, LONGEST))
         elif begun >= self._failed_at:
             self._failures += 1
-            self._failed_at = self.clock()
+            self._failed_at = time.monotonic()
             self._last = str(error)
             self._failed.append(self._failed_at)
             self._count_call()
@@ -135,7 +128,7 @@ class CircuitBreaker:
 
     def _count_call(self) -> None:
         """One more call, and only those of a minute."""
-        now = self.clock()
+        now = time.monotonic()
         self._calls.append(now)
         for ended in (self._calls, self._failed):
             while ended and ended[0] < now - MINUTE:
@@ -152,7 +145,7 @@ class Attempt:
 
     async def __aenter__(self) -> None:
         self._probes = await self._breaker.enter()
-        self._begun = self._breaker.clock()
+        self._begun = time.monotonic()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -186,15 +179,14 @@ class Upstream:
     """All that is known of one address while the event loop lives."""
 
     def __init__(self) -> None:
-        self.clock: Callable[[], float] = time.monotonic
-        self._breaker = CircuitBreaker(_is_unreachable, of_model=False, clock=self._now)
+        self._breaker = CircuitBreaker(_is_unreachable, of_model=False)
         self._models: OrderedDict[tuple[str, str], CircuitBreaker] = OrderedDict()
 
     def circuit(self, model: str, role: str = "") -> Circuit:
         """Failures of a model in another `role` are counted apart: what a helper is asked may be what it fails at."""
         key = model, role
         if key not in self._models:
-            self._models[key] = CircuitBreaker(_is_outage, clock=self._now)
+            self._models[key] = CircuitBreaker(_is_outage)
             if len(self._models) > MOST_MODELS:
                 self._models.popitem(last=False)
         self._models.move_to_end(key)
@@ -204,9 +196,6 @@ class Upstream:
         """The seconds for which a model is left alone in every role that it has been asked in."""
         roles = [role for name, role in self._models if name == model] or [""]
         return min(self.circuit(model, role).waiting(for_probe=False)[0] for role in roles)
-
-    def _now(self) -> float:
-        return self.clock()
 
 
 def upstream_at(endpoint: str) -> Upstream:

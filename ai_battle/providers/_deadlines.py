@@ -1,27 +1,36 @@
 """The clocks of a call, on one timer for each event loop."""
 
 import asyncio
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from math import inf
 from types import TracebackType
+from typing import Self
 
 from ..core.errors import TimedOut
 from . import _scope
 
+_ends: ContextVar[float] = ContextVar("ends", default=inf)
+GRACE = 0.25
 
-class Deadline:
+
+class _Timed(ABC):
     """Like `asyncio.timeout_at`, for a time that may move: what runs inside is ended when `due()` (loop time) has come.
 
     A time that may come nearer is looked at again within `every` seconds.
     """
 
-    def __init__(self, due: Callable[[], float], every: float = inf) -> None:
-        self._due = due
-        self._every = every
+    every = inf
 
-    async def __aenter__(self) -> "Deadline":
+    @abstractmethod
+    def due(self) -> float: ...
+
+    @abstractmethod
+    def error(self) -> TimedOut:
+        """What is raised when the time has come."""
+
+    async def __aenter__(self) -> Self:
         self._timeout = await asyncio.timeout(None).__aenter__()
         self._watch = _scope.loop_value(_Watch, _Watch)
         self._watch.add(self)
@@ -31,19 +40,48 @@ class Deadline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watch.remove(self)
-        await self._timeout.__aexit__(kind, error, trace)
-
-    def expired(self) -> bool:
-        return self._timeout.expired()
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            if not self._timeout.expired():
+                raise
+            raise self.error() from None
 
     def look(self, now: float) -> float:
         """When to look again; never, when the time has come."""
-        due = self._due()
+        due = self.due()
         if due > now:
-            return min(due, now + self._every)
+            return min(due, now + self.every)
         self._watch.remove(self)
         self._timeout.reschedule(now)
         return inf
+
+
+class Deadline(_Timed):
+    """Nothing inside takes longer than until `ends` (loop time), and `Clocks` inside run out by then.
+
+    They go first, as they know what had come; this one waits `GRACE` for them.
+    """
+
+    def __init__(self, ends: float, message: str) -> None:
+        self._ends = ends
+        self._message = message
+
+    async def __aenter__(self) -> Self:
+        self._token = _ends.set(min(self._ends, _ends.get()))
+        return await super().__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _ends.reset(self._token)
+        await super().__aexit__(kind, error, trace)
+
+    def due(self) -> float:
+        return self._ends + GRACE
+
+    def error(self) -> TimedOut:
+        return TimedOut(self._message)
 
 
 class _Watch:
@@ -51,15 +89,15 @@ class _Watch:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._open: set[Deadline] = set()
+        self._open: set[_Timed] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes = inf
 
-    def add(self, deadline: Deadline) -> None:
+    def add(self, deadline: _Timed) -> None:
         self._open.add(deadline)
         self._wake(deadline.look(self._loop.time()))
 
-    def remove(self, deadline: Deadline) -> None:
+    def remove(self, deadline: _Timed) -> None:
         self._open.discard(deadline)
 
     def _look(self) -> None:
@@ -73,9 +111,6 @@ class _Watch:
             self._timer.cancel()
         self._wakes = at
         self._timer = self._loop.call_at(at, self._look, context=Context())
-
-
-_ends: ContextVar[float] = ContextVar("ends", default=inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,63 +144,32 @@ class Stalled(TimedOut):
     """The provider was connected and then silent for too long."""
 
 
-class ending:  # noqa: N801 - used like a function of contextlib
-    """No call that is begun inside takes longer than until `at` (loop time), however long its own deadlines are."""
-
-    __slots__ = ("_at", "_token")
-
-    def __init__(self, at: float) -> None:
-        self._at = at
-
-    def __enter__(self) -> None:
-        self._token = _ends.set(min(self._at, _ends.get()))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _ends.reset(self._token)
-
-
-class Clocks:
-    """Ends what runs inside when a clock runs out, with an error that names the clock.
-
-    `heard()` costs one reading of the time.
-    """
+class Clocks(_Timed):
+    """Ends what runs inside when a clock runs out, with an error that names the clock."""
 
     def __init__(self, deadlines: Deadlines, where: str) -> None:
         self._deadlines = deadlines
         self._where = where
         self._last = 0.0
-        self._deadline = Deadline(self._due, deadlines.silence)
+        self.every = deadlines.silence
 
-    async def __aenter__(self) -> "Clocks":
+    async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         begun = self._loop.time()
         self._ends = min(begun + self._deadlines.total, _ends.get())
         self._first = min(begun + self._deadlines.first_content, self._ends)
         self._seconds = self._ends - begun
-        await self._deadline.__aenter__()
-        return self
+        return await super().__aenter__()
 
     def mark_content(self) -> None:
-        """Content came: from now on silence counts."""
+        """Content came: from now on silence counts. This costs one reading of the time."""
         self._last = self._loop.time()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            await self._deadline.__aexit__(kind, error, trace)
-        except TimeoutError:
-            if not self._deadline.expired():
-                raise
-            raise self._ran_out() from None
-
-    def _due(self) -> float:
+    def due(self) -> float:
         return min(self._last + self._deadlines.silence, self._ends) if self._last else self._first
 
-    def _ran_out(self) -> TimedOut:
-        if self._due() >= self._ends:
+    def error(self) -> TimedOut:
+        if self.due() >= self._ends:
             return TimedOut(f"{self._where}: no complete answer within {self._seconds:.3g} s (the total clock).")
         if self._last:
             idle = self._deadlines.silence

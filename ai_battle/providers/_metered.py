@@ -1,13 +1,10 @@
-"""The border to a provider, where money is counted: reserves what a call can cost, and books what each reply used."""
+"""The border to a provider, where money is counted: what a call can cost, and what each reply used."""
 
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from time import perf_counter
 
-from ..core.client import ModelClient
-from ..core.errors import CutShort
 from ..core.events import (
     Emit,
     Event,
@@ -16,11 +13,10 @@ from ..core.events import (
     ThinkingDelta,
     ToolCallDelta,
     UsageReported,
-    Warned,
     ignore,
 )
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
-from ..core.ledger import Quote, Reservation, reserve
+from ..core.ledger import Quote, Reservation
 from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request, estimate_text
 from ._prices import TokenPrice
 
@@ -61,52 +57,28 @@ class CallTerms:
 FOR_NOTHING = CallTerms()
 
 
-class MeteredClient(ModelClient):
-    """Directly around a provider's client, below retries: each attempt is an entry of the ledger, a `ModelReplied`.
+class Meter:
+    """What calls of one model may cost before they are made, and what they did cost, as entries of the ledger.
 
-    Nobody has judged the reply yet, so that an empty, refused or broken one is booked as well. What the provider does
-    not report is estimated, with the characters per token of what it reported before.
+    What the provider does not report is estimated, with the characters per token of what it reported before.
     """
 
-    def __init__(self, client: ModelClient, model: str, terms: CallTerms = FOR_NOTHING) -> None:
-        self.client = client
+    def __init__(self, model: str, terms: CallTerms) -> None:
         self.model = model
-        self.endpoint: str = getattr(client, "endpoint", "")
+        self.is_bounded = terms.bounded
         self._terms = terms
         self._characters = 0
         self._tokens = 0
         self._beyond_input: int | None = None
         self._beyond_output = 0
         self._longest = SHORTEST_ANSWER // 2
-        self._has_warned = False
 
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        reservation = await reserve(partial(self._quote, request) if self._terms.bounded else None)
-        asked, reply = self._within(reservation, request), _ReplyListener(emit)
-        entry: ModelReplied | None = None
-        try:
-            if asked is not request:
-                await self._warn(reservation, emit)
-            reply.is_sent = True
-            reply.response = await self.client.complete(asked, reply)
-        except CutShort:
-            reply.was_left = reply.is_enough = True
-            raise
-        except CancelledError:
-            reply.was_left = reply.is_sent
-            raise
-        finally:
-            entry = self._entry(asked, reply)
-            self._learn(asked, reply, entry, reservation)
-            reservation.settle(entry)
-            if entry:
-                await emit(entry)
-        if entry is None or entry.usage is reply.response.usage:
-            return reply.response
-        return replace(reply.response, usage=entry.usage)
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
+    def settle(self, asked: ModelRequest, reply: "ReplyListener", reservation: Reservation) -> ModelReplied | None:
+        """Book what a reply used, None for nothing, and learn from it for the next one."""
+        entry = self._entry(asked, reply)
+        self._learn(asked, reply, entry, reservation)
+        reservation.settle(entry)
+        return entry
 
     @cached_property
     def price(self) -> TokenPrice | None:
@@ -123,7 +95,7 @@ class MeteredClient(ModelClient):
             return CHARACTERS_PER_TOKEN
         return min(max(self._characters / self._tokens, FEWEST_CHARACTERS), MOST_CHARACTERS)
 
-    def _quote(self, request: ModelRequest) -> Quote:
+    def quote(self, request: ModelRequest) -> Quote:
         """What was used beyond such a bound is expected again. An answer without `max_tokens` may be kept shorter."""
         most = self._terms.most_output(request)
         estimate = estimate_request(request)
@@ -134,7 +106,7 @@ class MeteredClient(ModelClient):
         output_tokens = (most or UNBOUNDED) + self._beyond_output
         return Quote(self.model, input_tokens, output_tokens, rates, least, self._terms.paid)
 
-    def _within(self, reservation: Reservation, request: ModelRequest) -> ModelRequest:
+    def within(self, reservation: Reservation, request: ModelRequest) -> ModelRequest:
         """The request with the `max_tokens` that a limit leaves, where the answer could be longer."""
         quote, granted = reservation.quote, reservation.output_tokens
         if not quote or granted is None or quote.least is None:
@@ -143,14 +115,7 @@ class MeteredClient(ModelClient):
             return request
         return replace(request, options={**request.options, "max_tokens": granted})
 
-    async def _warn(self, reservation: Reservation, emit: Emit) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            words = f"Answers of {self.model} are kept to what is left of a limit"
-            words += f", {reservation.output_tokens} tokens now"
-            await emit(Warned(f"{words}; set max_tokens to say how long they may be."))
-
-    def _entry(self, request: ModelRequest, reply: "_ReplyListener") -> ModelReplied | None:
+    def _entry(self, request: ModelRequest, reply: "ReplyListener") -> ModelReplied | None:
         usage = self._usage(request, reply)
         if usage is None:
             return None
@@ -162,22 +127,27 @@ class MeteredClient(ModelClient):
         failed = not (reply.response or reply.is_enough)
         return ModelReplied(self.model, usage, reply.seconds, stop, is_estimated, failed=failed, paid=self._terms.paid)
 
-    def _usage(self, request: ModelRequest, reply: "_ReplyListener") -> Usage | None:
+    def _usage(self, request: ModelRequest, reply: "ReplyListener") -> Usage | None:
         """What was reported, completed by estimates; None where nothing can have been used."""
         usage = reply.usage
-        if reply.response is None and usage == UNKNOWN_USAGE and not (reply.said or reply.unread or reply.was_left):
+        if not reply.has_used:
             return None
-        written = usage.output_tokens
-        if reply.response is None:
-            written = max(written, self._at_most(request, self._estimate_broken(reply)))
-        elif reply.response.message.parts and not written:
-            written = self._at_most(request, estimate_message(reply.response.message, self.characters_per_token))
+        written = self._written(request, reply)
         read = usage.input_tokens or estimate_request(request, self.characters_per_token)
         if (read, written) == (usage.input_tokens, usage.output_tokens):
             return usage
         return replace(usage, input_tokens=read, output_tokens=written)
 
-    def _estimate_broken(self, reply: "_ReplyListener") -> int:
+    def _written(self, request: ModelRequest, reply: "ReplyListener") -> int:
+        """The tokens of the answer: what was reported, and an estimate where that can't be all."""
+        reported = reply.usage.output_tokens
+        if reply.response is None:
+            return max(reported, self._at_most(request, self._estimate_broken(reply)))
+        if reported or not reply.response.message.parts:
+            return reported
+        return self._at_most(request, estimate_message(reply.response.message, self.characters_per_token))
+
+    def _estimate_broken(self, reply: "ReplyListener") -> int:
         """The tokens of what came of an answer that broke off."""
         if reply.said:
             return estimate_text(reply.text, self.characters_per_token)
@@ -188,7 +158,7 @@ class MeteredClient(ModelClient):
         return min(tokens, self._terms.most_output(request) or tokens)
 
     def _learn(
-        self, request: ModelRequest, reply: "_ReplyListener", entry: ModelReplied | None, reservation: Reservation
+        self, request: ModelRequest, reply: "ReplyListener", entry: ModelReplied | None, reservation: Reservation
     ) -> None:
         if not entry or entry.estimated:
             return
@@ -210,7 +180,7 @@ def _is_plain(response: ModelResponse) -> bool:
 
 
 @dataclass(slots=True)
-class _ReplyListener:
+class ReplyListener:
     """A listener: what is heard of one reply while it comes; `unread` are bytes of one that can't be read.
 
     `was_left`: whoever wanted it has stopped listening; `is_enough`: because what came is enough to go by.
@@ -239,6 +209,12 @@ class _ReplyListener:
     @property
     def usage(self) -> Usage:
         return self.response.usage if self.response else self.reported
+
+    @property
+    def has_used(self) -> bool:
+        """Whether anything came of it, or may still have come for one who had left."""
+        came = self.response or self.said or self.unread or self.was_left
+        return bool(came) or self.reported != UNKNOWN_USAGE
 
     @property
     def text(self) -> str:

@@ -12,10 +12,9 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from ..core.client import ModelClient
 from ..core.errors import ContextTooLong, ProviderError
-from ..core.events import Emit, Warned, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.events import Emit, Warned
+from ..core.exchange import ModelRequest
 from ..core.files import cache_directory, make_private
 
 SECONDS = 24 * 3600
@@ -126,42 +125,39 @@ _FOR_GOOD = re.compile(
 )
 
 
-class AdaptingClient(ModelClient):
-    """`endpoint` and `model` are the names under which a refusal is remembered on this machine."""
+class LearnedRefusals:
+    """What a model refuses is left out of requests; it is remembered on this machine as that of `endpoint`."""
 
-    def __init__(self, client: ModelClient, endpoint: str, model: str) -> None:
-        self._client = client
+    def __init__(self, endpoint: str, model: str) -> None:
         self._remembered_as = (endpoint, model)
         self._refused: set[str] = set()
         self._said: set[str] = set()
-        self.endpoint: str = getattr(client, "endpoint", "")
 
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        asked = await self._without_refused(request, emit)
-        while True:
-            try:
-                return await self._client.complete(asked, emit)
-            except ProviderError as error:
-                refused = refused_option(error, asked.options)
-                if refused is None:
-                    raise
-                self._remember(refused, error)
-                asked = await self._without(asked, refused, f": {error}", emit)
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
-
-    @cached_property
-    def _memory(self) -> RefusalMemory:
-        """Looked for once: what another process learns meanwhile is not worth a look at the disk with each call."""
-        return RefusalMemory.load()
-
-    async def _without_refused(self, request: ModelRequest, emit: Emit) -> ModelRequest:
+    async def without_known(self, request: ModelRequest, emit: Emit) -> ModelRequest:
+        """The request without the options that were refused before."""
         if not request.options:
             return request
         for option in sorted({*self._refused, *self._memory.refuses(*self._remembered_as)} & request.options.keys()):
             request = await self._without(request, option, ", as it did before.", emit)
         return request
+
+    async def without_refused(self, request: ModelRequest, error: ProviderError, emit: Emit) -> ModelRequest | None:
+        """The request without the option that `error` refuses; None where it refuses none.
+
+        On disk only what is refused whatever its value; a value out of range says nothing about the next one.
+        """
+        option = _refused_option(error, request.options)
+        if option is None:
+            return None
+        if _FOR_GOOD.search(str(error)):
+            self._refused.add(option)
+            self._memory.remember(*self._remembered_as, option)
+        return await self._without(request, option, f": {error}", emit)
+
+    @cached_property
+    def _memory(self) -> RefusalMemory:
+        """Looked for once: what another process learns meanwhile is not worth a look at the disk with each call."""
+        return RefusalMemory.load()
 
     async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
         if option not in self._said or request.wants.each_warning:
@@ -169,14 +165,8 @@ class AdaptingClient(ModelClient):
             await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}", option))
         return replace(request, options={name: value for name, value in request.options.items() if name != option})
 
-    def _remember(self, option: str, error: ProviderError) -> None:
-        """On disk only what is refused whatever its value; a value out of range says nothing about the next one."""
-        if _FOR_GOOD.search(str(error)):
-            self._refused.add(option)
-            self._memory.remember(*self._remembered_as, option)
 
-
-def refused_option(error: ProviderError, options: Iterable[str]) -> str | None:
+def _refused_option(error: ProviderError, options: Iterable[str]) -> str | None:
     """The one of `options` that a 400 names, under any of the names that the APIs have for it."""
     if error.status not in (400, 422) or isinstance(error, ContextTooLong):
         return None

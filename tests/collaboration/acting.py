@@ -13,7 +13,7 @@ from ai_battle.core.exchange import NOTHING_USED, ModelRequest, ModelResponse, U
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
 from ai_battle.core.messages import user
 from ai_battle.judging.assessment import Assessment
-from ai_battle.providers import CallTerms, MeteredClient, TokenPrice
+from ai_battle.providers import CallTerms, ProviderCaller, TokenPrice
 from ai_battle.providers.scripted import ScriptedClient
 
 STRATEGIES: Mapping[str, Callable[..., ModelClient]] = {
@@ -78,7 +78,7 @@ class Model:
 
 def model(*script: Any, price: TokenPrice = SMALL_PRICE, name: str = "small", **options: Any) -> Model:
     actor = ScriptedClient(*script, **options)
-    return Model(MeteredClient(Unpriced(actor), name, CallTerms(price)), actor)
+    return Model(ProviderCaller(Unpriced(actor), name, CallTerms(price), retry=None), actor)
 
 
 def large(*script: Any, **options: Any) -> Model:

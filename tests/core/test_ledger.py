@@ -12,7 +12,7 @@ from ai_battle.core.events import Emit, TextDelta, UsageReported, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.ledger import Budget, Ledger, Quote, SpendingLimits, charge_to
 from ai_battle.core.messages import assistant, user
-from ai_battle.providers import CallTerms, MeteredClient, TokenPrice
+from ai_battle.providers import CallTerms, ProviderCaller, TokenPrice
 
 PRICE = TokenPrice(2.0, 10.0)
 
@@ -52,7 +52,7 @@ async def scheduled(seed: int) -> None:
     """Calls of several payers at once, some of which are cancelled; one payer pays for all of them too."""
     random = Random(seed)
     bank = Bank(random)
-    client = MeteredClient(
+    client = ProviderCaller(
         bank, "bank/any", CallTerms(PRICE, lambda request: request.options.get("max_tokens") or 2_000)
     )
     whole, payers = Budget(limits(random)), [Budget(limits(random)) for _ in range(3)]
@@ -95,7 +95,7 @@ async def scheduled_pair(seed: int) -> None:
     random = Random(seed)
     banks = Bank(random), Bank(random)
     terms = CallTerms(PRICE, lambda request: request.options.get("max_tokens") or 2_000)
-    small, large = (MeteredClient(bank, f"bank/{number}", terms) for number, bank in enumerate(banks))
+    small, large = (ProviderCaller(bank, f"bank/{number}", terms) for number, bank in enumerate(banks))
     budget = Budget(limits(random))
 
     async def call() -> None:
@@ -123,7 +123,7 @@ async def test_a_thousand_random_schedules_through_a_pair_never_pass_a_limit() -
 async def test_a_call_waits_for_those_that_may_leave_room_for_it() -> None:
     """Two of $0.06 don't fit into $0.10 together; one after the other they do, as each takes less in the end."""
     budget = Budget(SpendingLimits(0.1), Ledger())
-    client = MeteredClient(Thrifty(), "bank/any", CallTerms(PRICE))
+    client = ProviderCaller(Thrifty(), "bank/any", CallTerms(PRICE))
     request = ModelRequest((user("Well?"),), options={"max_tokens": 6_000})
     with charge_to(budget):
         await asyncio.gather(client.complete(request), client.complete(request))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ai_battle.assembly import create_client
 from ai_battle.core.client import ModelClient
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
@@ -35,6 +36,10 @@ class Way:
             self.model, transport=self.transport, **options
         )
         return client
+
+    def assembled(self, **options: Any) -> ModelClient:
+        """As users get it: with retries, metered."""
+        return create_client(f"{self.wire}/{self.model}", transport=self.transport, **options)
 
 
 @pytest.fixture(params=WAYS, ids="-".join)

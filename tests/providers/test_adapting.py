@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from ai_battle.assembly import create_client
+from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ContextTooLong, ProviderError
-from ai_battle.core.events import EventLog, Warned
-from ai_battle.core.exchange import ModelRequest
-from ai_battle.providers import AdaptingClient, RefusalMemory, openai
-from ai_battle.providers._refusals import refused_option
+from ai_battle.core.events import Emit, EventLog, Warned, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.messages import assistant
+from ai_battle.providers import RefusalMemory
 from ai_battle.testing import FakeProviders, fault
 
 from .conftest import Way
@@ -22,9 +24,7 @@ def with_options(request: ModelRequest, **options: Any) -> ModelRequest:
 
 async def test_the_call_is_made_again_without_what_was_refused(way: Way, asked: ModelRequest) -> None:
     way.fake.says(fault("parameter_refused"), "Fine.")
-    client = AdaptingClient(
-        way.client(**({"api_version": "2023-06-01"} if way.wire == "anthropic" else {})), "e", way.model
-    )
+    client = way.assembled(**({"api_version": "2023-06-01"} if way.wire == "anthropic" else {}))
     options: Mapping[str, Any] = {"reasoning": "high"} if way.wire == "ollama" else {"temperature": 0.3, "top_k": 9}
 
     response = await client.complete(with_options(asked, **options), log := EventLog())
@@ -41,7 +41,7 @@ async def test_it_is_remembered_by_the_next_client_and_said_once_by_each(
 ) -> None:
     request = with_options(asked, temperature=0.3, top_p=0.9)
     fakes.openai.says(fault("parameter_refused"))
-    first, second = (AdaptingClient(openai.create("gpt-4o"), fakes.openai.url, "gpt-4o") for _ in range(2))
+    first, second = (create_client("gpt-4o") for _ in range(2))
     log = EventLog()
 
     await first.complete(request)
@@ -50,16 +50,42 @@ async def test_it_is_remembered_by_the_next_client_and_said_once_by_each(
 
     assert len(fakes.openai.questions) == 5
     assert sum(isinstance(event, Warned) for event in log.events) == 1
-    assert RefusalMemory.load().refuses(fakes.openai.url, "gpt-4o") == {"temperature"}
+    assert RefusalMemory.load().refuses(f"{fakes.openai.url}/v1", "gpt-4o") == {"temperature"}
 
 
 async def test_what_names_no_option_is_told_as_it_is(way: Way, asked: ModelRequest) -> None:
     way.fake.says(fault("http_400"))
 
     with pytest.raises(ProviderError):
-        await AdaptingClient(way.client(), "e", way.model).complete(with_options(asked, temperature=0.3))
+        await way.assembled().complete(with_options(asked, temperature=0.3))
 
     assert len(way.fake.questions) == 1
+
+
+class Refusing(ModelClient):
+    """Refuses the first request."""
+
+    def __init__(self, error: ProviderError) -> None:
+        self.error = error
+        self.options: list[set[str]] = []
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.options.append(set(request.options))
+        if len(self.options) == 1:
+            raise self.error
+        return ModelResponse(assistant("Fine."))
+
+
+async def left_out(asked: ModelRequest, error: ProviderError) -> str | None:
+    """The option without which the call is made again."""
+    options = dict.fromkeys(("temperature", "max_tokens", "top_k", "stop", "reasoning"), 1)
+    inner = Refusing(error)
+    try:
+        await create_client("tests.providers.plugin/refusing", inner=inner).complete(with_options(asked, **options))
+    except ProviderError:
+        return None
+    (option,) = options.keys() - inner.options[1]
+    return option
 
 
 @pytest.mark.parametrize(
@@ -76,9 +102,9 @@ async def test_what_names_no_option_is_told_as_it_is(way: Way, asked: ModelReque
         ("the model stopped", None),
     ],
 )
-def test_an_option_is_known_under_the_names_of_all_apis(message: str, option: str | None) -> None:
-    options = ("temperature", "max_tokens", "top_k", "stop", "reasoning")
-
-    assert refused_option(ProviderError(message, status=400), options) == option
-    assert refused_option(ProviderError(message, status=500), options) is None
-    assert refused_option(ContextTooLong(message, status=400), options) is None
+async def test_an_option_is_known_under_the_names_of_all_apis(
+    asked: ModelRequest, message: str, option: str | None
+) -> None:
+    assert await left_out(asked, ProviderError(message, status=400)) == option
+    assert await left_out(asked, ProviderError(message, status=500)) is None
+    assert await left_out(asked, ContextTooLong(message, status=400)) is None

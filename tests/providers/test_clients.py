@@ -9,7 +9,7 @@ from ai_battle.core.errors import BadReply, Unreachable
 from ai_battle.core.events import EventLog, ThinkingDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, assistant, user
-from ai_battle.providers import RetryingClient, RetryPolicy, openai
+from ai_battle.providers import ProviderCaller, RetryPolicy, openai
 from ai_battle.testing import FakeProviders, call, fault, reply
 
 from .conftest import Way
@@ -110,7 +110,7 @@ async def test_an_answer_that_drips_is_ended_by_the_total_clock(way: Way, asked:
     way.fake.says(fault("slow_drip", seconds=0.05))
 
     with pytest.raises(Unreachable, match="total clock"):
-        await RetryingClient(way.client(), way.wire, RetryPolicy(seconds=0.2)).complete(asked)
+        await ProviderCaller(way.client(), way.wire, retry=RetryPolicy(seconds=0.2)).complete(asked)
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])

@@ -1,99 +1,116 @@
-"""Each clock ends what it watches, names itself, and costs nothing while all is well."""
+"""Each clock ends the call that it watches, names itself, and costs nothing while all is well."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import Unreachable
-from ai_battle.providers import Deadlines, Stalled
-from ai_battle.providers._deadlines import Clocks, ending
+from ai_battle.core.events import Emit, TextDelta, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.messages import assistant
+from ai_battle.providers import Deadlines, ProviderCaller, RetryPolicy, Stalled, openai
+from ai_battle.testing import FakeProviders, fault, reply
+
+SLOW = reply("one two three four five six", delay=0.3, pace=0.1)
+ENDLESS = fault("stall_mid_stream")
 
 
-async def run(deadlines: Deadlines, *pauses: float) -> None:
-    """Content comes after each of the pauses."""
-    async with Clocks(deadlines, "fake at here") as clocks:
-        for pause in pauses:
-            await asyncio.sleep(pause)
-            clocks.mark_content()
+def client(**seconds: Any) -> ModelClient:
+    return openai.create("gpt-4o", deadlines=Deadlines(**seconds))
 
 
-async def test_what_is_in_time_is_left_alone() -> None:
-    await run(Deadlines(first_byte=10, idle=0.25, total=10), 0.3, 0.1, 0.1, 0.1)
+@pytest.fixture(autouse=True)
+async def warm(fakes: FakeProviders, asked: ModelRequest) -> None:
+    """The connection is there, so that a clock measures the answer alone."""
+    await client().complete(asked)
 
 
-async def test_nothing_but_the_first_byte_clock_counts_before_the_first_content() -> None:
-    with pytest.raises(Stalled, match=r"fake at here: nothing came within 0.05 s \(the first-byte clock\)"):
-        await run(Deadlines(first_byte=0.05, idle=10, total=10), 1)
-    await run(Deadlines(idle=0.01, total=10), 0.05)
+async def test_what_is_in_time_is_left_alone(fakes: FakeProviders, asked: ModelRequest) -> None:
+    fakes.openai.says(SLOW)
+    assert (await client(first_byte=30, idle=10, total=60).complete(asked)).text == SLOW.text
 
 
-async def test_silence_amid_the_answer_ends_it() -> None:
-    with pytest.raises(Stalled, match=r"silent for 0.05 s amid the answer \(the idle clock\)") as told:
-        await run(Deadlines(idle=0.05, total=10), 0, 0.02, 1)
+async def test_nothing_but_the_first_byte_clock_counts_before_the_first_content(
+    fakes: FakeProviders, asked: ModelRequest
+) -> None:
+    fakes.openai.says(fault("stall_after_headers"), reply("Fine.", delay=0.3))
+    with pytest.raises(Stalled, match=r"openai at .*: nothing came within 0.05 s \(the first-byte clock\)"):
+        await client(first_byte=0.05, idle=10, total=10).complete(asked)
+    assert (await client(idle=0.05, total=60).complete(asked)).text == "Fine."
+
+
+async def test_silence_amid_the_answer_ends_it(fakes: FakeProviders, asked: ModelRequest) -> None:
+    fakes.openai.says(ENDLESS)
+    with pytest.raises(Stalled, match=r"silent for 0.2 s amid the answer \(the idle clock\)") as told:
+        await client(first_byte=30, idle=0.2, total=60).complete(asked)
     assert told.value.again == "always"
 
 
-async def test_the_total_clock_ends_a_drip_and_is_not_asked_again() -> None:
-    with pytest.raises(Unreachable, match=r"no complete answer within 0.3 s \(the total clock\)") as told:
-        await run(Deadlines(idle=0.25, total=0.3), *[0.05] * 20)
+async def test_the_total_clock_ends_a_drip_and_is_not_asked_again(fakes: FakeProviders, asked: ModelRequest) -> None:
+    fakes.openai.says(fault("slow_drip", seconds=0.01))
+    with pytest.raises(Unreachable, match=r"no complete answer within 0.5 s \(the total clock\)") as told:
+        await client(first_byte=60, idle=0.25, total=0.5).complete(asked)
     assert told.value.again == "never"
 
 
-async def test_there_is_time_left_to_ask_again_where_only_the_total_is_given() -> None:
-    with pytest.raises(Stalled, match=r"nothing came within 0\.075 s"):
-        await run(Deadlines(total=0.1), 1)
-    with pytest.raises(Stalled, match=r"silent for 0\.05 s amid the answer"):
-        await run(Deadlines(total=0.1), 0, 1)
+async def test_there_is_time_left_to_ask_again_where_only_the_total_is_given(
+    fakes: FakeProviders, asked: ModelRequest
+) -> None:
+    fakes.openai.says(fault("stall_after_headers"), ENDLESS)
+    with pytest.raises(Stalled, match=r"nothing came within 0\.15 s"):
+        await client(total=0.2).complete(asked)
+    with pytest.raises(Stalled, match=r"silent for 0\.5 s amid the answer"):
+        await client(total=1.0).complete(asked)
 
 
-async def test_an_outer_deadline_holds_inside() -> None:
-    loop = asyncio.get_running_loop()
+async def test_the_clock_of_all_attempts_holds_inside(fakes: FakeProviders, asked: ModelRequest) -> None:
+    fakes.openai.says(fault("slow_drip", seconds=0.01), "Fine.")
+    caller = ProviderCaller(client(total=60), "openai/gpt-4o", retry=RetryPolicy(seconds=0.3))
 
-    with ending(loop.time() + 0.05), pytest.raises(Unreachable, match="total clock"):
-        await run(Deadlines(total=10), 1)
-    await run(Deadlines(total=10), 0.1)
+    with pytest.raises(Unreachable, match=r"openai at .*: no complete answer within 0\.3 s \(the total clock\)"):
+        await caller.complete(asked)
+    assert (await client(total=60).complete(asked)).text == "Fine."
 
 
-async def test_cancelling_is_not_taken_for_a_clock() -> None:
-    task = asyncio.create_task(run(Deadlines(), 10))
-    await asyncio.sleep(0)
+async def test_cancelling_is_not_taken_for_a_clock(fakes: FakeProviders, asked: ModelRequest) -> None:
+    fakes.openai.says(ENDLESS)
+    task = asyncio.create_task(client().complete(asked))
+    await asyncio.sleep(0.05)
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
-async def test_another_timeout_inside_is_not_taken_for_a_clock() -> None:
-    async with Clocks(Deadlines(), "fake"):
-        with pytest.raises(TimeoutError):
+class Hurried(ModelClient):
+    """Has a deadline of its own."""
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        try:
             async with asyncio.timeout(0.01):
-                await asyncio.sleep(1)
-
-
-async def test_content_costs_no_timer() -> None:
-    async with Clocks(Deadlines(), "fake") as clocks:
-        clocks.mark_content()
-        before = timers()
-        for _ in range(1_000):
-            clocks.mark_content()
-        assert timers() == before
-
-
-async def test_calls_that_end_in_time_leave_no_timers_behind() -> None:
-    before = timers()
-
-    for _ in range(50):
-        async with Clocks(Deadlines(), "fake") as clocks:
-            clocks.mark_content()
-
-    assert timers() <= before + 1
-
-
-async def test_a_deadline_that_is_nearer_than_all_others_is_met_in_time() -> None:
-    async with Clocks(Deadlines(), "far"):
-        with pytest.raises(Unreachable, match=r"near: nothing came within 0\.05 s"):
-            async with Clocks(Deadlines(first_byte=0.05), "near"), asyncio.timeout(30):
                 await asyncio.sleep(60)
+        except TimeoutError:
+            await emit(TextDelta("In time."))
+        return ModelResponse(assistant("In time."))
+
+
+async def test_another_timeout_inside_is_not_taken_for_a_clock(asked: ModelRequest) -> None:
+    assert (await ProviderCaller(Hurried(), "hurried/model").complete(asked)).text == "In time."
+
+
+async def test_calls_and_pieces_that_come_in_time_leave_no_timers_behind(
+    fakes: FakeProviders, asked: ModelRequest
+) -> None:
+    fakes.openai.always(reply("word " * 400))
+    caller = ProviderCaller(client(), "openai/gpt-4o")
+    await caller.complete(asked)
+    before = timers()
+    for _ in range(20):
+        await caller.complete(asked)
+
+    assert timers() <= before + 20  # aiohttp's own, one for each request; ours is one for all
 
 
 def timers() -> int:

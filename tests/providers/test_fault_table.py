@@ -17,7 +17,7 @@ from ai_battle.core.errors import ProviderError, Refused, Unreachable
 from ai_battle.core.events import AttemptFailed, EventLog, ModelReplied, TextDelta, Warned
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import user
-from ai_battle.providers import AdaptingClient, Deadlines, MeteredClient, RetryingClient, RetryPolicy
+from ai_battle.providers import CallTerms, Deadlines, ProviderCaller, RetryPolicy
 from ai_battle.testing import FAULTS, FakeProvider, FakeProviders, fault
 
 from .fault_table import EXPECTED, PAGE, Row, page
@@ -68,11 +68,8 @@ class Scene:
         create = import_module(f"ai_battle.providers.{self.wire}").create
         clocks = Deadlines(connect=30.0, first_byte=first, idle=silence, total=whole)
         bare = create("m", base_url=url, api_key="test-key", transport=self.transport, deadlines=clocks)
-        adapting = AdaptingClient(bare, bare.endpoint, "m")
-        return MeteredClient(
-            RetryingClient(adapting, f"{self.wire}/m", RetryPolicy(seconds=whole, pauses=(0.001, 0.005))),
-            f"{self.wire}/m",
-        )
+        policy = RetryPolicy(seconds=whole, pauses=(0.001, 0.005))
+        return ProviderCaller(bare, f"{self.wire}/m", CallTerms(), policy)
 
 
 def scenes(name: str) -> Iterator[Scene]:

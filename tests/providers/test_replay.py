@@ -18,7 +18,7 @@ from ai_battle.core.errors import BadReply, ConfigError, CutShort, ProviderError
 from ai_battle.core.events import Event, EventLog, TextDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
-from ai_battle.providers import RecordedExchanges, Recorder, RetryingClient, RetryPolicy
+from ai_battle.providers import ProviderCaller, RecordedExchanges, Recorder, RetryPolicy
 from ai_battle.providers.replay import RecordingClient, ReplayClient, create
 from ai_battle.providers.scripted import Entry, ScriptedClient
 
@@ -116,7 +116,7 @@ async def test_a_failure_is_played_as_well(path: Path) -> None:
 
 async def test_of_a_retried_call_only_the_last_attempt_is_kept(path: Path) -> None:
     recorder = Recorder(path)
-    inner = RetryingClient(ScriptedClient({"say": "Half", "fail": "cut"}, "Whole"), "scripted", RetryPolicy(retries=1))
+    inner = ProviderCaller(ScriptedClient({"say": "Half", "fail": "cut"}, "Whole"), "s", retry=RetryPolicy(retries=1))
     await RecordingClient(inner, recorder, "scripted").complete(HELLO)
     recorder.close()
 

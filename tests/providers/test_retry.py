@@ -1,35 +1,41 @@
 """When a call is made again, when it is not, and what others of the same provider do meanwhile."""
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
 
+from ai_battle.assembly import RetryPolicy, create_client
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BadReply, ProviderError, RateLimited, TimedOut, Unreachable
-from ai_battle.core.events import AttemptFailed, Emit, EventLog, TextDelta, ignore
-from ai_battle.core.events import Retrying as Again
+from ai_battle.core.events import AttemptFailed, Emit, EventLog, ModelReplied, Retrying, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
-from ai_battle.providers import RetryingClient, RetryPolicy, Stalled
-from ai_battle.providers._breaker import ENOUGH_CALLS, FAILURES, MINUTE, PROBE_AFTER, CircuitBreaker
-from ai_battle.providers._retry import jitter, may_go_on
+from ai_battle.providers import Stalled
+
+MODEL = "tests.providers.plugin/model"
+FAILURES, PROBE_AFTER, MINUTE, ENOUGH_CALLS = 5, 30, 60, 20
+"""The limits of the circuit breaker that the documents state."""
 
 Outcome = str | ProviderError | Callable[[], ProviderError]
 
 
 class Playing(ModelClient):
-    """Answers or fails as it is told, in order; the last outcome stays."""
+    """Answers or fails as it is told, in order, when `go` is set; the last outcome stays."""
 
-    def __init__(self, *outcomes: Outcome, seconds: float = 0.0) -> None:
+    def __init__(self, *outcomes: Outcome, seconds: float = 0.0, go: asyncio.Event | None = None) -> None:
         self.outcomes = list(outcomes)
         self.seconds = seconds
+        self.go = go
         self.calls = 0
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         self.calls += 1
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
         await asyncio.sleep(self.seconds)
+        if self.go:
+            await self.go.wait()
         if isinstance(outcome, str):
             await emit(TextDelta(outcome))
             return ModelResponse(assistant(outcome))
@@ -44,25 +50,33 @@ def broken_off() -> ProviderError:
     return Unreachable("broken", again="always", partial="half")
 
 
-def retrying(client: ModelClient, retries: int = 3, total: float = 5.0) -> RetryingClient:
-    return RetryingClient(client, "fake/model", RetryPolicy(retries, total, pauses=(0.001, 0.002)))
+def stalled() -> ProviderError:
+    return Stalled("silent", again="always")
+
+
+def odd() -> ProviderError:
+    return BadReply("odd", again="once")
+
+
+def retrying(client: ModelClient, retries: int = 3, total: float = 5.0, model: str = MODEL) -> ModelClient:
+    return create_client(model, inner=client, retry=RetryPolicy(retries, total, pauses=(0.001, 0.002)))
 
 
 async def test_each_failure_is_told_with_what_it_left_behind(asked: ModelRequest) -> None:
     response = await retrying(Playing(down(), "fine")).complete(asked, log := EventLog())
 
-    failed, again, _ = log.events
+    failed, again = log.events[:2]
     assert isinstance(failed, AttemptFailed)
-    assert (failed.model, failed.attempt, failed.reason) == ("fake/model", 1, "down")
+    assert (failed.model, failed.attempt, failed.reason) == (MODEL, 1, "down")
     assert (failed.status, failed.request_id, failed.partial, failed.raw) == (503, "r1", "", "<raw>")
-    assert isinstance(again, Again)
+    assert isinstance(again, Retrying)
     assert (again.attempt, again.reason) == (2, "down")
+    assert [type(event) for event in log.events[2:]] == [TextDelta, ModelReplied]
     assert response.text == "fine"
 
 
 async def test_a_failure_of_a_clock_is_marked_as_one(asked: ModelRequest) -> None:
-    client = Playing(Stalled("silent", again="always"), down(), "late", seconds=0.0)
-    await retrying(client).complete(asked, log := EventLog())
+    await retrying(Playing(stalled(), down(), "late")).complete(asked, log := EventLog())
     with pytest.raises(TimedOut):
         await retrying(Playing("late", seconds=5.0), total=0.01).complete(asked, log)
 
@@ -88,27 +102,41 @@ async def test_without_retries_there_is_one_attempt(asked: ModelRequest) -> None
 
 
 @pytest.mark.parametrize(
-    ("failures", "goes_on"),
+    ("outcomes", "calls"),
     [
-        ([ProviderError("no")], False),
-        ([BadReply("odd", again="once")], True),
-        ([BadReply("odd", again="once"), BadReply("odd", again="once")], False),
-        ([down(), BadReply("odd", again="once")], True),
-        ([Stalled("silent", again="always")] * 2, True),
-        ([Stalled("silent", again="always")] * 3, False),
-        ([down()] * 3, True),
-        ([down()] * 4, False),
+        ([ProviderError("no")], 1),
+        ([odd(), "fine"], 2),
+        ([odd(), odd(), "fine"], 2),
+        ([down(), odd(), "fine"], 3),
+        ([stalled(), stalled(), "fine"], 3),
+        ([stalled(), stalled(), stalled(), "fine"], 3),
+        ([down(), down(), down(), "fine"], 4),
+        ([down(), down(), down(), down(), "fine"], 4),
     ],
 )
-def test_the_kind_of_failure_decides_how_often(failures: list[ProviderError], goes_on: bool) -> None:
-    assert may_go_on(failures, retries=3) is goes_on
+async def test_the_kind_of_failure_decides_how_often(asked: ModelRequest, outcomes: list[Outcome], calls: int) -> None:
+    client = Playing(*outcomes)
+    is_answered = outcomes[calls - 1] == "fine"
+    try:
+        assert (await retrying(client).complete(asked)).text == "fine"
+    except ProviderError:
+        assert not is_answered
+    assert client.calls == calls
 
 
-def test_pauses_are_jittered_and_grow_to_a_bound() -> None:
-    longest = [max(jitter(failures, 0.5, 8.0) for _ in range(2000)) for failures in (1, 2, 3, 9)]
+async def test_pauses_are_jittered_and_grow_to_a_bound(asked: ModelRequest) -> None:
+    pauses: list[list[float]] = [[], [], [], []]
+    for number in range(40):
+        policy = RetryPolicy(4, pauses=(0.001, 0.004))
+        client = create_client(f"{MODEL}{number}", inner=Playing(down), retry=policy)
+        with pytest.raises(ProviderError):
+            await client.complete(asked, log := EventLog())
+        for place, event in zip(pauses, (each for each in log.events if isinstance(each, Retrying)), strict=True):
+            place.append(event.delay)
 
-    assert [0.4 < longest[0] <= 0.5, 0.8 < longest[1] <= 1, 1.6 < longest[2] <= 2, 6.4 < longest[3] <= 8] == [True] * 4
-    assert min(jitter(9, 0.5, 8.0) for _ in range(2000)) < 0.5
+    bounds = (0.001, 0.002, 0.004, 0.004)
+    assert all(0.5 < max(delays) / bound <= 1 for delays, bound in zip(pauses, bounds, strict=True))
+    assert min(pauses[3]) < 0.002
 
 
 async def test_retry_after_is_obeyed(asked: ModelRequest) -> None:
@@ -139,8 +167,12 @@ async def test_other_calls_of_a_limited_provider_wait_too(asked: ModelRequest) -
     await retrying(other).complete(asked, log := EventLog())
 
     assert asyncio.get_running_loop().time() - began >= 0.3
-    assert any(isinstance(event, Again) and event.reason == "rate limit" for event in log.events)
+    assert any(isinstance(event, Retrying) and event.reason == "rate limit" for event in log.events)
     await first
+
+
+class Elsewhere(Playing):
+    endpoint = "https://elsewhere.example"
 
 
 async def test_calls_of_other_providers_do_not_wait(asked: ModelRequest) -> None:
@@ -148,7 +180,7 @@ async def test_calls_of_other_providers_do_not_wait(asked: ModelRequest) -> None
     first = asyncio.create_task(retrying(limited).complete(asked))
     await asyncio.sleep(0.05)
 
-    await RetryingClient(Playing("other"), "elsewhere/model").complete(asked)
+    await retrying(Elsewhere("other")).complete(asked)
     assert not first.done()
     first.cancel()
 
@@ -166,18 +198,6 @@ async def test_a_listener_that_times_out_is_not_the_provider(asked: ModelRequest
 
     with pytest.raises(TimeoutError, match="mine"):
         await retrying(Playing("fine")).complete(asked, emit)
-
-
-async def test_after_failures_in_a_row_nobody_calls_for_a_while(asked: ModelRequest) -> None:
-    client = Playing(down)
-    for _ in range(FAILURES):
-        with pytest.raises(Unreachable):
-            await retrying(client, retries=0).complete(asked)
-
-    with pytest.raises(ProviderError, match=f"{FAILURES} failures in a row, the last: down"):
-        await retrying(client).complete(asked)
-
-    assert client.calls == FAILURES
 
 
 async def test_a_provider_whose_answers_break_off_is_not_down(asked: ModelRequest) -> None:
@@ -203,168 +223,158 @@ async def test_failures_do_not_outlive_the_event_loop() -> None:
     assert (await retrying(Playing("fine")).complete(asked)).text == "fine"
 
 
-class At:
-    """A breaker whose clock is set by hand."""
+class Upstream:
+    """Calls of one model, and a clock that can be set on."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.breaker = CircuitBreaker(lambda error: (error.status or 0) >= 500, clock=lambda: self.now)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.later = 0.0
+        now = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: now() + self.later)
 
-    async def call(self, outcome: ProviderError | None, seconds: float = 1.0) -> None:
-        async with self.breaker.attempt():
-            self.now += seconds
-            if outcome:
-                raise outcome
+    async def call(self, client: Playing, total: float = 5.0) -> str:
+        return (await retrying(client, retries=0, total=total).complete(ModelRequest(()))).text
 
-    async def fail(self, times: int) -> None:
+    async def fail(self, times: int, error: Outcome = down) -> None:
         for _ in range(times):
-            with pytest.raises(ProviderError):
-                await self.call(down())
+            with pytest.raises(ProviderError) as caught:
+                await self.call(Playing(error))
+            assert "call" not in str(caught.value)
+
+    def start(self, client: Playing, times: int = 1) -> "list[asyncio.Task[str]]":
+        """Calls with so much time that a clock which is set on ends none of them."""
+        return [asyncio.create_task(self.call(client, total=600.0)) for _ in range(times)]
+
+    async def refusal(self) -> str:
+        """Why nobody is called now; empty where somebody is."""
+        client = Playing("fine")
+        try:
+            await self.call(client)
+        except ProviderError as error:
+            assert client.calls == 0
+            return str(error)
+        return ""
 
 
-async def test_after_a_while_one_call_probes_and_the_others_wait_for_it() -> None:
-    at = At()
-    await at.fail(FAILURES)
-    assert at.breaker.waiting() == PROBE_AFTER
-    at.now += PROBE_AFTER
-    answered = asyncio.Event()
+@pytest.fixture
+def upstream(monkeypatch: pytest.MonkeyPatch) -> Upstream:
+    return Upstream(monkeypatch)
 
-    async def call() -> str:
-        async with at.breaker.attempt():
-            await answered.wait()
-        return "answered"
 
-    calls = [asyncio.create_task(call()) for _ in range(3)]
-    await asyncio.sleep(0)
-    assert at.breaker.waiting() == 0
-    answered.set()
+async def test_after_failures_in_a_row_nobody_calls_for_a_while(upstream: Upstream) -> None:
+    await upstream.fail(FAILURES)
+    assert f"not called for another {PROBE_AFTER} s ({FAILURES} failures in a row, the last: down)" in (
+        await upstream.refusal()
+    )
+
+
+async def test_after_a_while_one_call_probes_and_the_others_wait_for_it(upstream: Upstream) -> None:
+    await upstream.fail(FAILURES)
+    upstream.later += PROBE_AFTER
+    client = Playing("answered", go=asyncio.Event())
+
+    calls = upstream.start(client, 3)
+    await asyncio.sleep(0.05)
+    assert client.calls == 1
+    client.go.set()  # type: ignore[union-attr]
 
     assert await asyncio.gather(*calls) == ["answered"] * 3
-    assert at.breaker.waiting() == 0
+    assert await upstream.refusal() == ""
 
 
-async def test_a_probe_that_fails_fails_those_that_wait_for_it() -> None:
-    at = At()
-    await at.fail(FAILURES)
-    at.now += PROBE_AFTER
-    failing = asyncio.Event()
+async def test_a_probe_that_fails_fails_those_that_wait_for_it(upstream: Upstream) -> None:
+    await upstream.fail(FAILURES)
+    upstream.later += PROBE_AFTER
+    client = Playing(down, go=asyncio.Event())
 
-    async def call() -> None:
-        async with at.breaker.attempt():
-            await failing.wait()
-            raise down()
+    calls = upstream.start(client, 3)
+    await asyncio.sleep(0.05)
+    client.go.set()  # type: ignore[union-attr]
+    outcomes = sorted(map(str, await asyncio.gather(*calls, return_exceptions=True)))
 
-    calls = [asyncio.create_task(call()) for _ in range(3)]
-    await asyncio.sleep(0)
-    failing.set()
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
-
-    probe = next(outcome for outcome in outcomes if str(outcome) == "down")
-    assert isinstance(probe, ProviderError)
-    assert probe.again == "never"
-    assert sum("Not called" in str(outcome) for outcome in outcomes) == 2
-    assert at.breaker.waiting() == PROBE_AFTER
+    assert client.calls == 1
+    assert [outcome.partition(" after")[0] for outcome in outcomes] == ["Not called", "Not called", "down"]
+    assert await upstream.refusal()
 
 
-async def test_when_a_probe_is_cancelled_one_that_waited_for_it_probes() -> None:
-    at = At()
-    await at.fail(FAILURES)
-    at.now += PROBE_AFTER
-
-    async def hang() -> None:
-        async with at.breaker.attempt():
-            await asyncio.sleep(60)
-
-    probe = asyncio.create_task(hang())
-    await asyncio.sleep(0)
-    calls = [asyncio.create_task(at.call(None)) for _ in range(3)]
-    await asyncio.sleep(0)
+async def test_when_a_probe_is_cancelled_one_that_waited_for_it_probes(upstream: Upstream) -> None:
+    await upstream.fail(FAILURES)
+    upstream.later += PROBE_AFTER
+    (probe,) = upstream.start(Playing("never", seconds=60))
+    await asyncio.sleep(0.05)
+    calls = upstream.start(Playing("fine"), 3)
+    await asyncio.sleep(0.05)
     probe.cancel()
-    await asyncio.gather(*calls)
 
-    assert probe.cancelled()
-    assert at.breaker.waiting() == 0
+    assert await asyncio.gather(*calls) == ["fine"] * 3
+    assert await upstream.refusal() == ""
 
 
-async def test_a_call_that_began_before_the_outage_does_not_end_the_probe() -> None:
-    at = At()
-    early = at.breaker.attempt()
-    await early.__aenter__()
-    await at.fail(FAILURES)
-    at.now += PROBE_AFTER
+async def test_a_call_that_began_before_the_outage_does_not_end_the_probe(upstream: Upstream) -> None:
+    early, probe = Playing("late", go=asyncio.Event()), Playing("fine", go=asyncio.Event())
+    begun = upstream.start(early)
+    await asyncio.sleep(0.05)
+    await upstream.fail(FAILURES)
+    upstream.later += PROBE_AFTER
 
-    async with at.breaker.attempt():
-        waiting = asyncio.create_task(at.call(None))
-        await asyncio.sleep(0)
-        await early.__aexit__(Unreachable, down(), None)
-        await asyncio.sleep(0)
-        assert not waiting.done()
-    await waiting
+    calls = upstream.start(probe, 2)
+    await asyncio.sleep(0.05)
+    early.go.set()  # type: ignore[union-attr]
+    await asyncio.gather(*begun)
+    await asyncio.sleep(0.05)
+    assert probe.calls == 1
+    probe.go.set()  # type: ignore[union-attr]
+    assert await asyncio.gather(*calls) == ["fine", "fine"]
 
 
 @pytest.mark.parametrize(
     "error", [ProviderError("bad request", status=400), RateLimited("slow", again="always", status=429), BadReply("?")]
 )
-async def test_an_answer_of_any_kind_shows_that_the_provider_is_up(error: ProviderError) -> None:
-    at = At()
-    await at.fail(FAILURES - 1)
-    with pytest.raises(ProviderError):
-        await at.call(error)
-    await at.fail(1)
+async def test_an_answer_of_any_kind_shows_that_the_provider_is_up(upstream: Upstream, error: ProviderError) -> None:
+    await upstream.fail(FAILURES - 1)
+    await upstream.fail(1, error)
+    await upstream.fail(1)
 
-    assert at.breaker.waiting() == 0
+    assert await upstream.refusal() == ""
 
 
-async def test_one_outage_that_hits_many_calls_at_once_counts_once() -> None:
-    at = At()
-    together = asyncio.Event()
-
-    async def call() -> None:
-        async with at.breaker.attempt():
-            await together.wait()
-            at.now += 1
-            raise down()
-
-    calls = [asyncio.create_task(call()) for _ in range(20)]
-    await asyncio.sleep(0)
-    together.set()
+async def test_one_outage_that_hits_many_calls_at_once_counts_once(upstream: Upstream) -> None:
+    client = Playing(down, go=asyncio.Event())
+    calls = upstream.start(client, 20)
+    await asyncio.sleep(0.05)
+    client.go.set()  # type: ignore[union-attr]
     await asyncio.gather(*calls, return_exceptions=True)
 
-    assert at.breaker.waiting() == 0
+    assert client.calls == 20
+    assert await upstream.refusal() == ""
 
 
-async def test_when_half_of_a_minutes_calls_fail_nobody_calls_for_a_while() -> None:
-    at = At()
+async def test_when_half_of_a_minutes_calls_fail_nobody_calls_for_a_while(upstream: Upstream) -> None:
     for _ in range(ENOUGH_CALLS // 2):
-        assert at.breaker.waiting() == 0
-        await at.call(None)
-        await at.fail(1)
+        assert await upstream.call(Playing("fine")) == "fine"
+        await upstream.fail(1)
 
-    assert at.breaker.waiting() == PROBE_AFTER
-    assert at.breaker.reason == "10 failures in 20 calls of a minute, the last: down"
+    assert "10 failures in 20 calls of a minute, the last: down" in await upstream.refusal()
 
-    at.now += PROBE_AFTER
-    await at.call(None)
-    await at.fail(1)
-    assert at.breaker.waiting() == 0
+    upstream.later += PROBE_AFTER
+    assert await upstream.call(Playing("fine")) == "fine"
+    await upstream.fail(1)
+    assert await upstream.refusal() == ""
 
 
-async def test_failures_of_the_minute_before_are_forgotten() -> None:
-    at = At()
+async def test_failures_of_the_minute_before_are_forgotten(upstream: Upstream) -> None:
     for _ in range(3):
         for _ in range(ENOUGH_CALLS // 2 - 1):
-            await at.call(None)
-            await at.fail(1)
-        at.now += MINUTE
+            await upstream.call(Playing("fine"))
+            await upstream.fail(1)
+        upstream.later += MINUTE
 
-    assert at.breaker.waiting() == 0
+    assert await upstream.refusal() == ""
 
 
-async def test_few_failures_among_many_calls_break_nothing() -> None:
-    at = At()
+async def test_few_failures_among_many_calls_break_nothing(upstream: Upstream) -> None:
     for _ in range(ENOUGH_CALLS):
-        await at.call(None, seconds=0.1)
-        await at.call(None, seconds=0.1)
-        await at.fail(1)
+        await upstream.call(Playing("fine"))
+        await upstream.call(Playing("fine"))
+        await upstream.fail(1)
 
-    assert at.breaker.waiting() == 0
+    assert await upstream.refusal() == ""

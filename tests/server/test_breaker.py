@@ -8,21 +8,18 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ai_battle.providers._breaker import FAILURES, LIMITED, upstream_at
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .conftest import Upstream
 from .serving import asked, serving, until
 
+FAILURES, LIMITED = 5, 10
+"""In a row, after which nobody calls for a while: failures, and answers that ask to come back later."""
 HELLO: dict[str, Any] = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 
 
 def tiers(upstream: Upstream) -> dict[str, str]:
     return {"BIG_MODEL": upstream.model("large"), "SMALL_MODEL": "ollama/phi4"}
-
-
-def address_of(upstream: Upstream) -> str:
-    return f"{upstream.fake.url}/v1" if upstream.name == "openai" else upstream.fake.url
 
 
 async def answered(address: str, path: str, body: Any) -> tuple[int, str | None]:
@@ -108,13 +105,14 @@ async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProvid
 
 
 async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait(
-    fakes: FakeProviders, upstream: Upstream
+    fakes: FakeProviders, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upstream.fake.says(fault(500, times=FAILURES), reply("I am back.", delay=0.3))
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address:
         for _ in range(FAILURES):
             await asked(address, "/v1/messages", HELLO)
-        upstream_at(address_of(upstream)).clock = lambda: time.monotonic() + 31
+        now = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: now() + 31)
         probe = asyncio.create_task(asked(address, "/v1/messages", HELLO))
         await until(lambda: len(upstream.fake.questions) == FAILURES + 1)
         meanwhile = await answered(address, "/v1/messages", HELLO)

@@ -240,13 +240,23 @@ def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> 
 
 
 def with_tools(name: str, model: Model, tool_set: "tools.ToolSet", spec: "ParticipantSettings") -> Model:
-    """Return the model with tools; what the file says of its capabilities counts more than what it refused before."""
-    stated = spec.capabilities.stated_values()
+    """Return the model with the tools of a discussion."""
+    user = tools.ToolUser(name, spec.tools, spec.approval)
+    return replace(model, client=tool_set.client(model.client, _tool_support(model, spec.capabilities), user))
+
+
+def told_of_tools(model: Model, capabilities: Capabilities) -> Model:
+    """Return the model told of tools in the way that suits it, for a strategy that brings some."""
+    return replace(model, client=_tool_support(model, capabilities).client_of(model.client))
+
+
+def _tool_support(model: Model, capabilities: Capabilities) -> "tools.ToolSupport":
+    """What the file says of the model's capabilities counts more than what it refused before."""
+    stated = capabilities.stated_values()
     known = capabilities_offline(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
     memory = RefusalMemory.load() if "tools" not in stated else tools.Forgetful()
-    knows = tools.ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))
-    return replace(model, client=tool_set.client(model.client, knows, tools.ToolUser(name, spec.tools, spec.approval)))
+    return tools.ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))
 
 
 async def find_unreachable(models: Iterable[tuple[str, Model]]) -> list[str]:

@@ -14,7 +14,7 @@ from ..core.plugins import near
 from ..core.traits import StrategyTraits
 from ..providers._names import parse
 from . import strategies
-from .models import BuildContext, Model, helper_model, require_local, with_tools
+from .models import BuildContext, Model, helper_model, require_local, told_of_tools, with_tools
 from .strategies import helpers_of, secondaries
 
 PAIRS = ("discussion", "collaboration", "pairs")
@@ -250,6 +250,8 @@ class PairBuilder:
             help_ = help_.model_copy(update={"check": None})
         if tools.is_code_denied(said, spec):
             help_ = help_.model_copy(update={"verify": False})
+        if each.traits.each_step and not self.tool_set:
+            model = told_of_tools(model, spec.capabilities)
         recipe = assembly.Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
         return replace(recipe, check=check, sandbox=tools.tool_settings(said).sandbox)
 

@@ -21,6 +21,7 @@ from ..core.helping import VERIFICATION, HelpAsked
 from ..core.traits import StrategyTraits
 from ..judging.calibration import Calibration
 from ..judging.detector import StuckDetector
+from ..tools.client import ToolCapableClient
 from ..tools.sandbox import Level
 from ..tools.verification import Verification
 from . import strategies
@@ -76,18 +77,26 @@ class Recipe:
         make = strategies.factory(self.help.strategy)
         known = strategies.parameters(make)
         helping = self._helping(known)
-        shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
+        labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
+        shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base, "labels": labels}
         plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
         models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
         options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}
         options |= self.help.options
         secondary = self._secondary(announced=not strategies.announces_help(make))
+        # A strategy that sees each step takes the model's place below its tools; its tools are then the pair.
+        tool_user = self.model.client if self.traits.each_step else None
+        tool_user = tool_user if isinstance(tool_user, ToolCapableClient) else None
+        primary = tool_user.client if tool_user else self.model.client
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
-                pair = make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in known})
+                pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
+            if tool_user:
+                tool_user.client = pair
+                return tool_user
             return OptimisticStream(pair) if self.help.stream == "optimistic" else pair
 
         return client

@@ -21,7 +21,7 @@ JUDGING = (
 )  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
-LIVE = ("stuck_detector", "helping", "standing", "base")
+LIVE = ("stuck_detector", "helping", "standing", "base", "labels")
 """What a strategy is given and no file can say."""
 USUAL = StrategyTraits()
 
@@ -120,6 +120,7 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     make = factory(pair.strategy)
     _check_keys(pair, make)
     _check_values(pair)
+    _check_labels(pair, make)
     _check_options(pair, make)
 
 
@@ -147,6 +148,13 @@ def _check_values(pair: Help) -> None:
     if pair.stream == "optimistic" and not traits(pair.strategy).drafts_alone:
         alone = ", ".join(name for name in names() if traits(name).drafts_alone)
         raise PairOptionError("stream", f"is optimistic, and {pair.strategy} has no first answer to show; {alone} have")
+
+
+def _check_labels(pair: Help, make: Callable[..., ModelClient]) -> None:
+    for steps, helper in helpers_of(pair):
+        if "labels" not in parameters(make) and (helper.name or helper.purpose):
+            words = f"has a name or a purpose, by which nobody chooses in {pair.strategy}; take them away"
+            raise PairOptionError(str(steps[0]), words)
 
 
 def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:

@@ -126,11 +126,15 @@ class Attempts:
 
         An answer of a wrong form goes back once in any case.
         """
-        await self._attempt(self.request, self._watched)
+        await self._attempt(self.request, self.primary)
         if self.best.misfit:
             await self._object()
         while self._may_try_again:
             await self._object()
+        self.record_turn()
+
+    def record_turn(self) -> None:
+        """Tell a detector that holds a rate of help whether its share of this turn is due."""
         if _counts_turns(self.detector):
             self.detector.record_turn(stuck=self.stuck)
 
@@ -143,7 +147,7 @@ class Attempts:
         """Make one more attempt, with the packaged `prompt` as a note; where it fails, what there is stands."""
         note = packaged_prompt(prompt, attempt=self.case.attempt_section, **values)
         try:
-            await self._attempt(with_note(self.request, note), self._watched)
+            await self._attempt(with_note(self.request, note), self.primary)
         except ProviderError as error:
             self._failed = True
             await self.turn.emit(Warned(f"Another attempt failed, so the one before it stands: {error}"))
@@ -168,9 +172,12 @@ class Attempts:
         await self.try_again("again", reason=self.case.reason)
 
     async def _attempt(self, request: ModelRequest, client: ModelClient) -> Candidate:
-        """Try once, and keep the better one of this attempt and the best so far; of equals the later one."""
+        return await self.judge(*await draft_or_silence(self.turn, client, request))
+
+    async def judge(self, draft: Draft, silence: ProviderError | None = None) -> Candidate:
+        """Count an attempt, and keep the better one of it and the best so far; of equals the later one."""
         self.count += 1
-        tried = await self._candidate(request, client)
+        tried = await self._candidate(draft, silence)
         if tried.judged.stuck:
             await self.turn.emit(stuck_found(tried.judged, self.count))
         worse, self._best = self._best, tried
@@ -180,8 +187,7 @@ class Attempts:
             await self._drop(worse)
         return tried
 
-    async def _candidate(self, request: ModelRequest, client: ModelClient) -> Candidate:
-        draft, silence = await draft_or_silence(self.turn, client, request)
+    async def _candidate(self, draft: Draft, silence: ProviderError | None) -> Candidate:
         if silence:
             return Candidate(draft, hopeless("silence", str(silence)), silence)
         if draft.cut:
@@ -192,7 +198,7 @@ class Attempts:
         return Candidate(draft, await assess(self.detector, self.turn, self._known, draft), again=again)
 
     @property
-    def _watched(self) -> ModelClient:
+    def primary(self) -> ModelClient:
         """The model, cut short where its answer is hopeless and somebody can help."""
         if watches(self.detector) and self.turn.may_ask:
             return Watched(self._primary, self.detector, self._known)

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     "instructions", "history", "prompt", "attempt", "check", "tools", "done", "done_since",
-    "advice", "criticism", "correction",
+    "advice", "criticism", "correction", "message", "question", "earlier_advice",
 )  # fmt: skip
 HISTORY_TOKENS = 6_000
+CONSULTATION_TOKENS = 24_000
+LAST_SECTIONS = ("check", "question")
+"""What tells of the attempt beside the messages."""
 ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
@@ -119,6 +122,30 @@ def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) ->
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
     asked = Message("user", (*pictures, Text(packaged_prompt(prompt, case=shown, reason=reason))))
     system, wants = packaged_prompt("helper"), case.request.wants
+    return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
+
+
+def consultation(case: HelpCase, sees: "Sees", question: str, earlier: str, max_tokens: int) -> ModelRequest:
+    """Return the request for advice in the middle of work: what stays the same from one question to the next is first.
+
+    So a provider that keeps the beginning of a request reads only what is new. `earlier` is the advice of earlier
+    turns, which a helper that sees the history finds there.
+    """
+    messages = {"history": case.request.messages, "attempt": case.request.messages[case.place :], "prompt": case.prompt}
+    unseen = {"history": ("earlier_advice",), "attempt": ("instructions",), "prompt": ("instructions", *LAST_SECTIONS)}
+
+    def sections(**texts: str) -> str:
+        shown = (data_section(tag, text) for tag, text in texts.items() if tag not in unseen[sees])
+        return "\n\n".join(filter(None, shown))
+
+    stable = sections(tools=tools_text(case.request.tools), instructions=case.request.system)
+    new = sections(earlier_advice=earlier, check=excerpt(case.report, RESULT_CHARACTERS), question=question)
+    reason = UNSEEN if sees == "prompt" else case.reason or "it wants to know how to go on."
+    pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
+    texts = (Text(f"{data_section('message', text)}\n\n") for text in _newest(messages[sees], CONSULTATION_TOKENS))
+    asked = Message("user", (*pictures, *texts, Text(packaged_prompt("advisor_asked", case=new, reason=reason))))
+    system = "\n\n".join(filter(None, (packaged_prompt("advisor"), stable)))
+    options, wants = {"max_tokens": max_tokens}, case.request.wants
     return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
 
 

@@ -100,6 +100,10 @@ class Helping:
     looks: tuple[AnswerCheck, ...] = ()
     verification: AnswerCheck | None = None
 
+    def new_use(self) -> HelpUse:
+        """Return what a turn counts its help in: that of the run, where the limits are the run's."""
+        return self.use if self.limits.per == "run" else HelpUse()
+
     def all_looks(self, *, verification: bool) -> tuple[AnswerCheck, ...]:
         """Return the looks to make at an answer, the cheapest first."""
         first = (self.verification,) if verification and self.verification else ()
@@ -173,13 +177,16 @@ class DraftListener:
 
 
 class Turn:
-    """One `complete` of a strategy: asks models, books what they use, and tells what becomes of their answers."""
+    """One `complete` of a strategy: asks models, books what they use, and tells what becomes of their answers.
 
-    def __init__(self, strategy: str, helping: Helping, emit: Emit) -> None:
+    `use` is given where a turn takes several.
+    """
+
+    def __init__(self, strategy: str, helping: Helping, emit: Emit, use: HelpUse | None = None) -> None:
         self.emit = emit
         self.strategy = strategy
         self.helping = helping
-        self._use = helping.use if helping.limits.per == "run" else HelpUse()
+        self._use = use or helping.new_use()
         self._help = helping.limits.budget(self._use)
         self._all = Budget()
 

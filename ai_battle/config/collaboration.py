@@ -42,6 +42,10 @@ class HelperSettings(Section):
     pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(
         default=0, description="Only for type scripted: seconds between two words."
     )
+    name: str = Field(
+        default="", description="What another model calls it by, where it chooses among several (strategy advisor)."
+    )
+    purpose: str = Field(default="", description="What it is for, in a few words, where another model chooses.")
 
 
 Helper = Annotated[HelperSettings, Short(_model, TEXT)]

@@ -9,7 +9,16 @@ from ..core.client import ModelClient
 from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanced, TextDelta, Warned, quiet
 from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
-from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, LadderStood, StuckFound
+from ..core.helping import (
+    AnswerChecked,
+    BoostStep,
+    DraftDropped,
+    HelpAsked,
+    HelpDeclined,
+    HelpFailed,
+    LadderStood,
+    StuckFound,
+)
 from ..core.ledger import Budget
 from ..core.ledger import request_answer as request_charged
 from ..core.messages import ToolCall
@@ -21,8 +30,8 @@ Cost: TypeAlias = Callable[[Usage], float | None]
 
 EVENTS_WITH_SPEAKER = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
-    AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, LadderStood, BoostStep, ToolsOffered, ToolProposed,
-    ToolDecided,
+    AnswerChecked, StuckFound, HelpAsked, HelpFailed, HelpDeclined, DraftDropped, LadderStood, BoostStep,
+    ToolsOffered, ToolProposed, ToolDecided,
 )  # fmt: skip
 
 

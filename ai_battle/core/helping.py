@@ -63,6 +63,15 @@ class HelpFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class HelpDeclined:
+    """A model asked for help that it is not given now, and why; it goes on without."""
+
+    strategy: str
+    reason: str
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftDropped:
     """An answer that was paid for and did not become the answer of the turn.
 
@@ -119,4 +128,14 @@ class HelpSummed:
     rows: Sequence[Mapping[str, Any]] = ()
 
 
-HelpEvent = AnswerChecked | StuckFound | HelpAsked | HelpFailed | DraftDropped | LadderStood | BoostStep | HelpSummed
+HelpEvent = (
+    AnswerChecked
+    | StuckFound
+    | HelpAsked
+    | HelpFailed
+    | HelpDeclined
+    | DraftDropped
+    | LadderStood
+    | BoostStep
+    | HelpSummed
+)

@@ -37,6 +37,7 @@ class StrategyTraits:
     participant, each knowing its place. `plans`: its secondary's answers are plans, which a server may keep.
     `replayed` is what it gives where the small model is stuck, told from recorded answers of both models: the helper's,
     the better one, or a new one of the small model, which nobody knows; empty where they tell nothing.
+    `each_step`: it stands between a model and its tools, and so sees each step of a turn.
     """
 
     measured: str = ""
@@ -47,6 +48,7 @@ class StrategyTraits:
     in_order: bool = False
     plans: bool = False
     replayed: Literal["", "helper", "better", "new"] = ""
+    each_step: bool = False
 
     def call_of(self, key: str) -> CalledModel:
         """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""

@@ -19,7 +19,16 @@ from ..core.events import (
     Warned,
 )
 from ..core.exchange import Stop
-from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
+from ..core.helping import (
+    AnswerChecked,
+    BoostStep,
+    DraftDropped,
+    HelpAsked,
+    HelpDeclined,
+    HelpFailed,
+    HelpSummed,
+    StuckFound,
+)
 from ..core.messages import Document, Image, ToolCall
 from ..core.texts import about
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
@@ -129,6 +138,7 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     AnswerChecked: _answer_checked,
     HelpAsked: _help_asked,
     HelpFailed: lambda event: f"No help for {event.speaker} by {event.strategy}: {event.reason}",
+    HelpDeclined: lambda event: f"{event.speaker} asks for help by {event.strategy}, and gets none: {event.reason}",
     DraftDropped: _draft_dropped,
     BoostStep: _boost_step,
     HelpSummed: _help_summed,

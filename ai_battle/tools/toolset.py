@@ -17,7 +17,7 @@ from .base import Tool, ToolRegistry
 from .calls import CALLS, RunnerLimits
 from .checking import ToolCheck
 from .client import ToolCapableClient
-from .formats.auto import Auto, RefusalStore
+from .formats.auto import Auto, Calling, RefusalStore
 from .formats.forms import dialect
 from .manager import ToolManager
 from .mcp import McpServers
@@ -33,6 +33,12 @@ class ToolSupport:
     native: bool | None
     memory: RefusalStore
     known_as: tuple[str, str]
+
+    def client_of(self, model: ModelClient, calling: Calling = "auto", tool_format: str = "") -> Auto:
+        """Return the model, told of tools in the way that suits it."""
+        return Auto(
+            model, calling, native=self.native, memory=self.memory, known_as=self.known_as, tool_format=tool_format
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +76,7 @@ class ToolSet:
 
     def client(self, model: ModelClient, support: ToolSupport, user: ToolUser) -> ModelClient:
         """`model` with the tools of `user`, told of them in the way that suits it."""
-        way = Auto(
-            model,
-            self._settings.calling,
-            native=support.native,
-            memory=support.memory,
-            known_as=support.known_as,
-            tool_format=self._settings.tool_format,
-        )
+        way = support.client_of(model, self._settings.calling, self._settings.tool_format)
         client = ToolCapableClient(way, self._manager(user), self._limits, consent=self._consent(user))
         self._clients[user.name] = client
         return client

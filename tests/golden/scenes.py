@@ -162,6 +162,18 @@ def boost(world: World) -> None:
     )  # fmt: skip
 
 
+def advisor(world: World) -> None:
+    """A small model is made to ask where its calls fail, asks itself, asks too often, and answers."""
+    failing = [call("calculator", expression=f"{number} / 0") for number in (1, 2)]
+    asking = [call("advisor", question=question) for question in ("Is it 7 * 24?", "Really?")]
+    world.fakes.ollama.says(*failing, call("calculator", expression="7 * 24"), *asking, WRONG, RIGHT)
+    world.fakes.openai.says("Multiply 7 by 24.", "Yes.", "It is 168.")
+    models = {"Asker": {**TALK, "role": "human"}, "Small": {"type": "ollama/qwen3", "role": "assistant"}}
+    pairs = [{"primary": "Small", "secondary": LARGE, "strategy": "advisor"}]
+    tools = {"registry": ["calculator"], "approval": {"default": "allow"}, "runner": {"max_rounds": 9}}
+    world.discuss(mode="human-ai", goal=SUM, turns=1, models=models, tools=tools, collaboration={"pairs": pairs})
+
+
 def benchmark(world: World) -> None:
     """The benchmark to begin with, its results and its report."""
     world.command("bench", "run", "first-steps", "--out", "out")
@@ -205,7 +217,7 @@ SCENES: dict[str, Scene] = {
     "tools-native": tools_native, "tools-denied": tools_denied, "tools-in-text": tools_in_text, "thoughts": thoughts,
     "faults": faults, "failed-turn": failed_turn, "outcome": outcome, "no-meta": no_meta, "human-ai": human_ai,
     "parallel": parallel, "moderated": moderated, "person": person, "little-context": little_context, "limits": limits,
-    "killed": killed, "boost": boost, "benchmark": benchmark, "server": server,
+    "killed": killed, "boost": boost, "advisor": advisor, "benchmark": benchmark, "server": server,
     "rescue": _helped("rescue", UNSURE, RIGHT, large=("Count the beds.",)),
     "critique": _helped("critique", WRONG, RIGHT, large=("7 * 24 is not 158.",)),
     "draft-verify": _helped("draft_verify", WRONG, RIGHT, large=("7 * 24 is 168.",)),

@@ -1,0 +1,368 @@
+"""Advisor: the small model has a tool to ask the large one in the middle of its work, and is made to ask in trouble.
+
+It stands between a model and its tools, so it sees each step of a turn, and advice is one more result among others.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from time import monotonic
+from typing import Any
+
+from ..core.client import ModelClient
+from ..core.errors import ConfigError, EmptyAnswer, ProviderError
+from ..core.events import Emit, ignore
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.helping import HelpDeclined
+from ..core.messages import Message, Part, Text, ToolCall, ToolResult
+from ..core.tooling import ToolCalled, ToolReturned
+from ..core.traits import CalledModel, StrategyTraits
+from ..judging.assessment import steps_of
+from ..judging.detector import StuckDetector
+from ..judging.trajectory import why_hand_over
+from ..signals.trouble import ToolStep, in_trouble
+from ._attempts import Attempts, Strategy, draft_or_silence
+from ._checks import Judges
+from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
+from ._turn import Draft, Helping, Turn
+
+MAX_USES = 3
+MAX_TOKENS = 1_024
+SPARE = 2
+"""Questions beyond the uses of a turn, which are only declined; after them the tool is not offered any more."""
+TRAITS = StrategyTraits(
+    models={
+        "secondary": CalledModel("when {name} asks, or is in trouble", "unknown", max_tokens=MAX_TOKENS),
+        "models": CalledModel("when {name} asks it by name", "unknown", max_tokens=MAX_TOKENS),
+    },
+    each_step=True,
+)
+NAME, OTHER_NAME = "advisor", "ask_advisor"
+"""What the tool is called, and what where the model has a tool of that name already."""
+NO_ADVICE = "No advice: {}. Decide yourself, and go on."
+ONLY_CALLS = "it answered with nothing but calls of tools"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAdvisor:
+    """A model to ask, by the name under which the small model chooses it, and what it is for."""
+
+    name: str
+    purpose: str
+    client: ModelClient
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceTerms:
+    """How often advice is given in one turn, how long it may be, and whether advisors may use tools for it.
+
+    `max_forced` is how many poor answers of a turn bring advice that was not asked for.
+    """
+
+    max_uses: int = MAX_USES
+    max_tokens: int = MAX_TOKENS
+    max_forced: int = 1
+    use_tools: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_uses", self.max_uses), ("max_tokens", self.max_tokens)):
+            if value < 1:
+                raise ConfigError(f"{name} of advisor is 1 or more, not {value!r}; take the pair away for none.", name)
+
+
+class AdvisedModel(Strategy):
+    """`primary` with a tool that asks one of `advisors`; the first is asked for it where its work goes wrong.
+
+    What is remembered of earlier advice stands in the messages: its calls and results, as those of all tools.
+    """
+
+    def __init__(
+        self,
+        primary: ModelClient,
+        advisors: Sequence[NamedAdvisor],
+        terms: AdviceTerms | None = None,
+        detector: Judges | None = None,
+        helping: Helping | None = None,
+    ) -> None:
+        super().__init__(primary, *(each.client for each in advisors), helping=helping)
+        self.advisors = {each.name: each for each in advisors}
+        if len(self.advisors) < len(advisors):
+            raise ConfigError("two advisors have one name; the small model chooses by it.", "models")
+        self.terms = terms or AdviceTerms()
+        self.detector = detector or StuckDetector()
+        self._use = self.helping.new_use()
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if request.tool_choice == "none":
+            return await self.primary.complete(request, emit)
+        if HelpCase(request).place == len(request.messages) - 1:  # a turn begins, of which each step is a request
+            self._use = self.helping.new_use()
+        return await AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request).answer()
+
+    def advisor(self, name: str) -> NamedAdvisor:
+        """Return the one of that name; the first where there is none."""
+        return self.advisors.get(name) or next(iter(self.advisors.values()))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a rate, a cost or a calibration decides how much help there is."""
+        detector = self.detector
+        return isinstance(detector, StuckDetector) and bool(detector.calibration or detector.help_rate is not None)
+
+    def tool(self, others: Sequence[ToolSpec]) -> ToolSpec:
+        """Return the tool as the model sees it beside its `others`."""
+        properties: dict[str, Any] = {
+            "question": {"type": "string", "description": "What you want to know; it may be left out."}
+        }
+        described = packaged_prompt("advisor_tool")
+        if len(self.advisors) > 1:
+            properties["advisor"] = {"type": "string", "enum": [*self.advisors], "description": "Whom to ask."}
+            each = (f"- {advisor.name}: {advisor.purpose or 'for anything'}" for advisor in self.advisors.values())
+            described = "\n".join((described, "Whom you can ask:", *each))
+        name = OTHER_NAME if any(tool.name == NAME for tool in others) else NAME
+        return ToolSpec(name, described, {"type": "object", "properties": properties})
+
+
+class AdvisedStep:
+    """One step of the model: it is asked until it gives an answer, or calls a tool that is not its advisor."""
+
+    def __init__(self, model: AdvisedModel, turn: Turn, request: ModelRequest) -> None:
+        self._model = model
+        self._turn = turn
+        self._request = request
+        self._steps: list[Message] = []
+        self._forced = 0
+        self._tool = model.tool(request.tools)
+        self._asked = _without_note(request)
+        self._attempts = self._new_attempts()
+
+    async def answer(self) -> ModelResponse:
+        if (reason := self._trouble) and self._may_advise:
+            await self._consult(self._new_call(), (), reason)
+            self._attempts = self._new_attempts()
+        while True:
+            draft, silence = await draft_or_silence(self._turn, self._attempts.primary, self._next_request())
+            if question := self._question(draft):
+                # What it calls beside its question waits: the advice may change what is to be done.
+                await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
+                continue
+            draft, only_asks = _without_questions(draft, self._tool.name)
+            if draft.response.tool_calls:
+                return self._with_steps(await self._turn.accept(draft))
+            if not await self._force(draft, silence or only_asks):
+                return self._with_steps(await self._attempts.accept_best())
+
+    def _question(self, draft: Draft) -> ToolCall | None:
+        """Its first call of the tool, while that is offered."""
+        calls = draft.response.tool_calls if self._is_offered else ()
+        return next((call for call in calls if call.name == self._tool.name), None)
+
+    def _new_attempts(self) -> Attempts:
+        """Of the step, judged by what was done since the last advice: that it met what went wrong before is not known.
+
+        Advice itself is nothing that a tool has found out.
+        """
+        messages = _without_advised((*self._asked.messages, *self._steps), self._tool.name)
+        judged = replace(self._asked, messages=messages)
+        return Attempts(self._model.primary, self._model.detector, self._turn, judged)
+
+    def _next_request(self) -> ModelRequest:
+        tools = (*self._request.tools, self._tool) if self._is_offered else self._request.tools
+        return replace(self._request, messages=self._messages, tools=tools)
+
+    async def _force(self, draft: Draft, silence: ProviderError | None) -> bool:
+        """Judge an answer; behind a poor one put a question as if the model had asked, and return whether it did."""
+        judged = (await self._attempts.judge(draft, silence)).judged
+        if self._attempts.count == 1:
+            self._attempts.record_turn()
+        if not (judged.stuck and self._forced < self._model.terms.max_forced and self._may_advise):
+            return False
+        self._forced += 1
+        await self._consult(self._new_call(), _parts_without_calls(draft), judged.reason, report=judged.report)
+        return True
+
+    async def _consult(
+        self, call: ToolCall, said: Sequence[Part], forced: str, objection: str = "", report: str = ""
+    ) -> None:
+        """Add the call and what comes of it to the steps: advice, or why there is none."""
+        self._steps.append(Message("assistant", (*said, call)))
+        await self._turn.emit(ToolCalled(call))
+        started = monotonic()
+        if objection:
+            await self._turn.emit(HelpDeclined(NAME, objection))
+        advice = "" if objection else await self._advice(call, forced, report)
+        words = advice or NO_ADVICE.format(objection or "the advisor had none to give")
+        result = ToolResult(call, (Text(words),), is_error=not advice)
+        await self._turn.emit(ToolReturned(result, monotonic() - started))
+        self._steps.append(Message("tool", (result,)))
+
+    async def _advice(self, call: ToolCall, forced: str, report: str) -> str:
+        """What the advisor says, as the model is to read it; empty where that is of no use."""
+        terms, question = self._model.terms, str(call.arguments.get("question") or "")
+        advisor = self._model.advisor(str(call.arguments.get("advisor")))
+        case = HelpCase(replace(self._request, messages=self._messages), reason=forced, report=report)
+        asked = consultation(case, self._turn.helping.sees, question, self._earlier_advice, terms.max_tokens)
+        if terms.use_tools:
+            asked = replace(asked, tool_choice="auto")
+        draft = await self._turn.ask(advisor.client, asked, forced or excerpt(question, 200) or "the model asked")
+        if not (draft and draft.text.strip()):
+            if draft:
+                await self._turn.drop(draft, ONLY_CALLS)
+                await self._turn.report_failure(ONLY_CALLS)
+            return ""
+        notes = self._notes(draft, forced)
+        return packaged_prompt("advisor_said", who=advisor.name, notes=notes, advice=data_section("advice", draft.text))
+
+    def _notes(self, draft: Draft, forced: str) -> str:
+        """What the model has to know of its advice."""
+        why = f" You did not ask for it; it was asked for because of this: {forced}" if forced else ""
+        is_cut = draft.response.stop == "length"
+        return why + (f" It was cut off after {self._model.terms.max_tokens} tokens." if is_cut else "")
+
+    @property
+    def _trouble(self) -> str:
+        """Why the work goes wrong since the last advice, as its results show; empty where they don't.
+
+        A call that is made again is none where something else comes of it, as of a test after a change.
+        """
+        work = self._record.work
+        told_apart = [replace(step, call=f"{step.call} {step.result}") for step in work]
+        prompt = "".join(message.text for message in HelpCase(self._asked).prompt)
+        return in_trouble(told_apart) or why_hand_over(work, prompt)
+
+    @property
+    def _objection(self) -> str:
+        """Why a question of the model is not put to its advisor; empty where it is."""
+        record = self._record
+        if record.given >= self._model.terms.max_uses:
+            return f"all {record.given} uses of this turn are made"
+        if record.asked and not record.work:
+            return "nothing has come since the last question"
+        if self._model.is_bounded and not self._trouble:
+            return "nothing speaks against the work so far"
+        return ""
+
+    @property
+    def _may_advise(self) -> bool:
+        return (
+            self._turn.may_ask and self._record.given < self._model.terms.max_uses and self._record.asked < self._most
+        )
+
+    @property
+    def _is_offered(self) -> bool:
+        """Not where the tools have run and the model is told to call none, nor where it does nothing but ask."""
+        is_summing_up = not self._request.tools and self._asked is not self._request
+        return not is_summing_up and self._record.asked < self._most
+
+    @property
+    def _most(self) -> int:
+        return self._model.terms.max_uses + SPARE
+
+    @property
+    def _record(self) -> "TurnRecord":
+        return TurnRecord.of((*self._asked.messages[HelpCase(self._asked).place :], *self._steps), self._tool.name)
+
+    @property
+    def _earlier_advice(self) -> str:
+        """What was advised in earlier turns of the run."""
+        messages = self._request.messages[: HelpCase(self._asked).place]
+        results = (result for message in messages for result in message.tool_results)
+        return "\n\n".join(each.text for each in results if each.call.name == self._tool.name and not each.is_error)
+
+    @property
+    def _messages(self) -> tuple[Message, ...]:
+        return (*self._request.messages, *self._steps)
+
+    def _new_call(self) -> ToolCall:
+        return self._with_id(ToolCall(self._tool.name, {}))
+
+    def _with_id(self, call: ToolCall) -> ToolCall:
+        """The call under an id of its own: some models give none, or the same again."""
+        ids = {each.id for message in self._messages for each in message.tool_calls}
+        return call if call.id and call.id not in ids else replace(call, id=f"{NAME}_{len(ids) + 1}")
+
+    def _with_steps(self, response: ModelResponse) -> ModelResponse:
+        return replace(response, steps=(*self._steps, *response.steps))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """What a turn has brought so far: how often was `asked` for advice and `given` some, and the `work` since then."""
+
+    asked: int
+    given: int
+    work: tuple[ToolStep, ...]
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], tool: str) -> "TurnRecord":
+        results = [result for message in messages for result in message.tool_results]
+        advice = [place for place, result in enumerate(results) if result.call.name == tool]
+        since = results[advice[-1] + 1 :] if advice else results
+        given = sum(not results[place].is_error for place in advice)
+        return cls(len(advice), given, steps_of((Message("tool", tuple(since)),)))
+
+
+def _without_note(request: ModelRequest) -> ModelRequest:
+    """The request as it is judged: what is said of results right behind them comes from no user."""
+    before, last = request.messages[:-1], request.messages[-1:]
+    is_note = last and before and last[0].role == "user" and before[-1].tool_results and not last[0].tool_results
+    return replace(request, messages=before) if is_note else request
+
+
+def _without_advised(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
+    """The messages without advice, and without the calls that had failed before the last of it."""
+    results = [result for message in messages for result in message.tool_results]
+    last = max((place for place, result in enumerate(results) if result.call.name == tool), default=-1)
+    gone = {result.call.id for result in results[: last + 1] if result.is_error or result.call.name == tool}
+    return tuple(_without_calls(message, gone) for message in messages) if gone else tuple(messages)
+
+
+def _without_calls(message: Message, ids: Collection[str]) -> Message:
+    if not (message.tool_calls or message.tool_results):
+        return message
+    calls = (part.call if isinstance(part, ToolResult) else part for part in message.parts)
+    kept = [not (isinstance(call, ToolCall) and call.id in ids) for call in calls]
+    return replace(message, parts=tuple(compress(message.parts, kept)))
+
+
+def _parts_without_calls(draft: Draft) -> tuple[Part, ...]:
+    return tuple(part for part in draft.response.message.parts if not isinstance(part, ToolCall))
+
+
+def _without_questions(draft: Draft, tool: str) -> tuple[Draft, ProviderError | None]:
+    """The draft of a model that asks where there is nobody to ask any more, without that; it may be silence then."""
+    response = draft.response
+    parts = tuple(part for part in response.message.parts if not (isinstance(part, ToolCall) and part.name == tool))
+    if len(parts) == len(response.message.parts):
+        return draft, None
+    message = replace(response.message, parts=parts)
+    response = replace(response, message=message, stop="tool_calls" if message.tool_calls else "end")
+    is_silent = not (message.tool_calls or message.text.strip())
+    silence = EmptyAnswer("The model only asked for advice, and gave no answer.") if is_silent else None
+    return replace(draft, response=response), silence
+
+
+def create(
+    primary: ModelClient,
+    secondary: ModelClient,
+    *,
+    models: Sequence[ModelClient] = (),
+    labels: Sequence[tuple[str, str]] = (),
+    stuck_detector: Judges | None = None,
+    helping: Helping | None = None,
+    max_retries: int = 1,
+    max_uses: int = MAX_USES,
+    max_tokens: int = MAX_TOKENS,
+    use_tools: bool = False,
+) -> ModelClient:
+    """`labels` are the names of `secondary` and `models` and what each is for, in their order.
+
+    `max_retries` is how many poor answers of a turn bring advice that nobody asked for.
+    """
+    clients = (secondary, *models)
+    known = [*labels, *(("", "") for _ in clients[len(labels) :])]
+    names = [name or (NAME if place == 0 else f"{NAME}_{place + 1}") for place, (name, _) in enumerate(known)]
+    purposes = (purpose for _, purpose in known)
+    advisors = [NamedAdvisor(*each) for each in zip(names, purposes, clients, strict=True)]
+    terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools)
+    return AdvisedModel(primary, advisors, terms, stuck_detector, helping)

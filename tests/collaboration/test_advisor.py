@@ -379,16 +379,16 @@ async def test_a20_advice_with_a_call_in_it_runs_nothing(fakes: FakeProviders) -
 async def test_a21_a_tool_of_that_name_keeps_it(fakes: FakeProviders, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         'from ai_battle import tool\n\n@tool\ndef advisor(topic: str) -> str:\n    """Looks a topic up."""\n'
-        '    return f"{topic}: nothing"\n'
+        '    return f"{topic}: 168"\n'
     )
     fakes.ollama.says(call("advisor", topic="pots"), call("ask_advisor"), SOLVED)
     fakes.anthropic.says(ADVICE)
 
-    source = discussion(tools={"paths": ["own.py"], "registry": []}, threshold=0.1)
+    source = discussion(tools={"paths": ["own.py"], "registry": []})
     result, log = await played(source)
 
     assert result.messages[-1].text == SOLVED
-    assert [event.result.text for event in of(ToolReturned, log)[:1]] == ['{"result": "pots: nothing"}']
+    assert [event.result.text for event in of(ToolReturned, log)[:1]] == ['{"result": "pots: 168"}']
     assert ADVICE in advice_in(log)[-1]
 
 

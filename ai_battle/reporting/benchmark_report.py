@@ -12,10 +12,11 @@ from ..benchmark.store import Store
 from ..benchmark.summary import BenchmarkSummary, Item, SettingRow
 from ..benchmark.summing import summary_of
 from ..benchmark.tasks import Task
-from . import benchmark_charts as charts
+from .benchmark_charts import front, latency, most_helped
 from .benchmark_tables import (
     MOST_MATRIX,
     beaten,
+    colour_of,
     matrix,
     order_table,
     over_tasks,
@@ -23,6 +24,7 @@ from .benchmark_tables import (
     signals_table,
     sweep_table,
 )
+from .charts import Points, square
 from .exports import csv_row, no_formula, write_whole
 from .figures import count_of, dollars
 from .pages import page
@@ -32,7 +34,7 @@ COLUMNS = (
     "setting", "task", "repeat", "score", "why", "helped", "quality", "reason", "small_score", "large_score",
     "input_tokens", "output_tokens", "cost_usd", "wasted_usd", "seconds", "error",
 )  # fmt: skip
-MOST_CONCLUSIONS, MOST_CURVES = 6, 3
+MOST_CONCLUSIONS, MOST_CURVES, MOST_MAPPED = 6, 3, 24
 MOST_ITEMS, MOST_ANSWERS = 200, 2_000
 """Tasks that are shown, and answers of all settings to them."""
 
@@ -74,7 +76,12 @@ def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
         styles=("report.css", "benchmark.css"),
         script="benchmark.js",
         summary=summary,
-        charts=charts,
+        colours={row.name: colour_of(row, n) for n, row in enumerate(summary.settings)},
+        front=front(summary),
+        latency=latency(summary),
+        most_helped=most_helped(summary.items),
+        helped=helped[:MOST_MAPPED],
+        square=square(),
         facts=[*filter(None, _facts(summary))],
         over_tasks=over_tasks(summary),
         beaten=[*beaten(summary)],
@@ -83,7 +90,7 @@ def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
         matrix=matrix(summary),
         most_matrix=MOST_MATRIX,
         order=order_table(helped) if helped else None,
-        curved=_different(helped)[:MOST_CURVES],
+        curves=[(row, square([y for _, y in curve])) for curve, row in _by_order(helped)[:MOST_CURVES]],
         signals=[(name, signals_table(found)) for name, found in summary.by_signal.items()],
         sweep=sweep_table(summary.sweep),
         items=_items(shown, store),
@@ -102,9 +109,9 @@ def _facts(summary: BenchmarkSummary) -> Iterator[str]:
     yield f"spent {dollars(summary.spent_usd)}{expected}"
 
 
-def _different(rows: Sequence[SettingRow]) -> list[SettingRow]:
+def _by_order(rows: Sequence[SettingRow]) -> list[tuple[Points, SettingRow]]:
     """One setting for each order of the answers: thresholds do not change it."""
-    return list({row.order.curve: row for row in rows if row.order}.values())
+    return list({row.order.curve: row for row in rows if row.order and row.order.curve}.items())
 
 
 @dataclass(frozen=True, slots=True)

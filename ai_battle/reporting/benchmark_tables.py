@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from markupsafe import Markup
+
 from ..benchmark.cascade import BySignal
 from ..benchmark.paired import ComparedPair, Verdict
 from ..benchmark.summary import BenchmarkSummary, SettingRow
 from ..benchmark.sweep import Swept
-from ..core.texts import about
-from .charts import colour
-from .figures import NONE, PER, UNKNOWN, count, dollars, percent, price, seconds
-from .svg import short, tag
+from ..core.texts import about, printable
+from .figures import NONE, PER, UNKNOWN, colour, count, dollars, percent, price, seconds, short
 
 MOST_MATRIX = 16
 MOST_SIGNALS = 20
@@ -125,8 +125,13 @@ def _says(head: str, summary: BenchmarkSummary) -> bool:
 def _name(row: SettingRow, n: int) -> Cell:
     help_ = f"{row.strategy} by {', '.join(row.helpers) or 'itself'}" if row.strategy else ""
     models = " ".join(filter(None, (row.model, help_)))
-    kind = "grey" if row.dominated else colour(n)
-    return Cell(tag("b", row.name, class_=f"name {kind}", title=models, data_of=row.name))
+    name = Markup('<b class="name {0}" title="{1}" data-of="{2}">{2}</b>')
+    return Cell(name.format(colour_of(row, n), printable(models), printable(row.name)))
+
+
+def colour_of(row: SettingRow, n: int) -> str:
+    """The class of the `n`th setting: grey where another one beats it."""
+    return "grey" if row.dominated else colour(n)
 
 
 @dataclass(frozen=True, slots=True)

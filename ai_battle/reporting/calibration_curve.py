@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-
-from markupsafe import Markup
+from typing import NamedTuple
 
 from ..judging.calibrate import Report, Target
 from ..judging.calibration import Point
 from ..judging.measures import curve, mean
 from . import calibration as words
+from .charts import Plane, Points, Scale
 from .pages import page as page_of
-from .svg import Scale, join, tag
 
 SHARES = 20
 SHARES_OF_HELP = [n / SHARES for n in range(SHARES + 1)]
@@ -27,6 +26,10 @@ class CurveLine:
 
     name: str
     quality: tuple[float, ...]
+
+    @property
+    def points(self) -> Points:
+        return [*zip(SHARES_OF_HELP, self.quality, strict=True)]
 
 
 def lines(report: Report) -> tuple[CurveLine, ...]:
@@ -76,39 +79,35 @@ def page(report: Report, target: Target, answers: int, path: str | None = None) 
     pieces = page_of(
         "calibration.html",
         title="Calibration",
-        styles=("calibration.css",),
+        styles=("report.css", "calibration.css"),
         sentences=(words.data(report, answers), *words.recommendation(report, target)),
         fragment=words.fragment(report, path) if report.helps else "",
         curve=report.curve,
-        chart=chart(report) if report.curve else "",
+        share=report.calibration.help_rate,
+        picture=picture(report) if report.curve else None,
     )
     return "".join(pieces)
 
 
-def chart(report: Report) -> Markup:
-    """The curve as a picture, with the recommended share of help marked."""
-    curves = lines(report)
-    above = [(point.help_rate, point.high) for point in report.curve]
-    below = [(point.help_rate, point.low) for point in reversed(report.curve)]
-    values = [*chain(*(line.quality for line in curves)), *(quality for _, quality in above + below)]
-    across, up = Scale(0, 1, LEFT, RIGHT), Scale(min(values), max(*values, min(values) + 0.01), BOTTOM, TOP)
-    band = tag("polygon", points=_points((*above, *below), across, up), class_="band")
-    parts = [_curve(line, across, up) for line in curves]
-    names = (tag("text", name, x=648, y=y, class_=name) for name, y in _names(curves, up))
-    mark = _mark(report.calibration.help_rate, across) if report.helps else ""
-    label = "Quality against the share of answers that get help"
-    return tag(
-        "svg", *_axes(across, up), band, *parts, *names, mark, viewBox="0 0 720 370", role="img", aria_label=label
-    )
+class CurvePicture(NamedTuple):
+    """The lines with the places of their names, the interval of the first, and the recommended share of help."""
+
+    plane: Plane
+    lines: Sequence[CurveLine]
+    names: Sequence[tuple[str, float]]
+    band: Points
+    mark: float | None
 
 
-def _curve(line: CurveLine, across: Scale, up: Scale) -> Markup:
-    places = [*zip(SHARES_OF_HELP, line.quality, strict=True)]
-    return tag("polyline", points=_points(places, across, up), class_=f"line {line.name}")
-
-
-def _points(places: Sequence[tuple[float, float]], across: Scale, up: Scale) -> str:
-    return " ".join(f"{across(x)},{up(y)}" for x, y in places)
+def picture(report: Report) -> CurvePicture:
+    found = lines(report)
+    band = [(point.help_rate, point.high) for point in report.curve]
+    band += [(point.help_rate, point.low) for point in reversed(report.curve)]
+    values = [*chain(*(line.quality for line in found)), *(quality for _, quality in band)]
+    up = Scale(min(values), max(*values, min(values) + 0.01), BOTTOM, TOP)
+    plane = Plane(Scale(0, 1, LEFT, RIGHT), up)
+    mark = plane.across(report.calibration.help_rate) if report.helps else None
+    return CurvePicture(plane, found, [*_names(found, up)], plane.line(band), mark)
 
 
 def _names(curves: Sequence[CurveLine], up: Scale) -> Iterator[tuple[str, float]]:
@@ -117,24 +116,3 @@ def _names(curves: Sequence[CurveLine], up: Scale) -> Iterator[tuple[str, float]
     for line in sorted(curves, key=lambda line: line.quality[-3], reverse=True):
         free = max(up(line.quality[-3]), free + LETTERS)
         yield line.name, free
-
-
-def _mark(share: float, across: Scale) -> Markup:
-    """A line at the recommended share, with its name where there is room for it."""
-    x = across(share)
-    line = tag("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="mark")
-    anchor, beside = ("start", 4) if share < 0.75 else ("end", -4)
-    return join(
-        line, tag("text", f"recommended: {share:.1%}", x=x + beside, y=TOP - 6, text_anchor=anchor, class_="mark")
-    )
-
-
-def _axes(across: Scale, up: Scale) -> Iterator[Markup]:
-    for part in range(0, 101, 20):
-        yield tag("text", f"{part} %", x=across(part / 100), y=BOTTOM + 18, text_anchor="middle")
-    for step in range(5):
-        quality = up.low + (up.high - up.low) * step / 4
-        yield tag("line", x1=LEFT, x2=RIGHT, y1=up(quality), y2=up(quality), class_="grid")
-        yield tag("text", f"{quality:.2f}", x=52, y=up(quality) + 4, text_anchor="end")
-    yield tag("text", "share of answers that get help", x=350, y=BOTTOM + 40, text_anchor="middle")
-    yield tag("text", "quality", x=52, y=TOP - 12, text_anchor="end")

@@ -1,95 +1,137 @@
-"""Charts of a run: what each participant's model read, wrote and cost, and how the turns grew."""
+"""Where the points of a picture lie: scales, ticks, places for labels. The templates draw it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
 
-from markupsafe import Markup
+from .figures import whole
 
-from ..core.texts import about
-from .account import ParticipantStats, RunAccount, TurnSizes
-from .figures import count, dollars
-from .svg import figure, tag
+STEPS = (1, 2, 2.5, 5, 10)
+TICKS, FEW_TICKS = 5, 3
+WIDE = 25
+"""A range whose ends are this many times apart is drawn by powers."""
 
-WIDTH = 640
-ROW = 26
-LABEL = 150
-FIGURE = 120
-HEIGHT = 80
-LONGEST_NAME = 24
+APART = 44
+"""The least distance of two ticks whose words stand side by side."""
 
-
-def colour(position: int) -> str:
-    """The class that colours a participant, everywhere on the page."""
-    return f"c{position % 8}"
+SIDE = 340
+LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
+Box = tuple[float, float, float, float]
+Points = Sequence[tuple[float, float]]
 
 
-def tokens(run: RunAccount) -> Markup:
-    """What each participant's model read and wrote."""
-    participants = list(run.participants.values())
-    most = max((each.usage.total_tokens for each in participants), default=0) or 1
-    rows = (_tokens_row(n, each, most) for n, each in enumerate(participants))
-    return figure("Tokens", "read (pale) and written (full)", WIDTH, len(participants) * ROW, *rows)
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From `low..high` to the places `start..end`; by powers where `is_log`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high, at = (self._of(each) for each in (self.low, self.high, value))
+        share = (at - low) / (high - low) if high > low else 0.5
+        return round(self.start + min(max(share, 0.0), 1.0) * (self.end - self.start), 1)
+
+    def ticks(self) -> list[float]:
+        return _powers(self.low, self.high) if self.is_log else _even(self.low, self.high)
+
+    def labelled(self, words: Callable[[float], str]) -> Iterator[tuple[float, str]]:
+        """The places of ticks that are far enough from one another to be read, with their words."""
+        last = None
+        for value in self.ticks():
+            place = self(value)
+            if last is None or abs(place - last) > APART:
+                yield place, words(value)
+                last = place
+
+    def _of(self, value: float) -> float:
+        return log10(max(value, 1e-12)) if self.is_log else value
 
 
-def cost(run: RunAccount) -> Markup:
-    """Only where there is something to compare: a known cost above nothing."""
-    participants = list(run.participants.values())
-    most = max((each.usage.cost_usd or 0.0 for each in participants), default=0.0)
-    if not most:
-        return Markup("")
-    rows = (_cost_row(n, each, most) for n, each in enumerate(participants))
-    return figure("Cost", "by participant", WIDTH, len(participants) * ROW, *rows)
+def fitting(values: Sequence[float], start: float, end: float, *, logs: bool = False) -> Scale:
+    """A scale that holds all values with a little room; by powers, if that may be, where they are far apart."""
+    low, high = min(values), max(values)
+    if logs and low > 0 and high / low > WIDE:
+        return Scale(low / 1.5, high * 1.5, start, end, is_log=True)
+    room = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
+    return Scale(max(0.0, low - room) if low >= 0 else low - room, high + room, start, end)
 
 
-def growth(sizes: TurnSizes) -> Markup:
-    """How large the turns were, from the first to the last."""
-    bars = sizes.all
-    if len(bars) < 2:
-        return Markup("")
-    most, step = max(bars) or 1, WIDTH / len(bars)
-    drawn = (_column(n, HEIGHT * size / most, step) for n, size in enumerate(bars))
-    each = f"each bar is the mean of {sizes.width} turns" if sizes.width > 1 else "each bar is a turn"
-    return figure("Tokens per turn", f"{each}; the highest: {count(round(max(bars)))}", WIDTH, HEIGHT, *drawn)
+def _even(low: float, high: float) -> list[float]:
+    raw = (high - low) / TICKS
+    power = 10 ** floor(log10(raw)) if raw > 0 else 1.0
+    step = next(power * each for each in STEPS if power * each >= raw * 0.999)
+    first = ceil(low / step - 1e-9)
+    return [round(n * step, 12) for n in range(first, floor(high / step + 1e-9) + 1)]
 
 
-def _tokens_row(n: int, each: ParticipantStats, most: int) -> Markup:
-    read, written = (_width(t, most) for t in (each.usage.input_tokens, each.usage.output_tokens))
-    mark = about(estimated=each.usage.estimated)
-    figure = f"{mark}{count(each.usage.input_tokens)} + {count(each.usage.output_tokens)}"
-    return _row(n, each.name, figure, (_bar(n, 0, read, "pale"), _bar(n, read, written, "full")))
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten; with their doubles and fives where these are few."""
+    powers = [10.0**power for power in range(floor(log10(low)), ceil(log10(high)) + 1)]
+    inside = [power for power in powers if low <= power <= high]
+    if len(inside) > FEW_TICKS:
+        return inside
+    return [value for power in powers for value in (power, 2 * power, 5 * power) if low <= value <= high]
 
 
-def _cost_row(n: int, each: ParticipantStats, most: float) -> Markup:
-    return _row(
-        n, each.name, dollars(each.usage.cost_usd), (_bar(n, 0, _width(each.usage.cost_usd or 0, most), "full"),)
-    )
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Two axes: shares upwards, and across what `shown` puts into words."""
+
+    across: Scale
+    up: Scale
+    shown: Callable[[float], str] = whole
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        return self.across(x), self.up(y)
+
+    def line(self, points: Points) -> Points:
+        return [self.at(x, y) for x, y in points]
+
+    @property
+    def below(self) -> Iterator[tuple[float, str]]:
+        """The ticks of the axis across, each with its words."""
+        return self.across.labelled(self.shown)
+
+    @property
+    def beside(self) -> Iterator[tuple[float, str]]:
+        """The ticks of the axis upwards."""
+        return ((self.up(value), f"{100 * value:.3g} %") for value in self.up.ticks())
 
 
-def _width(amount: float, most: float) -> float:
-    return round((WIDTH - LABEL - FIGURE) * amount / most, 1)
+def shares(values: Sequence[float], start: float, end: float) -> Scale:
+    """A scale of shares, which are never above 1."""
+    found = fitting(values, start, end)
+    return Scale(found.low, min(1.0, found.high), start, end)
 
 
-def _row(n: int, name: str, figure: str, bars: Sequence[Markup]) -> Markup:
-    middle = n * ROW + ROW / 2 + 4
-    shown = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    return tag(
-        "g",
-        tag("text", shown, x=LABEL - 10, y=middle, text_anchor="end"),
-        *bars,
-        tag("text", figure, x=WIDTH, y=middle, text_anchor="end", class_="figure"),
-    )
+def square(qualities: Sequence[float] = ()) -> Plane:
+    """Shares both ways, upwards as much of them as `qualities` take."""
+    up = shares(qualities, SIDE - BOTTOM, TOP) if qualities else Scale(0, 1, SIDE - BOTTOM, TOP)
+    return Plane(Scale(0, 1, LEFT, SIDE - RIGHT), up)
 
 
-def _bar(n: int, start: float, width: float, kind: str) -> Markup:
-    return tag("rect", x=LABEL + start, y=n * ROW + 6, width=width, height=ROW - 12, class_=f"{colour(n)} {kind}")
+def label_boxes(
+    wanted: Sequence[tuple[float, float, float]], height: float, inside: Callable[[Box], bool]
+) -> list[Box | None]:
+    """Boxes for labels of points `(x, y, width)`, beside them where there is room; None where there is none."""
+    taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in wanted]
+    found: list[Box | None] = []
+    for x, y, width in wanted:
+        box = next((each for each in _around(x, y, width, height) if inside(each) and not _hits(each, taken)), None)
+        found.append(box)
+        taken += [box] if box else []
+    return found
 
 
-def _column(n: int, height: float, step: float) -> Markup:
-    gap = min(2.0, step / 4)
-    return tag(
-        "rect",
-        x=round(n * step, 2),
-        y=round(HEIGHT - height, 1),
-        width=round(step - gap, 2),
-        height=round(height, 1),
-        class_="column",
-    )
+def _around(x: float, y: float, width: float, height: float) -> list[Box]:
+    sides = [(left, y + dy) for left in (x + 9, x - width - 9) for dy in (-height / 2, -height - 4, 5)]
+    corners = [*sides, (x - width / 2, y - height - 9), (x - width / 2, y + 9)]
+    return [(left, top, left + width, top + height) for left, top in corners]
+
+
+def _hits(box: Box, taken: Sequence[Box]) -> bool:
+    return any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)

@@ -17,13 +17,33 @@ from ..core.messages import Message
 from ..core.plugins import near
 from ..wire import openai
 from ..wire.genai import message_to_json
-from . import html, markdown
+from . import markdown
+from .account import account, timeline
+from .figures import colour
+from .pages import page
+from .sentences import HELP_HEADS
 
 COLUMNS = (
     "turn", "round", "kind", "speaker", "model", "text", "seconds", "attempts", "stop",
     "input_tokens", "output_tokens", "cost_usd",
 )  # fmt: skip
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def html(run_dir: Path) -> Iterator[str]:
+    """One file that needs nothing else, runs nothing, and shows what models wrote as text."""
+    run = account(run_dir)
+    return page(
+        "report.html",
+        title=run.name,
+        styles=("report.css",),
+        run=run,
+        colours={name: colour(n) for n, name in enumerate(run.participants)},
+        events=timeline(run_dir),
+        help_heads=HELP_HEADS,
+        pictures=_PICTURES,
+    )
 
 
 def jsonl(run_dir: Path) -> Iterator[str]:
@@ -75,7 +95,7 @@ def csv_row(cells: Iterable[object]) -> str:
 
 FORMATS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "md": markdown.render,
-    "html": html.render,
+    "html": html,
     "jsonl": jsonl,
     "openai": openai_messages,
     "csv": table,
@@ -94,7 +114,7 @@ def write_reports(run_dir: Path) -> tuple[Path, Path]:
     lost = "The journal has all of it."
     with lock_directory(run_dir):
         write_whole(run_dir / TRANSCRIPT, markdown.render(run_dir), lost)
-        write_whole(run_dir / REPORT, html.render(run_dir), lost)
+        write_whole(run_dir / REPORT, html(run_dir), lost)
     return run_dir / TRANSCRIPT, run_dir / REPORT
 
 

@@ -7,6 +7,15 @@ NONE = "\N{EN DASH}"
 PER = 1_000
 """Tasks that a price is told for: single ones cost too little to be read."""
 
+AXES = {
+    "dollars": f"dollars for {PER:,} tasks",
+    "tokens": "tokens for a task",
+    "seconds": "seconds for a task",
+}
+"""What settings are compared by beside their quality."""
+
+LONGEST_NAME = 30
+
 
 def count(number: int) -> str:
     return f"{number:,}"
@@ -40,6 +49,28 @@ def duration(seconds: float) -> str:
 def seconds(value: float) -> str:
     """A duration, also one of less than a tenth of a second."""
     return duration(value) if value >= 1 else f"{value * 1e3:.3g} ms"
+
+
+def effort(value: float, axis: str) -> str:
+    """What a task takes, in the unit of an axis."""
+    if axis == "dollars":
+        return f"${value * PER:,.4g}"
+    return seconds(value) if axis == "seconds" else f"{value:,.0f}"
+
+
+def axis_title(axis: str) -> str:
+    return AXES[axis]
+
+
+def short(name: str) -> str:
+    """The end is kept, too: there stands what settings of a grid differ by."""
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def colour(position: int) -> str:
+    """The class that colours a participant or a setting, everywhere on the page."""
+    return f"c{position % 8}"
 
 
 def percent(value: float | None) -> str:

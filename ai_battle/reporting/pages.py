@@ -13,9 +13,21 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from ..core.texts import about, printable
-from .figures import count, count_of, dollars, duration, moment, percent, score, seconds, whole
+from .figures import (
+    axis_title,
+    count,
+    count_of,
+    dollars,
+    duration,
+    effort,
+    moment,
+    percent,
+    score,
+    seconds,
+    short,
+    whole,
+)  # fmt: skip
 from .sentences import arguments, attachment, badges, call_title, help_rows, sentence
-from .svg import short
 
 HERE = Path(__file__).parent / "templates"
 _OFF = ("link", "image", "autolink", "reference", "entity", "code", "lheading", "hr", "html_block", "html_inline")
@@ -110,9 +122,9 @@ def base64_text(data: bytes) -> str:
 
 
 _FILTERS: tuple[Callable[..., Any], ...] = (
-    *(count, count_of, dollars, duration, moment, percent, score, seconds, whole),
+    *(axis_title, count, count_of, dollars, duration, effort, moment, percent, score, seconds, short, whole),
     *(arguments, attachment, badges, call_title, help_rows, sentence),
-    *(prose, kind, approximate, base64_text, excerpt, first_line, score_kind, short),
+    *(prose, kind, approximate, base64_text, excerpt, first_line, score_kind),
 )
 
 

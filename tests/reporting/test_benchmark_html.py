@@ -12,7 +12,7 @@ from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import BenchmarkSummary
 from ai_battle.benchmark.tasks import Task
 from ai_battle.reporting.benchmark_report import render, write_benchmark_reports
-from ai_battle.reporting.svg import Scale, fitting, label_boxes
+from ai_battle.reporting.charts import Scale, fitting, label_boxes
 
 from ..benchmark.results import HELPED, LARGE, SMALL, helped, results, scored
 from .test_browser import CHROMIUM, HOSTILE, browser

@@ -43,6 +43,10 @@ class HttpAnswer:
     usage: Usage | None = None
     size: int = 0
 
+    @property
+    def data(self) -> bytes:
+        return b"".join(step for step in self.steps if isinstance(step, bytes))
+
     def bill(self, sent: int) -> Usage | None:
         """What a provider charges for so many bytes of it: the question, and of the answer what was written."""
         if self.usage is None or not sent:
@@ -59,7 +63,7 @@ def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None
 def reply_answer(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
     """The answer as it should be, in one write unless the reply asks for pauses."""
     answer = _plain_answer(api, question, reply)
-    return replace(answer, usage=reply.spent, size=sum(len(step) for step in answer.steps if isinstance(step, bytes)))
+    return replace(answer, usage=reply.bill, size=len(answer.data))
 
 
 def _plain_answer(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:

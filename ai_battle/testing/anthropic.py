@@ -74,8 +74,8 @@ class FakeAnthropic(FakeApi):
             event({"type": "message_start", "message": {**message, "usage": started}}, "message_start"),
             self.ping,
         )
-        spent = {"output_tokens": reply.spent.output_tokens}
-        last = {"type": "message_delta", "delta": _ending(reply), "usage": spent}
+        usage = {"output_tokens": reply.bill.output_tokens}
+        last = {"type": "message_delta", "delta": _ending(reply), "usage": usage}
         closing = (event(last, "message_delta"), event({"type": "message_stop"}, "message_stop"))
         return FakeStream(opening, tuple(_events(reply)), closing)
 
@@ -116,7 +116,7 @@ def _ending(reply: Reply) -> dict[str, Any]:
 
 def _usage(reply: Reply) -> dict[str, int]:
     """Cached tokens are counted apart from the others, unlike in other APIs."""
-    usage: Usage = reply.spent
+    usage: Usage = reply.bill
     return {
         "input_tokens": usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
         "cache_creation_input_tokens": usage.cache_write_tokens,

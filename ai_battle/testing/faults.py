@@ -17,6 +17,8 @@ from .replies import Reply, complete_reply
 _HOUR = 3600.0
 _CUT = Reply("An answer that was on its way when the fault came; nobody shall take its first half for all of it.")
 _REFUSAL = Reply("I can't help with that.", stop="refusal")
+_FILTERED = Reply("A first half that", stop="content_filter")
+_TOO_SHORT = Reply("An answer that is longer than", stop="length")
 _STATUSES = {
     400: "The request is refused as invalid.",
     401: "The key is not accepted.",
@@ -148,13 +150,13 @@ def ends_in_the_middle(scene: Scene) -> HttpAnswer:
     return _with_bill(scene, _body(scene, (_first_half(scene)[0],)))
 
 
-def truncate(scene: Scene) -> HttpAnswer:
+def truncated_json(scene: Scene) -> HttpAnswer:
     """In a stream, one event is cut; the end of the HTTP body is in order."""
     half, _ = _first_half(scene)
     return _with_bill(scene, _body(scene, (half[:-20],)))
 
 
-def malformed(scene: Scene) -> HttpAnswer:
+def malformed_json(scene: Scene) -> HttpAnswer:
     """In a stream, the event in the middle is no JSON; the others are whole."""
     if not scene.question.stream:
         whole = dumps(scene.api.whole(scene.reply, scene.question))
@@ -187,8 +189,7 @@ def invalid_utf8(scene: Scene) -> HttpAnswer:
     """Latin-1 in the place of UTF-8."""
     reply = complete_reply(Reply("A café is not a caf\u00e9 in every encoding."), scene.question.number, 9)
     answer = reply_answer(scene.api, scene.question, reply)
-    data = b"".join(step for step in answer.steps if isinstance(step, bytes))
-    return replace(answer, steps=(data.replace("é".encode(), b"\xe9"),), length=None)
+    return replace(answer, steps=(answer.data.replace("é".encode(), b"\xe9"),), length=None)
 
 
 def page(status: int, title: bytes) -> Callable[[Scene], HttpAnswer]:
@@ -199,9 +200,8 @@ def page(status: int, title: bytes) -> Callable[[Scene], HttpAnswer]:
 def drip(scene: Scene) -> HttpAnswer:
     """The right answer, byte by byte."""
     answer = reply_answer(scene.api, scene.question, scene.reply)
-    data = b"".join(step for step in answer.steps if isinstance(step, bytes))
     pause = 0.2 if scene.seconds is None else float(scene.seconds)
-    return replace(answer, steps=(step for byte in data for step in (bytes((byte,)), pause)), length=None)
+    return replace(answer, steps=(step for byte in answer.data for step in (bytes((byte,)), pause)), length=None)
 
 
 def pings(scene: Scene) -> HttpAnswer:
@@ -210,7 +210,7 @@ def pings(scene: Scene) -> HttpAnswer:
     opening = b"".join(scene.api.stream(scene.reply, scene.question).opening) if stream else b""
     answer = _body(scene, _repeat(opening, scene.api.ping if stream else b" \n", scene.seconds))
     has_usage = b"input_tokens" in opening
-    return replace(answer, usage=Usage(scene.reply.spent.input_tokens)) if has_usage else answer
+    return replace(answer, usage=Usage(scene.reply.bill.input_tokens)) if has_usage else answer
 
 
 def _repeat(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[Step]:
@@ -226,13 +226,13 @@ def huge(scene: Scene) -> HttpAnswer:
 
 def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
     """However much a server sends, what a model may write at most is charged."""
-    return replace(answer, usage=replace(scene.reply.spent, output_tokens=scene.question.most_tokens or HUGE // 4))
+    return replace(answer, usage=replace(scene.reply.bill, output_tokens=scene.question.most_tokens or HUGE // 4))
 
 
 def _filling(scene: Scene, size: int) -> Iterable[bytes]:
     """A well-formed answer of that size, piece by piece, so that nobody has to hold it."""
     api, question = scene.api, scene.question
-    reply = Reply(_FILLING, chunks=1, usage=scene.reply.spent)
+    reply = Reply(_FILLING, chunks=1, usage=scene.reply.bill)
     times = size // len(_FILLING)
     if question.stream:
         stream = api.stream(reply, question)
@@ -264,71 +264,51 @@ def without_ids(scene: Scene) -> HttpAnswer:
     return reply_answer(scene.api, scene.question, bare)
 
 
-def redirect(scene: Scene) -> HttpAnswer:
-    return HttpAnswer((b"",), 307, {"Location": f"/redirected{scene.path}"}, 0)
+def redirect(to: Callable[[Scene], str]) -> Callable[[Scene], HttpAnswer]:
+    return lambda scene: HttpAnswer((b"",), 307, {"Location": f"{to(scene)}{scene.path}"}, 0)
 
 
-def redirect_elsewhere(scene: Scene) -> HttpAnswer:
-    return HttpAnswer((b"",), 307, {"Location": f"{scene.elsewhere}{scene.path}"}, 0)
-
-
-def _statuses() -> Iterable[Fault]:
-    for status, sentence in _STATUSES.items():
-        yield Fault(f"http_{status}", f"HTTP {status}: {sentence}", error(status=status))
-    yield Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", rate_limit(after(1.0)))
-    yield Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", rate_limit(after(_HOUR)))
-    yield Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", rate_limit(at(2.0)))
-    yield Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", rate_limit(at(-_HOUR)))
-    yield Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", rate_limit(lambda _: "nan"))
-
-
-def _refusals() -> Iterable[Fault]:
-    yield Fault("insufficient_quota", "The account's quota or credit is used up.", error("quota"))
-    yield Fault("daily_quota", "The quota of a day is used up.", error("daily_quota"), ("gemini",))
-    yield Fault("wrong_key", "HTTP 400: The key is not accepted.", error("wrong_key"), ("gemini",))
-    yield Fault("context_length", "The request does not fit the context window.", error("context_length"))
-    yield Fault("tools_unsupported", "The model can't use tools.", error("tools_unsupported"))
-    yield Fault("parameter_refused", "The model takes no such sampling parameter.", error("parameter_refused"))
-    yield Fault("refusal", "The model declines to answer.", says(_REFUSAL), ("openai", "anthropic", "gemini"))
-    filtered = Reply("A first half that", stop="content_filter")
-    yield Fault("content_filter", "A filter ends the answer.", says(filtered), ("openai", "gemini"))
-    cut = Reply("An answer that is longer than", stop="length")
-    yield Fault("length", "The answer ends at the token limit.", says(cut))
-
-
-def _connections() -> Iterable[Fault]:
-    half = half_then
-    yield Fault("stall_before_headers", "The request is taken and never answered.", only(FOR_EVER))
-    yield Fault("stall_after_headers", "The headers come, and then nothing.", only(b"", FOR_EVER))
-    yield Fault("stall_mid_stream", "The first half comes, and then nothing.", half(FOR_EVER))
-    yield Fault("reset_before_headers", "The connection is reset (RST) before an answer.", only(Break.RESET))
-    yield Fault("reset_mid_stream", "The connection is reset (RST) in mid-answer.", half(0.05, Break.RESET))
-    yield Fault("close_before_headers", "The connection is closed (FIN) before an answer.", only(Break.CLOSE))
-    yield Fault("close_mid_stream", "The connection is closed (FIN) in mid-answer.", half(Break.CLOSE))
-    yield Fault("end_mid_stream", "The body ends in mid-answer as if it were whole.", ends_in_the_middle)
-    yield Fault("slow_drip", "The answer comes byte by byte, five a second.", drip)
-    yield Fault("ping_for_ever", "Signs of life come, and never an answer.", pings)
-    yield Fault("redirect_same_origin", "HTTP 307 to another path of the same server.", redirect)
-    yield Fault("redirect_other_origin", "HTTP 307 to another server.", redirect_elsewhere)
-
-
-def _bodies() -> Iterable[Fault]:
-    yield Fault("error_event_mid_stream", "An error comes in the midst of a 200.", error_event)
-    yield Fault("error_200", "An error object comes with status 200.", error_object)
-    yield Fault("truncated_json", "The JSON ends before its end.", truncate)
-    yield Fault("malformed_json", "The JSON, or that of one event, is none.", malformed)
-    yield Fault("empty_body", "Nothing comes, with status 200.", only(b""))
-    yield Fault("empty_answer", "A well-formed answer says nothing.", says(Reply()))
-    yield Fault("empty_choices", "A well-formed body has no answer in it.", hollow)
-    yield Fault("invalid_utf8", "A byte of the answer is no UTF-8.", invalid_utf8)
-    yield Fault("html_200", "A web page comes with status 200.", page(200, b"Welcome"))
-    yield Fault("html_502", "A gateway's web page comes with status 502.", page(502, b"502 Bad Gateway"))
-    yield Fault("huge_answer", "The answer is 17 MiB long.", huge)
-    yield Fault("gzip_bomb", "Some KiB of gzip become 32 MiB.", bomb)
-    yield Fault("duplicate_tool_ids", "Two tool calls bear the same id.", says(SAME_IDS))
-    yield Fault("missing_tool_ids", "Two tool calls bear no id.", without_ids)
-
-
-FAULTS: Mapping[str, Fault] = MappingProxyType(
-    {fault.name: fault for group in (_statuses, _refusals, _connections, _bodies) for fault in group()}
+_KNOWN = (
+    *(Fault(f"http_{status}", f"HTTP {status}: {said}", error(status=status)) for status, said in _STATUSES.items()),
+    Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", rate_limit(after(1.0))),
+    Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", rate_limit(after(_HOUR))),
+    Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", rate_limit(at(2.0))),
+    Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", rate_limit(at(-_HOUR))),
+    Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", rate_limit(lambda _: "nan")),
+    Fault("insufficient_quota", "The account's quota or credit is used up.", error("quota")),
+    Fault("daily_quota", "The quota of a day is used up.", error("daily_quota"), ("gemini",)),
+    Fault("wrong_key", "HTTP 400: The key is not accepted.", error("wrong_key"), ("gemini",)),
+    Fault("context_length", "The request does not fit the context window.", error("context_length")),
+    Fault("tools_unsupported", "The model can't use tools.", error("tools_unsupported")),
+    Fault("parameter_refused", "The model takes no such sampling parameter.", error("parameter_refused")),
+    Fault("refusal", "The model declines to answer.", says(_REFUSAL), ("openai", "anthropic", "gemini")),
+    Fault("content_filter", "A filter ends the answer.", says(_FILTERED), ("openai", "gemini")),
+    Fault("length", "The answer ends at the token limit.", says(_TOO_SHORT)),
+    Fault("stall_before_headers", "The request is taken and never answered.", only(FOR_EVER)),
+    Fault("stall_after_headers", "The headers come, and then nothing.", only(b"", FOR_EVER)),
+    Fault("stall_mid_stream", "The first half comes, and then nothing.", half_then(FOR_EVER)),
+    Fault("reset_before_headers", "The connection is reset (RST) before an answer.", only(Break.RESET)),
+    Fault("reset_mid_stream", "The connection is reset (RST) in mid-answer.", half_then(0.05, Break.RESET)),
+    Fault("close_before_headers", "The connection is closed (FIN) before an answer.", only(Break.CLOSE)),
+    Fault("close_mid_stream", "The connection is closed (FIN) in mid-answer.", half_then(Break.CLOSE)),
+    Fault("end_mid_stream", "The body ends in mid-answer as if it were whole.", ends_in_the_middle),
+    Fault("slow_drip", "The answer comes byte by byte, five a second.", drip),
+    Fault("ping_for_ever", "Signs of life come, and never an answer.", pings),
+    Fault("redirect_same_origin", "HTTP 307 to another path of the same server.", redirect(lambda _: "/redirected")),
+    Fault("redirect_other_origin", "HTTP 307 to another server.", redirect(lambda scene: scene.elsewhere)),
+    Fault("error_event_mid_stream", "An error comes in the midst of a 200.", error_event),
+    Fault("error_200", "An error object comes with status 200.", error_object),
+    Fault("truncated_json", "The JSON ends before its end.", truncated_json),
+    Fault("malformed_json", "The JSON, or that of one event, is none.", malformed_json),
+    Fault("empty_body", "Nothing comes, with status 200.", only(b"")),
+    Fault("empty_answer", "A well-formed answer says nothing.", says(Reply())),
+    Fault("empty_choices", "A well-formed body has no answer in it.", hollow),
+    Fault("invalid_utf8", "A byte of the answer is no UTF-8.", invalid_utf8),
+    Fault("html_200", "A web page comes with status 200.", page(200, b"Welcome")),
+    Fault("html_502", "A gateway's web page comes with status 502.", page(502, b"502 Bad Gateway")),
+    Fault("huge_answer", "The answer is 17 MiB long.", huge),
+    Fault("gzip_bomb", "Some KiB of gzip become 32 MiB.", bomb),
+    Fault("duplicate_tool_ids", "Two tool calls bear the same id.", says(SAME_IDS)),
+    Fault("missing_tool_ids", "Two tool calls bear no id.", without_ids),
 )
+FAULTS: Mapping[str, Fault] = MappingProxyType({fault.name: fault for fault in _KNOWN})

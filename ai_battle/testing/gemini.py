@@ -112,7 +112,7 @@ def _details(problem: ApiError) -> Iterable[dict[str, Any]]:
 
 
 def _frame(reply: Reply, question: Question) -> dict[str, Any]:
-    usage = reply.spent
+    usage = reply.bill
     counted = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": usage.output_tokens - usage.reasoning_tokens,

@@ -107,7 +107,7 @@ def _call(index: int, call: ToolCall) -> dict[str, Any]:
 
 def _ending(reply: Reply) -> dict[str, Any]:
     """Ollama says `stop` when a model calls tools, too."""
-    read, said = reply.spent.input_tokens, reply.spent.output_tokens
+    read, said = reply.bill.input_tokens, reply.bill.output_tokens
     return {
         "done": True,
         "done_reason": "length" if reply.stop == "length" else "stop",

@@ -66,7 +66,7 @@ class FakeOpenAI(FakeApi):
         if reply.calls:
             message["tool_calls"] = [_call(call) for call in reply.calls]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
-        return {**_frame("chat.completion", question.model), "choices": [choice], "usage": _usage(reply.spent)}
+        return {**_frame("chat.completion", question.model), "choices": [choice], "usage": _usage(reply.bill)}
 
     def stream(self, reply: Reply, question: Question) -> FakeStream:
         model = question.model
@@ -76,7 +76,7 @@ class FakeOpenAI(FakeApi):
         calls = tuple(event for i, call in enumerate(reply.calls) for event in _call_events(model, i, call))
         closing = [_chunk(model, {}, _finish(reply))]
         if question.with_usage:
-            usage = {**_frame("chat.completion.chunk", model), "choices": [], "usage": _usage(reply.spent)}
+            usage = {**_frame("chat.completion.chunk", model), "choices": [], "usage": _usage(reply.bill)}
             closing.append(event(usage))
         return FakeStream((_opening(model),), thoughts + said + calls, (*closing, _DONE))
 

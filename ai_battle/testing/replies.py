@@ -31,7 +31,7 @@ class Reply:
     chunks: int = 0
 
     @property
-    def spent(self) -> Usage:
+    def bill(self) -> Usage:
         return self.usage or Usage()
 
 

@@ -93,7 +93,7 @@ def build(
     """
     said, context = loaded.file.discussion, BuildContext.of(loaded, starts, tapes)
     _require_known_options(loaded, context)
-    models = {name: participant(name, spec, context) for name, spec in said.models.items() if spec.role != "user"}
+    models = _participant_models(loaded, context)
     tool_set = None
     if has_tools(said):
         tool_set = tools.ToolSet(said, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
@@ -106,6 +106,15 @@ def build(
     notes = (*(model.name.note for model in models.values()), *builder.notes, *pairs.beyond_the_prompt())
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     return Assembled(models, warnings, context.recorder, tool_set, builder.help_use, builder.standings, builder.recipes)
+
+
+def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Model]:
+    """Those that a check has made are taken, unless scripts go on or exchanges are recorded."""
+    made = {} if context.starts or context.recorder else loaded.made
+    specs = loaded.file.discussion.models.items()
+    return {
+        name: made.pop(name, None) or participant(name, spec, context) for name, spec in specs if spec.role != "user"
+    }
 
 
 def has_tools(said: Discussion) -> bool:
@@ -151,32 +160,35 @@ def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
     said = loaded.file.discussion
     wrong = tuple(section_problems(context))
     yield from wrong
-    yield from _participant_problems(loaded, context, unsure={problem.path[1] for problem in wrong})
-    yield from _pair_problems(Pairs(said, context))
+    pairs = Pairs(said, context)
+    yield from _participant_problems(loaded, pairs, unsure={problem.path[1] for problem in wrong})
+    yield from _pair_problems(pairs, loaded.made)
     if said.tools and has_tools(said):
         for path, words in tools.settings_problems(said.tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 
 
-def _participant_problems(loaded: Loaded, context: BuildContext, unsure: set[object]) -> Iterator[Problem]:
-    """What is wrong with the section of a provider is told there, and not once more for each of its models."""
-    pairs = Pairs(loaded.file.discussion, context)
+def _participant_problems(loaded: Loaded, pairs: Pairs, unsure: set[object]) -> Iterator[Problem]:
+    """What is wrong with the section of a provider is told there, and not once more for each of its models.
+
+    The models that can be made are kept for the first run.
+    """
     for name, spec in pairs.said.models.items():
         try:
-            if spec.role != "user" and parse(spec.type, context.providers).provider not in unsure:
-                _try_to_make(name, spec, pairs)
+            if spec.role != "user" and parse(spec.type, pairs.context.providers).provider not in unsure:
+                loaded.made[name] = _try_to_make(name, spec, pairs)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
 
 
-def _pair_problems(pairs: Pairs) -> Iterator[Problem]:
+def _pair_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator[Problem]:
     wrong = [*pairs.problems()]
     for each in pairs.all:
         known = {problem.path for problem in wrong}
         wrong += [problem for problem in _helper_problems(each, pairs) if problem.path not in known]
     yield from wrong
     if not wrong:
-        yield from _strategy_problems(pairs)
+        yield from _strategy_problems(pairs, models)
 
 
 def _helper_problems(each: ResolvedPair, pairs: Pairs) -> Iterator[Problem]:
@@ -187,15 +199,12 @@ def _helper_problems(each: ResolvedPair, pairs: Pairs) -> Iterator[Problem]:
             yield each.problem(str(error), *steps)
 
 
-def _strategy_problems(pairs: Pairs) -> Iterator[Problem]:
+def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator[Problem]:
     """What only a strategy knows of its options, by making it; not of code that the file names."""
     for each in pairs.all:
         name = each.helped[0]
-        if "." in each.pair.strategy or _names_code(each, pairs):
-            continue
-        try:
-            model = participant(name, pairs.said.models[name], pairs.context)
-        except ConfigError:  # which is told where the participant stands
+        model = models.get(name)
+        if model is None or "." in each.pair.strategy or _names_code(each, pairs):
             continue
         try:
             PairBuilder(pairs).pair_up(name, model, (each,))
@@ -204,10 +213,9 @@ def _strategy_problems(pairs: Pairs) -> Iterator[Problem]:
 
 
 def _names_code(each: ResolvedPair, pairs: Pairs) -> bool:
-    """Whether making the models of a pair may import a module by its dotted name."""
-    types = (*_helper_types(pairs, each), pairs.said.models[each.helped[0]].type)
+    """Whether making the helpers of a pair may import a module by its dotted name."""
     with suppress(ConfigError):
-        return any("." in parse(type_, pairs.context.providers).provider for type_ in types)
+        return any("." in parse(type_, pairs.context.providers).provider for type_ in _helper_types(pairs, each))
     return True
 
 
@@ -222,14 +230,15 @@ def _code_location(code: str, loaded: Loaded) -> str:
     return str(path.absolute()) if os.path.exists(path) else loaded.expansion.hide(code)
 
 
-def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -> None:
-    """Raise `ConfigError` for a model that can't be made; one of code that the file names is not."""
+def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -> Model | None:
+    """The model; None for one of code that the file names. Raises `ConfigError` where it can't be made."""
     if "." in parse(spec.type, pairs.context.providers).provider:
-        return
+        return None
     model = participant(name, spec, pairs.context)
     if pairs.said.local_only:
         require_local(name, model)
     require_priced(model, pairs.said.limits, *limits)
+    return model
 
 
 def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> Iterator[Problem]:

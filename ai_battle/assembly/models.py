@@ -137,6 +137,11 @@ class Model:
         return self.find_window()
 
 
+def live_model(client: ModelClient) -> Model:
+    """Return the model behind a client that a program brings, of which nothing else is known."""
+    return Model(ModelName(type(client).__name__, ""), client, {})
+
+
 def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
     """A client for a model type such as "gpt-4o" or "ollama/phi4": with retries, metered.
 

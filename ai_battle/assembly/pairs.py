@@ -8,6 +8,7 @@ from .. import assembly, collaboration, tools
 from ..config import Problem
 from ..config.collaboration import Help, HelperSettings, Pair
 from ..config.discussion import Discussion
+from ..config.participants import ModelSettings
 from ..config.problems import KeyPath
 from ..core.errors import ConfigError
 from ..core.plugins import near
@@ -66,8 +67,7 @@ class Pairs:
         """Return those of the participant, where a helper is called by the name of one."""
         if not (twin := self.said.models.get(helper.type)):
             return helper
-        keys = ("type", "parameters", "capabilities", "script", "when", "loop", "pace")
-        return helper.model_copy(update={key: getattr(twin, key) for key in keys})
+        return helper.model_copy(update={key: getattr(twin, key) for key in ("type", *ModelSettings.model_fields)})
 
     def beyond_the_prompt(self) -> Iterator[str]:
         """Return what the user should know where models are to be sent nothing but the prompt: in no-meta."""

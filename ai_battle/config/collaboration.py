@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from .participants import Capabilities, Parameters, Script, ScriptRule
+from .participants import ModelSettings
 from .values import (
     AS_NUMBER,
     TEXT,
@@ -28,20 +28,10 @@ def _model(written: Any) -> Any:
     return {"type": written} if isinstance(written, str) else written
 
 
-class HelperSettings(Section):
+class HelperSettings(ModelSettings):
     """A model that helps; a plain string is short for `{type: ...}`."""
 
     type: Name = Field(description="A model type or a participant's name.", examples=["claude-3-sonnet"])
-    parameters: Parameters = Field(default=Parameters(), description="Its sampling parameters.")
-    capabilities: Capabilities = Field(
-        default=Capabilities(), description="What it can do, where the built-in knowledge is wrong."
-    )
-    script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
-    when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
-    loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")
-    pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(
-        default=0, description="Only for type scripted: seconds between two words."
-    )
     name: str = Field(
         default="", description="What another model calls it by, where it chooses among several (strategy advisor)."
     )

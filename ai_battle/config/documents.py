@@ -200,6 +200,19 @@ def _validate(schema: type[Section], values: Any, tree: Node) -> tuple[Section |
         return None, problems
 
 
+S = TypeVar("S", bound=Section)
+
+
+def checked_section(schema: type[S], written: Mapping[str, Any]) -> S:
+    """A section that a program brings, in the words of the file; raises `ConfigError` with all that is wrong."""
+    tree = from_python(written)
+    try:
+        return schema.model_validate(written)
+    except ValidationError as error:
+        found = problems_of(error, schema, tree)
+    raise ConfigError("; ".join(f"{dotted_path(problem.path)} {problem.message}" for problem in found))
+
+
 def _drop(path: KeyPath, values: Any) -> None:
     """Takes a key away, or of what lacks it the whole; steps that only the schema has are passed over.
 

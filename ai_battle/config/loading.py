@@ -30,6 +30,8 @@ class Loaded(ConfigDocument):
     """A checked discussion."""
 
     file: DiscussionFile = field(repr=False)
+    made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The models that a check has made, by participant: who makes them first for a run takes these."""
 
     def with_overrides(self, *overrides: str) -> "Loaded":
         """Returns the same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
@@ -67,17 +69,23 @@ def load(
 
 def _problems(file: DiscussionFile) -> Iterator[Problem]:
     discussion = file.discussion
+    known = _tool_names(discussion.tools or Tools())
     yield from _moderators(discussion)
     yield from _one_decides(discussion)
     for name, participant in discussion.models.items():
         path = ("discussion", "models", name)
         yield from _script(participant, path)
-        yield from _unknown_tools(participant.tools or (), discussion.tools, (*path, "tools"))
-        yield from _approved_tools(participant.approval, discussion.tools, (*path, "approval"))
+        yield from _unknown_tools(participant.tools or (), known, (*path, "tools"))
+        yield from _approved_tools(participant.approval, known, (*path, "approval"))
     if discussion.tools:
-        yield from _approved_tools(discussion.tools.approval, discussion.tools, ("discussion", "tools", "approval"))
+        yield from _approved_tools(discussion.tools.approval, known, ("discussion", "tools", "approval"))
         yield from _registered_once(discussion.tools)
         yield from _mcp_servers(discussion.tools)
+
+
+def _tool_names(tools: Tools) -> list[str] | None:
+    """None where files and servers name theirs when they are loaded."""
+    return None if tools.paths or tools.mcp.servers else [tool.name for tool in tools.registry]
 
 
 def _one_decides(discussion: Discussion) -> Iterator[Problem]:
@@ -110,19 +118,14 @@ def _script(participant: ParticipantSettings, path: KeyPath) -> Iterator[Problem
                 yield Problem((*path, key, index), "says nothing; it needs one of say, think, call, fail")
 
 
-def _approved_tools(approval: Approval, tools: Tools | None, path: KeyPath) -> Iterator[Problem]:
+def _approved_tools(approval: Approval, known: list[str] | None, path: KeyPath) -> Iterator[Problem]:
     for key in ("allow", "ask", "deny"):
-        yield from _unknown_tools(getattr(approval, key), tools, (*path, key))
+        yield from _unknown_tools(getattr(approval, key), known, (*path, key))
 
 
-def _unknown_tools(named: Sequence[str], tools: Tools | None, path: KeyPath) -> Iterator[Problem]:
-    """Tools of files and servers get their names when they are loaded, so they can't be checked here."""
-    tools = tools or Tools()
-    if tools.paths or tools.mcp.servers:
-        return
-    known = [tool.name for tool in tools.registry]
+def _unknown_tools(named: Sequence[str], known: list[str] | None, path: KeyPath) -> Iterator[Problem]:
     for index, tool in enumerate(named):
-        if tool not in known:
+        if known is not None and tool not in known:
             message = f"no tool {tool!r} is registered in discussion.tools.registry{near(tool, known)}"
             yield Problem((*path, index), message)
 

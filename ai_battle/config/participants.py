@@ -111,6 +111,23 @@ class ScriptRule(ScriptEntry):
 Script = tuple[Annotated[ScriptEntry, Short(_script_entry, TEXT)], ...]
 
 
+class ModelSettings(Section):
+    """How any model is called, whether it takes part or helps."""
+
+    parameters: Parameters = Field(default=Parameters(), description="Sampling parameters.")
+    capabilities: Capabilities = Field(
+        default=Capabilities(),
+        description="What the model can do, where the built-in knowledge is wrong.",
+        examples=[{"images": True}],
+    )
+    script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
+    when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
+    loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")
+    pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(
+        default=0, description="Only for type scripted: seconds between two words.", examples=[0.05]
+    )
+
+
 Role = Literal["human", "assistant", "moderator", "observer", "user"]
 ROLES: tuple[str, ...] = get_args(Role)
 
@@ -129,7 +146,7 @@ class Instructions(Section):
     params: FreeMapping = Field(default={}, description="What the template's places are filled with.")
 
 
-class ParticipantSettings(Section):
+class ParticipantSettings(ModelSettings):
     """A participant; its key is its name."""
 
     model_config = ConfigDict(
@@ -150,23 +167,11 @@ class ParticipantSettings(Section):
     instructions: Annotated[Instructions, Short(_instructions, TEXT)] = Field(
         default=Instructions(), description="A text, or {template, params}."
     )
-    parameters: Parameters = Field(default=Parameters(), description="Sampling parameters.")
-    capabilities: Capabilities = Field(
-        default=Capabilities(),
-        description="What the model can do, where the built-in knowledge is wrong.",
-        examples=[{"images": True}],
-    )
     tools: Listed[Name] | None = Field(
         default=None, description="Which of the registered tools it may use; all by default."
     )
     approval: Approval = Field(
         default=Approval(), description="Further approval of its calls, as in tools.approval; the stricter holds."
-    )
-    script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
-    when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
-    loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")
-    pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(
-        default=0, description="Only for type scripted: seconds between two words.", examples=[0.05]
     )
 
     @property

@@ -10,6 +10,8 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 from .. import assembly
 from .. import tools as toolbox
 from ..config import Loaded, Source, environment_redactor
+from ..config.collaboration import Pair
+from ..config.documents import checked_section
 from ..core.client import ModelClient, earlier_message
 from ..core.errors import ConfigError
 from ..core.events import Emit, ModelReplied, RunFinished, RunResumed, RunStarted, TurnFinished, Warned, ignore
@@ -29,7 +31,7 @@ from .person import Reader, keyboard
 from .perspective import view_of
 from .plan import Mode, Plan, Selection
 from .prompting import role_prompt
-from .setup import ClientSetup, FileSetup, Pairing, RunSetup, SetupSource, load_checked
+from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked, with_help
 from .state import EventDispatcher, State
 
 
@@ -252,7 +254,7 @@ def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None) -> RunR
 class CollaborativeConversationManager(ConversationManager):
     """A `ConversationManager` to which pairs can be added; those of a file are there without that."""
 
-    _elsewhere: dict[str, Pairing]
+    _elsewhere: dict[str, Pair]
 
     def _set_up(self, source: SetupSource, out: str | os.PathLike[str] | None) -> None:
         super()._set_up(source, out)
@@ -265,11 +267,12 @@ class CollaborativeConversationManager(ConversationManager):
 
         Both are participants' names or model types. Raises `ValueError` that names what is missing or wrong.
         """
+        keys = ("primary", "secondary", "threshold", "max_retries")
+        written = dict(zip(keys, (primary_model, secondary_model, threshold, max_retries), strict=True))
         try:
-            pair = Pairing(primary_model, secondary_model, threshold, max_retries)
-            clients = [self._client_of(named) for named in (primary_model, secondary_model)]
-            pair.build(*clients)
-            source = self._source.with_pair(pair)
+            pair = checked_section(Pair, written)
+            with_help(pair, *map(self._client_of, (pair.primary, *(helper.type for helper in pair.secondary))))
+            source = self._source.with_pair(written)
         except ConfigError as error:
             raise ValueError(f"{primary_model} can't be helped by {secondary_model}: {error}") from error
         if source is self._source:
@@ -308,7 +311,7 @@ class CollaborativeConversationManager(ConversationManager):
         async with AsyncExitStack() as stack:
             client = self._borrow(named, stack)
             if pair := self._elsewhere.get(assembly.spelling(named)):
-                client = pair.build(client, self._borrow(pair.secondary, stack))
+                client = with_help(pair, client, self._borrow(pair.secondary[0].type, stack))
             yield client
 
     def _borrow(self, named: str, stack: AsyncExitStack) -> ModelClient:

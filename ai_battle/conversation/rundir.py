@@ -49,6 +49,8 @@ class Progress:
     ended: RunFinished | None = None
     outcome: str = ""
     help: HelpSummed | None = None
+    _open: set[str] = field(default_factory=set)
+    _pending: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:
@@ -59,24 +61,8 @@ class Progress:
     def config_digest(self) -> str:
         return str(self.settings.get("config_digest", ""))
 
-
-def progress(run_dir: Path) -> Progress:
-    """Reads the journal once, one line in memory at a time."""
-    account = _Account(Progress(run_dir))
-    for _, event in read(run_dir):
-        account.take(event)
-    return account.progress
-
-
-class _Account:
-    """Adds events up. What a turn used that is still open counts only when it is over: it will be played again."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self._open: set[str] = set()
-        self._pending: dict[str, int] = {}
-
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
+        """What a turn used that is still open counts only when it is over: it will be played again."""
         match event:
             case RunStarted() | RunResumed():
                 self._begin(event)
@@ -85,36 +71,45 @@ class _Account:
             case ScriptAdvanced(position=position, speaker=speaker):
                 self._pending[speaker] = position
             case TurnFinished() | TurnFailed(policy="skip"):
-                self.progress.turn = event.turn
+                self.turn = event.turn
                 self._open.discard(event.speaker)
                 self._keep_positions()
             case SpeakerSelected() | Summarised():
                 self._keep_positions()
-            case Concluded(text=text):
-                self.progress.outcome = text
-                self._keep_positions()
-            case HelpSummed() | RunFinished():
+            case Concluded() | HelpSummed() | RunFinished():
                 self._end(event)
 
     def _begin(self, event: RunStarted | RunResumed) -> None:
         if isinstance(event, RunStarted):
-            self.progress.started = event
-        self.progress.ended = None
-        self.progress.settings = event.settings or self.progress.settings
+            self.started = event
+        self.ended = None
+        self.settings = event.settings or self.settings
         self._open.clear()
         self._pending.clear()
 
-    def _end(self, event: HelpSummed | RunFinished) -> None:
-        if isinstance(event, HelpSummed):
-            self.progress.help = event
-        else:
-            self.progress.ended = event
+    def _end(self, event: Concluded | HelpSummed | RunFinished) -> None:
+        match event:
+            case Concluded(text=text):
+                self.outcome = text
+                self._keep_positions()
+            case HelpSummed():
+                self.help = event
+            case RunFinished():
+                self.ended = event
 
     def _keep_positions(self) -> None:
         """Those of participants who are not in the middle of a turn: a selector's and a summariser's too."""
         for voice in [*self._pending]:
             if not any(voice == speaker or voice.startswith(f"{speaker}/") for speaker in self._open):
-                self.progress.positions[voice] = self._pending.pop(voice)
+                self.positions[voice] = self._pending.pop(voice)
+
+
+def progress(run_dir: Path) -> Progress:
+    """Reads the journal once, one line in memory at a time."""
+    found = Progress(run_dir)
+    for _, event in read(run_dir):
+        found.apply(event)
+    return found
 
 
 TRANSCRIPT = "transcript.md"

@@ -3,12 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from .. import assembly, collaboration
+from .. import assembly
 from .. import tools as toolbox
+from ..assembly.models import live_model
 from ..config import Loaded, Problem, Source, load
+from ..config.collaboration import Pair
+from ..config.documents import checked_section
 from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.client import ModelClient
@@ -22,40 +25,6 @@ from .participant import Cost, Participant
 from .person import PersonClient, Reader
 from .plan import Plan
 from .prompting import instructions, without_place
-
-
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """A model, the one that helps it, and when: the specification's four settings of a pair."""
-
-    primary: str
-    secondary: str
-    threshold: float
-    max_retries: int
-
-    def __post_init__(self) -> None:
-        for named in (self.primary, self.secondary):
-            if not isinstance(named, str) or not named.strip():
-                raise ConfigError(f"A participant's name or a model type is a text, not {named!r}.")
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
-            raise ConfigError(f"threshold is a share from 0 to 1, not {self.threshold!r}.", "threshold")
-        if isinstance(self.max_retries, bool) or not isinstance(self.max_retries, int):
-            raise ConfigError(
-                f"max_retries counts attempts, from 1 on; it can't be {self.max_retries!r}.", "max_retries"
-            )
-
-    @property
-    def written(self) -> Mapping[str, Any]:
-        """As a file would say it."""
-        return asdict(self)
-
-    def helps(self, participant: Participant) -> bool:
-        return self.primary in (participant.name, participant.type)
-
-    def build(self, primary: ModelClient, secondary: ModelClient) -> ModelClient:
-        """The primary with help; raises `ConfigError` for settings that can't be."""
-        detector = collaboration.StuckDetector(self.threshold, self.max_retries)
-        return collaboration.ModelCollaborationProtocol(primary, secondary, detector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +70,7 @@ class SetupSource(ABC):
             await setup.assembled.aclose()
 
     @abstractmethod
-    def with_pair(self, pair: Pairing) -> Self:
+    def with_pair(self, pair: Mapping[str, Any]) -> Self:
         """The same with one more pair; unchanged where nobody takes part whom it could help. Raises `ConfigError`."""
 
     @property
@@ -120,7 +89,7 @@ class ClientSetup(SetupSource):
 
     plan: Plan
     tools: "tuple[toolbox.Tool, ...]" = ()
-    pairs: tuple[Pairing, ...] = ()
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -133,16 +102,16 @@ class ClientSetup(SetupSource):
             participants = tuple(self._with_tools(participant, person) for participant in participants)
         return RunSetup(replace(self.plan, participants=tuple(map(self._with_help, participants))))
 
-    def with_pair(self, pair: Pairing) -> Self:
-        helped = [participant for participant in self.plan.participants if pair.helps(participant)]
+    def with_pair(self, pair: Mapping[str, Any]) -> Self:
+        added = checked_section(Pair, pair)
+        helped = [participant for participant in self.plan.participants if _is_primary(participant, added)]
         for participant in helped:
             if self._pair_of(participant):
                 raise ConfigError(f"{participant.name!r} is helped already, and one pair helps a participant.")
-        source = replace(self, pairs=(*self.pairs, pair))
-        if any(source._helps(pair.secondary, participant) for participant in helped):
-            raise ConfigError(
-                f"{pair.secondary!r} is itself helped by {pair.primary!r}; one of them has to be the helper."
-            )
+        source = replace(self, pairs=(*self.pairs, added))
+        secondary = added.secondary[0].type
+        if any(source._helps(secondary, participant) for participant in helped):
+            raise ConfigError(f"{secondary!r} is itself helped by {added.primary!r}; one of them has to be the helper.")
         return source if helped else self
 
     def client(self, named: str) -> tuple[ModelClient, bool]:
@@ -152,23 +121,22 @@ class ClientSetup(SetupSource):
     def _participant_named(self, named: str) -> Participant | None:
         return next((p for p in self.plan.participants if named in (p.name, p.type)), None)
 
-    def _pair_of(self, participant: Participant) -> Pairing | None:
-        return next((pair for pair in self.pairs if pair.helps(participant)), None)
+    def _pair_of(self, participant: Participant) -> Pair | None:
+        return next((pair for pair in self.pairs if _is_primary(participant, pair)), None)
 
     def _helps(self, named: str, goal: Participant) -> bool:
         """Whether `goal` helps who is called so, directly or through others."""
         found = self._participant_named(named)
         pair = self._pair_of(found) if found else None
-        return found is goal or bool(pair and self._helps(pair.secondary, goal))
+        return found is goal or bool(pair and self._helps(pair.secondary[0].type, goal))
 
     def _with_help(self, participant: Participant) -> Participant:
         """Clients that are made for a pair live as long as the program: nobody else knows of them."""
         if not (pair := self._pair_of(participant)):
             return participant
-        helper, _ = self.client(pair.secondary)
-        return replace(
-            participant, client=toolbox.WithTools(pair.build(participant.client, helper), participant.client)
-        )
+        helper, _ = self.client(pair.secondary[0].type)
+        helped = with_help(pair, participant.client, helper)
+        return replace(participant, client=toolbox.WithTools(helped, participant.client))
 
     def _behind_redactor(self, participant: Participant) -> Participant:
         """It is still known by what it was brought as."""
@@ -181,6 +149,20 @@ class ClientSetup(SetupSource):
         consent = toolbox.Consent(participant.name, (said,), person)
         client = toolbox.ToolCapableClient(participant.client, self.tools, consent=consent)
         return replace(participant, client=client)
+
+
+def _is_primary(participant: Participant, pair: Pair) -> bool:
+    return pair.primary in (participant.name, participant.type)
+
+
+def with_help(pair: Pair, primary: ModelClient, *secondary: ModelClient) -> ModelClient:
+    """The client of a program with the help of others; raises `ConfigError` for settings that can't be.
+
+    Nothing is verified by running, as nobody has said in which fence.
+    """
+    without_fence = pair.model_copy(update={"verify": False})
+    helpers = map(live_model, secondary)
+    return assembly.Recipe.of("", live_model(primary), without_fence, lambda *_: next(helpers)).client()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +197,10 @@ class FileSetup(SetupSource):
         notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings)
         return RunSetup(plan, notes, assembled)
 
-    def with_pair(self, pair: Pairing) -> Self:
-        if not assembly.participants_of(self.loaded, pair.primary):
+    def with_pair(self, pair: Mapping[str, Any]) -> Self:
+        if not assembly.participants_of(self.loaded, pair["primary"]):
             return self
-        loaded = self.loaded.with_pair(pair.written, assembly.check)
+        loaded = self.loaded.with_pair(pair, assembly.check)
         return replace(self, loaded=loaded, config=loaded.as_yaml())
 
     def client(self, named: str) -> tuple[ModelClient, bool]:

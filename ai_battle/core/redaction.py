@@ -88,7 +88,9 @@ class Redactor:
 
     def names_in(self, text: str) -> tuple[str, ...]:
         """The names of the secrets that a text holds."""
-        return tuple(dict.fromkeys(self._names[found][2:-1] for found in self._pattern.findall(printable(text))))
+        seen = printable(text)
+        found = self._pattern.findall(seen) if self._may_hold_secret(seen) else ()
+        return tuple(dict.fromkeys(self._names[each][2:-1] for each in found))
 
     def text(self, text: str) -> str:
         """The text as it may leave: what is not seen goes first, as it could stand within a secret.
@@ -107,7 +109,11 @@ class Redactor:
 
     def mask(self, text: str) -> str:
         """The text without secrets; nothing else in it is changed."""
-        return self._pattern.sub(self._name, text) if any(map(text.__contains__, self._spellings)) else text
+        return self._pattern.sub(self._name, text) if self._may_hold_secret(text) else text
+
+    def _may_hold_secret(self, text: str) -> bool:
+        """Far quicker than the pattern, which most runs never need to make."""
+        return any(map(text.__contains__, self._spellings))
 
     def line(self, data: bytes) -> bytes:
         """The same JSON, without the secrets in its texts."""

@@ -7,6 +7,7 @@ import yaml
 
 from ai_battle.config import json_schema, load
 from ai_battle.config.loading import NOT_BUILT_YET
+from ai_battle.config.participants import ModelSettings
 from ai_battle.config.rewriting import BESIDE, INSIDE
 from ai_battle.providers.scripted import FAULTS
 
@@ -74,9 +75,10 @@ def _section(name: str, sections: Mapping[str, Schema]) -> str:
     schema = sections[name]
     elsewhere = {FILE: INSIDE, DISCUSSION: BESIDE}.get(name, ())
     notes = _not_built_yet() if name == DISCUSSION else {}
+    own_first = sorted(schema["properties"].items(), key=lambda entry: entry[0] in ModelSettings.model_fields)
     rows = (
         (code(key), _type(prop), _default(key, prop, schema), _meaning(prop, notes.get(key, "")))
-        for key, prop in schema["properties"].items()
+        for key, prop in own_first
         if key not in elsewhere
     )
     described = table(("key", "type", "default", "meaning"), rows)

@@ -1,8 +1,8 @@
 """What goes to a model and what comes back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .messages import Message, ToolCall, extra_fields
 
@@ -43,13 +43,27 @@ WHOLE_ANSWER = Wants(stream=False, drafts=False)
 
 
 @dataclass(frozen=True, slots=True)
+class RawBody:
+    """A body as a client sent it: `data` is all of it, `fields` its fields, of which the largest are JSON still.
+
+    `api` is the name under which servers speak the API; `headers` are those that belong to the request.
+    """
+
+    api: str
+    data: bytes
+    fields: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One question to a model.
 
     `tool_choice` is "auto", "none", "required" or the name of the one tool to call. `output_schema` is the JSON
     Schema that the answer must fit. `options` are the sampling parameters under the names of the discussion YAML
     (`temperature max_tokens top_p seed stop reasoning num_ctx ...`); those that are not set are left to the provider.
-    `wants` is no part of the question: it says what of the answer the caller makes use of.
+    `wants` is no part of the question: it says what of the answer the caller makes use of. `raw` says the same as the
+    other fields, for an upstream that speaks the API in which the request came; `replace` makes a request without it.
     """
 
     messages: tuple[Message, ...]
@@ -60,6 +74,38 @@ class ModelRequest:
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra: Mapping[str, Any] = extra_fields()
     wants: Wants = field(default=EVERYTHING, compare=False, kw_only=True)
+    raw: RawBody | None = field(default=None, init=False, repr=False, compare=False)
+
+
+class UnreadRequest(ModelRequest):
+    """A request of which only `raw`, `options` and `wants` are known until somebody looks at the rest.
+
+    Then `read` reads it, once: reading takes longer than all else that happens to a long conversation that is passed
+    on. It raises `ConfigError` for a body that no request can be made of.
+    """
+
+    __slots__ = ("_read",)
+    _UNREAD = ("messages", "system", "tools", "tool_choice", "output_schema", "extra")
+
+    @classmethod
+    def of(
+        cls, raw: RawBody, read: Callable[[], ModelRequest], options: Mapping[str, Any], wants: Wants
+    ) -> "UnreadRequest":
+        unread = cls.__new__(cls)
+        for name, value in (("raw", raw), ("options", options), ("wants", wants), ("_read", read)):
+            object.__setattr__(unread, name, value)
+        return unread
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Python calls this for a field that has no value yet."""
+            if name not in self._UNREAD:
+                raise AttributeError(name)
+            read = self._read()
+            for each in self._UNREAD:
+                object.__setattr__(self, each, getattr(read, each))
+            return getattr(read, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,15 @@ class Redactor:
             )
         return data
 
+    def is_clear_json(self, data: bytes) -> bool:
+        """Whether no text in it can hold a secret; false also where escapes hide from a look at the bytes what it says.
+
+        Of ordinary texts escapes hide nothing but line ends, quotes and other alphabets.
+        """
+        if b"\\u00" in data or b"\\/" in data or not self._is_plain:
+            return False
+        return not any(map(data.__contains__, self._in_json))
+
     def document(self, value: T) -> T:
         """The same JSON value, without the secrets in its texts."""
         made: T = each_text(value, self.mask, but=STRUCTURE)
@@ -135,9 +144,9 @@ class Redactor:
 
     def request(self, request: ModelRequest) -> ModelRequest:
         """The request as it may be sent to a model; the very same where there is nothing to change."""
-        if self._verbatim and not self.sent:
-            return request
         sent = self.sent
+        if self._verbatim and (not sent or (request.raw and sent.is_clear_json(request.raw.data))):
+            return request
         made: dict[str, Any] = {
             "system": sent.text(request.system),
             "messages": sent.messages(request.messages),
@@ -224,6 +233,11 @@ class Redactor:
         """The first letters of any spelling, or as many of them as stand at the end of a text."""
         heads = (_one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD, 2, 1))
         return re.compile("{}|(?:{}|{})\\Z".format(*heads))
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether JSON spells the secrets letter by letter."""
+        return all(secret.isascii() and secret.isprintable() for secret in self.secrets)
 
     @cached_property
     def _in_json(self) -> tuple[bytes, ...]:

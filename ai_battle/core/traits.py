@@ -61,7 +61,8 @@ class ProviderTraits:
 
     `http`: it is asked over HTTP, and takes deadlines and the environment. `from_file`: its model type names a file of
     this machine. `recited`: its answers were written beforehand, so that nothing is refused and nothing need fit a
-    limit. `signs_calls`: it wants the signatures of its calls back with them.
+    limit. `signs_calls`: it wants the signatures of its calls back with them. `api` is the name of the API that it
+    speaks, where servers speak it too: what their clients ask then goes through as it came.
 
     `local`: its models run on this machine, unless its address says otherwise. `free`: nobody charges for its tokens,
     wherever it runs. `price_list` is its name in genai-prices. `lists_all`: a model that it does not list is not
@@ -77,6 +78,7 @@ class ProviderTraits:
     from_file: bool = False
     recited: bool = False
     signs_calls: bool = False
+    api: str = ""
     local: bool = False
     free: bool = False
     price_list: str = ""

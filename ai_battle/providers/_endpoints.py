@@ -28,12 +28,14 @@ class Endpoint:
     quirks: Mapping[str, str | bool] = field(default_factory=dict)
 
 
-CUSTOM = ProviderTraits(http=True)
+CUSTOM = ProviderTraits(http=True, api="chat")
 """Of an address that the file names."""
 
 ENDPOINTS: Mapping[str, Endpoint] = {
     "openai": Endpoint(
-        ProviderTraits(http=True, needs_model=True, price_list="openai", lists_all=True, starter="gpt-4o-mini"),
+        ProviderTraits(
+            http=True, api="chat", needs_model=True, price_list="openai", lists_all=True, starter="gpt-4o-mini"
+        ),
         "https://api.openai.com/v1",
         ("OPENAI_API_KEY",),
         ("OPENAI_BASE_URL",),
@@ -43,6 +45,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "openrouter": Endpoint(
         ProviderTraits(
             http=True,
+            api="chat",
             needs_model=True,
             levels=True,
             price_list="openrouter",
@@ -56,7 +59,12 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     ),
     "groq": Endpoint(
         ProviderTraits(
-            http=True, needs_model=True, levels=True, price_list="groq", starter="groq/llama-3.3-70b-versatile"
+            http=True,
+            api="chat",
+            needs_model=True,
+            levels=True,
+            price_list="groq",
+            starter="groq/llama-3.3-70b-versatile",
         ),
         "https://api.groq.com/openai/v1",
         ("GROQ_API_KEY",),
@@ -66,7 +74,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         quirks={"max_tokens": "max_completion_tokens", "reasoning": "reasoning", "names": False},
     ),
     "azure": Endpoint(
-        ProviderTraits(http=True, needs_model=True, price_list="azure"),
+        ProviderTraits(http=True, api="chat", needs_model=True, price_list="azure"),
         "",
         ("AZURE_OPENAI_API_KEY",),
         ("AZURE_OPENAI_ENDPOINT",),
@@ -74,14 +82,14 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         quirks={"max_tokens": "max_completion_tokens"},
     ),
     "lmstudio": Endpoint(
-        ProviderTraits(http=True, local=True, levels=True, dashed=True),
+        ProviderTraits(http=True, api="chat", local=True, levels=True, dashed=True),
         "http://127.0.0.1:1234/v1",
         ("LMSTUDIO_API_KEY", "LM_API_TOKEN"),
         ("LMSTUDIO_BASE_URL",),
         "Is LM Studio's server running? Start it with: lms server start",
     ),
     "vllm": Endpoint(
-        ProviderTraits(http=True, local=True, levels=True),
+        ProviderTraits(http=True, api="chat", local=True, levels=True),
         "http://127.0.0.1:8000/v1",
         ("VLLM_API_KEY",),
         ("VLLM_BASE_URL",),
@@ -89,14 +97,14 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         quirks={"reasoning": "reasoning"},
     ),
     "llamacpp": Endpoint(  # no reasoning: the template of gpt-oss fails when a call has both a text and reasoning
-        ProviderTraits(http=True, local=True, levels=True),
+        ProviderTraits(http=True, api="chat", local=True, levels=True),
         "http://127.0.0.1:8080/v1",
         ("LLAMA_API_KEY",),
         ("LLAMACPP_BASE_URL",),
         "Is llama.cpp's server running? Start it with: llama-server -m MODEL.gguf",
     ),
     "mlx": Endpoint(
-        ProviderTraits(http=True, local=True, needs_model=True, levels=True, dashed=True),
+        ProviderTraits(http=True, api="chat", local=True, needs_model=True, levels=True, dashed=True),
         "http://127.0.0.1:8080/v1",
         (),
         ("MLX_BASE_URL",),

@@ -36,7 +36,9 @@ _SAYS = {
     "reasoning": "thinking",
 }
 
-TRAITS = ProviderTraits(http=True, needs_model=True, price_list="anthropic", lists_all=True, starter="haiku")
+TRAITS = ProviderTraits(
+    http=True, api="messages", needs_model=True, price_list="anthropic", lists_all=True, starter="haiku"
+)
 
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
@@ -101,16 +103,17 @@ class Messages:
         return sent_max_tokens(request, self.model)
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
-        told = request.extra.get(HEADERS, NO_HEADERS)
-        if VERSION in request.extra:
-            told = {VERSION: request.extra[VERSION], **told}
+        told = _told_headers(request)
         version = self.version.to(told)
         left_out = wire.unsupported_options(request.options, version, self.model)
         clamped = wire.clamped_options(request.options, version, self.model)
+        headers = self._headers(told, version)
+        if request.raw and version == request.raw.headers.get(VERSION) and not (left_out or clamped):
+            return HttpRequest("/v1/messages", wire.pass_request(request.raw.fields, self.model), headers=headers)
         if self.cache and len(request.messages) > 1 and HEADERS not in request.extra:
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)
-        return HttpRequest("/v1/messages", body, left_out, clamped, self._headers(told, version))
+        return HttpRequest("/v1/messages", body, left_out, clamped, headers)
 
     def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:
         """Where the client speaks another version, the key is presented as that one wants it."""
@@ -118,6 +121,14 @@ class Messages:
             return {name: value for name, value in told.items() if name != VERSION}
         unused = {"authorization": "", "x-api-key": ""}
         return {**told, **unused, **_key_header(self.key, version)}
+
+
+def _told_headers(request: ModelRequest) -> Mapping[str, str]:
+    """The headers of the client that sent the request, with the version that it needs where the client states none."""
+    if request.raw and VERSION in request.raw.headers:
+        return request.raw.headers
+    told = request.extra.get(HEADERS, NO_HEADERS)
+    return {VERSION: request.extra[VERSION], **told} if VERSION in request.extra else told
 
 
 def _transport(access: Access, version: str) -> Transport:

@@ -32,8 +32,9 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     quirks = wire.Quirks(**_quirks(row, access, model))
 
     async def encode(request: ModelRequest) -> HttpRequest:
-        body = wire.encode_request(request, model, stream=request.wants.stream, quirks=quirks)
-        return HttpRequest(place.path, body)
+        body = wire.pass_request(request.raw.fields, model, quirks) if request.raw else b""
+        stream = request.wants.stream
+        return HttpRequest(place.path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 
     return HttpClient(_transport(replace(access, url=place.url)), ApiAdapter(model, access, wire, encode))
 

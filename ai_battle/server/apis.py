@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from ..core.errors import ConfigError
 from ..core.events import Event
-from ..core.exchange import ModelRequest, ModelResponse, Wants
+from ..core.exchange import ModelRequest, ModelResponse, RawBody, UnreadRequest, Wants
 from ..core.messages import Part, Text, Thinking
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.anthropic import StreamWriter as MessagesWriter
 from ..wire.anthropic import encode_error as encode_anthropic_error
 from ..wire.blocks import Failure
+from ..wire.bodies import decode_body
 from ..wire.openai import StreamWriter as ChatWriter
 from ..wire.openai import encode_error as encode_openai_error
 from ..wire.pairing import with_pairs
@@ -56,7 +58,7 @@ class EncodesErrors(Protocol):
 class Api:
     """`writer` is given an estimate of the tokens that were sent; `usage` says whether a stream ends with its usage.
 
-    `refers` says that requests may refer to earlier answers.
+    `refers` says that requests may refer to earlier answers. `options` are those of a body that is left unread.
     """
 
     name: str
@@ -65,27 +67,45 @@ class Api:
     encode_error: EncodesErrors
     usage: Callable[[Mapping[str, Any]], bool] = lambda body: True
     refers: bool = False
+    options: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    encode_request: Callable[[ModelRequest, str], bytes] | None = None
+    headers: tuple[str, ...] = ()
 
-    def decode(self, body: Mapping[str, Any], headers: Mapping[str, str], most: int | None = None) -> ApiRequest:
-        """What the client asks, in its body and beside it, with `most` tokens of an answer; raises `ConfigError`."""
-        model = _model_in(body)
-        if self.name == "messages" and body.get("max_tokens") is None:
+    def decode(self, body: RawBody, most: int | None = None, *, unread: bool = False) -> ApiRequest:
+        """What the client asks, with at most `most` tokens of an answer; raises `ConfigError`.
+
+        `unread`: what may be sent on as it came is read when somebody looks at it.
+        """
+        model, stream = model_in(body.fields), _flag(body.fields, "stream")
+        if self.name == "messages" and body.fields.get("max_tokens") is None:
             raise ConfigError("max_tokens is missing.")
-        request = with_pairs(self.decode_request(body))
+        wants = Wants(stream, drafts=False, each_warning=True)
+        read = partial(self._read, body, wants, most)
+        if not (unread and self.options and isinstance(body.fields.get("messages"), bytes)):
+            return ApiRequest(read(), model, stream, self.usage(body.fields))
+        options = self.options(body.fields)
+        request = UnreadRequest.of(body, read, options, wants) if _fits(options, most) else read()
+        return ApiRequest(request, model, stream, self.usage(body.fields))
+
+    def _read(self, body: RawBody, wants: Wants, most: int | None) -> ModelRequest:
+        request = with_pairs(self.decode_request(body.fields))
         if not (request.system or any(_says_something(part) for message in request.messages for part in message.parts)):
             raise ConfigError("There is nothing to answer: all messages are empty.")
-        options, stream = request.options, _flag(body, "stream")
-        if most and options.get("max_tokens", most + 1) > most:
-            options = {**options, "max_tokens": most}
-        wants = Wants(stream, drafts=False, each_warning=True)
-        request = replace(request, options=options, extra=self._extra(request, headers), wants=wants)
-        return ApiRequest(request, model, stream, self.usage(body))
+        options = request.options if _fits(request.options, most) else {**request.options, "max_tokens": most}
+        return replace(request, options=options, extra=self._extra(request, body.headers), wants=wants)
+
+    def mends(self, request: ModelRequest) -> bool:
+        """Whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
+        if not (request.raw and self.encode_request):
+            return False
+        written = decode_body(self.encode_request(request, ""))
+        return self.decode_request(written).messages != self.decode_request(request.raw.fields).messages
 
     def _extra(self, request: ModelRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
         """An upstream of Anthropic's API is spoken to as its client speaks; else in a version that has all options."""
         extra = dict(request.extra)
         if self.name == "messages":
-            extra[HEADERS] = {name: headers[name] for name in PASSED_ON if name in headers}
+            extra[HEADERS] = headers
         if request.options.keys() != {"max_tokens"} and VERSION not in extra.get(HEADERS, ()):
             unsupported = anthropic.unsupported_options
             if unsupported(request.options) != unsupported(request.options, anthropic.CLASSIC):
@@ -93,7 +113,12 @@ class Api:
         return extra
 
 
-def _model_in(body: Mapping[str, Any]) -> str:
+def _fits(options: Mapping[str, Any], most: int | None) -> bool:
+    """Whether an answer stays within the server's own bound."""
+    return not most or options.get("max_tokens", most + 1) <= most
+
+
+def model_in(body: Mapping[str, Any]) -> str:
     model = body.get("model")
     if not isinstance(model, str) or not model.strip():
         raise ConfigError("model must be the name of a model.")
@@ -129,6 +154,9 @@ MESSAGES = Api(
     anthropic.decode_request,
     lambda asked, tokens: MessagesWriter(asked.model, usage=asked.usage, input_tokens=tokens),
     encode_anthropic_error,
+    options=anthropic.options_in,
+    encode_request=anthropic.encode_request,
+    headers=PASSED_ON,
 )
 CHAT = Api(
     "chat",
@@ -136,6 +164,8 @@ CHAT = Api(
     lambda asked, tokens: ChatWriter(asked.model, usage=asked.usage, input_tokens=tokens),
     encode_openai_error,
     _wants_usage,
+    options=openai.options_in,
+    encode_request=openai.encode_request,
 )
 RESPONSES = Api(
     "responses",

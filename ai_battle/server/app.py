@@ -3,20 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from math import ceil
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
+from ..core.exchange import RawBody
 from ..core.ledger import charge_to
 from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
 from ..wire.bodies import decode_body
 from .admission import read_body
-from .apis import CHAT, MESSAGES, RESPONSES, Api
+from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
 from .routes import Route, is_anthropic, model_entry, model_list
 from .state import ServerState
@@ -83,10 +85,11 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
     with charge_to(stats.budget, state.budgets.budget_of(stats.holder)):
         queue = await state.admission.enter(stats.holder)
         try:
-            body, conversation = await _read_body(state, http, stats), None
+            body, conversation = await _read_body(state, api, http, stats), None
             if api.refers:
                 body, conversation = await Conversation(state.store, stats.holder.name).expand(body)
-            asked = api.decode(body, http.headers, state.bounds.max_tokens)
+            route = state.routes.find(model_in(body.fields))
+            asked = api.decode(body, state.bounds.max_tokens, unread=route.api == api.name)
             stats.model, stats.stream = asked.model, asked.stream
             return await _answer_by_route(state, http, ServedRequest(api, asked, stats, conversation))
         finally:
@@ -144,7 +147,8 @@ async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedR
 
 async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """An estimate, which costs no call."""
-    asked = api.decode({"max_tokens": 1, **await _read_body(state, http, stats)}, http.headers)
+    body = await _read_body(state, api, http, stats)
+    asked = api.decode(replace(body, fields={"max_tokens": 1, **body.fields}))
     return web.json_response({"input_tokens": max(1, estimate_request(asked.request))}, headers=stats.ids)
 
 
@@ -167,11 +171,12 @@ async def _refuse_address(http: web.Request) -> web.StreamResponse:
     return _refuse(api, client_failure(error), retry_headers(error), RequestStats(api.name), http)
 
 
-async def _read_body(state: ServerState, http: web.Request, stats: RequestStats) -> dict[str, Any]:
-    raw = await read_body(http, state.bounds)
+async def _read_body(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> RawBody:
+    data = await read_body(http, state.bounds)
     if state.log_content:
-        stats.content["request"] = raw.decode(errors="replace")
-    return decode_body(raw, len(raw))
+        stats.content["request"] = data.decode(errors="replace")
+    headers = {name: http.headers[name] for name in api.headers if name in http.headers}
+    return RawBody(api.name, data, decode_body(data, len(data)), headers)
 
 
 def _refuse(

@@ -254,4 +254,5 @@ def _is_of_this_machine(provider: str) -> bool:
 
 def _direct(name: str, model: Model) -> Route:
     client: ModelClient = model.client
-    return Route(name, lambda: client, models=(str(model.name),))
+    api = provider_traits(model.name.provider).api
+    return Route(name, lambda: client, models=(str(model.name),), api=api)

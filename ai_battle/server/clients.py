@@ -37,7 +37,7 @@ class ToolFallback(ModelClient):
         self._memory = RefusalMemory.load()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        if request.tools and not self._has_tools:
+        if not self._has_tools and request.tools:
             return await self._in_words.complete(request, emit)
         try:
             return await self.client.complete(request, emit)

@@ -20,13 +20,15 @@ CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGUN))
 class Route:
     """`make` gives a client for one request; what is worth keeping between requests is shared behind it.
 
-    `strategy` is empty for a model that answers alone; `models` are those that may be called.
+    `strategy` is empty for a model that answers alone; `models` are those that may be called. `api` is the name of the
+    API that the upstream speaks, where it gets what its clients ask for in that API as it came.
     """
 
     name: str
     make: Callable[[], ModelClient] = field(repr=False)
     strategy: str = ""
     models: tuple[str, ...] = ()
+    api: str = ""
 
     @property
     def is_direct(self) -> bool:

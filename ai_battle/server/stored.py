@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from pydantic_core import to_json
 
+from ..core.exchange import RawBody
 from ..wire import responses
 
 Item: TypeAlias = Mapping[str, Any]
@@ -71,7 +72,7 @@ class Conversation:
     items: Items = ()
     is_kept: bool = False
 
-    async def expand(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], "Conversation"]:
+    async def expand(self, body: RawBody) -> tuple[RawBody, "Conversation"]:
         """The body with all that it refers to, and the conversation that it goes on. Raises `ConfigError`."""
 
         async def conversation(id_: str) -> Items | None:
@@ -80,10 +81,12 @@ class Conversation:
         async def item(id_: str) -> Item | None:
             return await self.store.item(self.key, id_) if self.store else None
 
-        whole = await responses.expand_references(body, conversation, item)
+        whole = await responses.expand_references(body.fields, conversation, item)
         if not self.store:
             whole["store"] = False
-        return whole, replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))
+        return replace(body, fields=whole), replace(
+            self, items=_items(whole.get("input")), is_kept=responses.keeps(whole)
+        )
 
     async def store_answer(self, answer: Mapping[str, Any] | None) -> None:
         if self.store and answer and self.is_kept:

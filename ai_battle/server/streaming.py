@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied
-from ..core.exchange import ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse
 from ..wire.blocks import Failure
 from .apis import AnswerWriter, Api, ApiRequest
 from .errors import BrokenStream, ClientDisconnected
@@ -44,6 +44,8 @@ class StreamTiming:
 
 
 USUAL = StreamTiming()
+MENDED = (400, 422)
+"""What an upstream says of a request that it does not understand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +61,29 @@ class ServedRequest:
         return self.api.writer(self.asked, (http.content_length or 0) // BYTES_PER_TOKEN)
 
     async def complete(self, client: ModelClient, listen: Emit) -> ModelResponse:
-        """A model that has answered and said nothing is no error to a client of an API."""
+        """What an upstream refuses as the client has written it is asked once more where we would mend it."""
+        request = self.asked.request
         try:
-            return await client.complete(self.asked.request, listen)
+            return await _complete(client, request, listen)
         except ProviderError as error:
-            if error.response is None:
+            if error.status not in MENDED or not self.api.mends(request):
                 raise
-            return error.response
+        return await _complete(client, replace(request), listen)
 
     async def store(self, writer: AnswerWriter) -> None:
         """Before the client hears the end of its answer, as it may refer to it at once."""
         if self.conversation:
             await self.conversation.store_answer(writer.answer)
+
+
+async def _complete(client: ModelClient, request: ModelRequest, listen: Emit) -> ModelResponse:
+    """A model that has answered and said nothing is no error to a client of an API."""
+    try:
+        return await client.complete(request, listen)
+    except ProviderError as error:
+        if error.response is None:
+            raise
+        return error.response
 
 
 class ClientStream:

@@ -14,6 +14,7 @@ from ..core.errors import ConfigError
 T = TypeVar("T")
 MEGABYTE = 1024 * 1024
 LARGEST = 32 * MEGABYTE
+RAW = ("messages", "tools")
 LONGEST = 256 * 1024
 MOST_MET = 2_048
 READ_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -138,7 +139,7 @@ class DecodeCache(Generic[T]):
 
 
 def decode_body(data: bytes, largest: int = LARGEST) -> dict[str, Any]:
-    """Returns the object that `data` is, with `tools` and each of the `messages` left as raw JSON.
+    """Returns the object that `data` is, with `tools` and `messages` left as raw JSON.
 
     Halves of surrogate pairs, which editors send, are mended; a body that needs it is read whole. Raises `ConfigError`.
     """
@@ -154,6 +155,20 @@ def decode_body(data: bytes, largest: int = LARGEST) -> dict[str, Any]:
     return {name: _field(name, bytes(raw)) for name, raw in fields.items()}
 
 
+def with_each_message(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body with a list of its `messages`, each of which may be raw JSON."""
+    if not isinstance(body, dict) or not isinstance(body.get("messages"), bytes):
+        return body
+    return {**body, "messages": [bytes(message) for message in READ_LIST.decode(body["messages"])]}
+
+
+def encode_raw(fields: Mapping[str, Any]) -> bytes:
+    """The body of fields that may be raw JSON, which go out as they are."""
+    head = dumps({name: value for name, value in fields.items() if type(value) is not bytes})
+    raw = [b'"%s":%s' % (name.encode(), value) for name, value in fields.items() if type(value) is bytes]
+    return b"".join((head[:-1], b"," if head != b"{}" else b"", b",".join(raw), b"}"))
+
+
 def decode_piece(raw: bytes) -> Any:
     """Returns the value of a piece of a body that was left raw. Raises `ConfigError`."""
     try:
@@ -163,9 +178,7 @@ def decode_piece(raw: bytes) -> Any:
 
 
 def _field(name: str, raw: bytes) -> Any:
-    if name == "messages" and raw.startswith(b"["):
-        return [bytes(message) for message in READ_LIST.decode(raw)]
-    return raw if name == "tools" and raw.startswith(b"[") else decode_piece(raw)
+    return raw if name in RAW and raw.startswith(b"[") else decode_piece(raw)
 
 
 def _whole_body(data: bytes) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from ..errors import http_error as decode_error
 from .answers import decode_response, decode_usage, encode_error, encode_response
 from .blocks import WIRE
 from .options import CLASSIC, CURRENT, clamped_options, sent_max_tokens, unsupported_options
-from .requests import decode_request, encode_request
+from .requests import decode_request, encode_request, options_in, pass_request
 from .streams import MessagesReader as StreamReader
 from .streams import MessagesWriter as StreamWriter
 
 __all__ = [
-    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped_options", "decode_error", "decode_request",
-    "decode_response", "decode_usage", "encode_error", "encode_request", "encode_response", "sent_max_tokens",
-    "unsupported_options",
+    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped_options", "decode_error",
+    "decode_request", "decode_response", "decode_usage", "encode_error", "encode_request",
+    "encode_response", "options_in", "pass_request", "sent_max_tokens", "unsupported_options",
 ]  # fmt: skip

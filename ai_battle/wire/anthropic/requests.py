@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from ..bodies import dumps, own, unknown_fields
+from ..bodies import dumps, encode_raw, own, unknown_fields, with_each_message
 from ..checks import (
     ObjectShape,
     TaggedShape,
@@ -86,12 +86,24 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
     return b"".join((dumps(head)[:-1], *offered, b',"messages":[', *turns(_encode_messages(request, version)), b"]}"))
 
 
+def pass_request(fields: Mapping[str, Any], model: str) -> bytes:
+    """Returns a client's body with another model."""
+    return encode_raw({**fields, "model": model})
+
+
+def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a body whose messages and tools are left unread; raises `ConfigError`."""
+    check({**body, "messages": [None]}, _REQUEST)
+    return decode_options(body)[0]
+
+
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     """Returns the request that a client sent; fields of this API alone go to `extra`.
 
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired_messages` puts them right.
     """
+    body = with_each_message(body)
     check(body, _REQUEST)
     with readable_request("Messages"):
         tools, served = TOOLS.decode(body.get("tools"))

@@ -3,11 +3,11 @@
 from ..errors import http_error as decode_error
 from .answers import decode_response, decode_usage, encode_error, encode_response
 from .messages import Quirks
-from .requests import decode_request, encode_request
+from .requests import decode_request, encode_request, options_in, pass_request
 from .streams import ChatReader as StreamReader
 from .streams import ChatWriter as StreamWriter
 
 __all__ = [
     "Quirks", "StreamReader", "StreamWriter", "decode_error", "decode_request", "decode_response", "decode_usage",
-    "encode_error", "encode_request", "encode_response",
+    "encode_error", "encode_request", "encode_response", "options_in", "pass_request",
 ]  # fmt: skip

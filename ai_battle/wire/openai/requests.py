@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Text
-from ..bodies import ANY_OBJECT, NOTHING, dumps
+from ..bodies import ANY_OBJECT, NOTHING, dumps, encode_raw, with_each_message
 from ..checks import (
     Misshapen,
     ObjectShape,
@@ -38,6 +38,8 @@ SAMPLING = frozenset(
     )
 )  # fmt: skip
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
+WRITTEN_ANEW = (b'"developer"', b'"reasoning_content"', b'"reasoning"')
+"""In messages: a role and fields that some of these servers refuse, or take no notice of."""
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 _DESCRIBED = {"name!": text, "description": text, "parameters": tool_schema}
@@ -90,12 +92,36 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
     return b"".join((dumps(head)[:-1], *tools, b',"messages":[', messages, b"]}"))
 
 
+def pass_request(fields: Mapping[str, Any], model: str, quirks: Quirks = USUAL) -> bytes:
+    """Returns a client's body with another model; nothing where it has to be written as this server wants it."""
+    messages = fields["messages"]
+    is_refused = fields.keys() & NOT_HERE or ("max_tokens" in fields and quirks.max_tokens != "max_tokens")
+    if is_refused or not quirks.names or any(word in messages for word in WRITTEN_ANEW):
+        return b""
+    sent = {**fields, "model": model}
+    if fields.get("stream"):  # what a stream cost stands in it where that is asked for
+        sent["stream_options"] = {"include_usage": True}
+    return encode_raw(sent) if quirks.usage else b""
+
+
+def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a body whose messages and tools are left unread; raises `ConfigError`."""
+    check({**body, "messages": [None]}, _REQUEST)
+    return _decode_options(body)
+
+
+def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
+    options = {name: body[name] for name in SAMPLING if body.get(name) is not None}
+    return options | {name: body[field] for field, name in RENAMED.items() if body.get(field) is not None}
+
+
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     """What a server receives; a system message that opens it is the system prompt.
 
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired_messages` puts them right.
     """
+    body = with_each_message(body)
     check(body, _REQUEST)
     with readable_request("Chat Completions"):
         tools, choice, form = TOOLS.decode(body.get("tools")), body.get("tool_choice"), body.get("response_format")
@@ -137,11 +163,6 @@ def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any
         effort = said.pop("reasoning")
         said["reasoning_effort"] = ("none", "medium")[effort] if isinstance(effort, bool) else effort
     return said
-
-
-def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
-    options = {name: body[name] for name in SAMPLING if body.get(name) is not None}
-    return options | {name: body[field] for field, name in RENAMED.items() if body.get(field) is not None}
 
 
 def _encode_tool(tool: ToolSpec) -> bytes:

@@ -1,5 +1,6 @@
 """The APIs that clients speak: what differs from one to the other."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +23,8 @@ from ..wire.pairing import with_pairs
 PASSED_ON = ("anthropic-beta", VERSION)
 LONGEST_NAME = 256
 """Characters of a model's name."""
+SAYS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
+"""Finds the first words in messages that are JSON still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class Api:
             raise ConfigError("max_tokens is missing.")
         wants = Wants(stream, drafts=False, each_warning=True)
         read = partial(self._read, body, wants, most)
-        if not (unread and self.options and isinstance(body.fields.get("messages"), bytes)):
+        if not (unread and self.options and _is_clear(body.fields)):
             return ApiRequest(read(), model, stream, self.usage(body.fields))
         options = self.options(body.fields)
         request = UnreadRequest.of(body, read, options, wants) if _fits(options, most) else read()
@@ -111,6 +114,12 @@ class Api:
             if unsupported(request.options) != unsupported(request.options, anthropic.CLASSIC):
                 extra[VERSION] = anthropic.CLASSIC
         return extra
+
+
+def _is_clear(fields: Mapping[str, Any]) -> bool:
+    """Whether it shows without a look at each message and tool that there is something to answer."""
+    messages = fields.get("messages")
+    return isinstance(messages, bytes) and not isinstance(fields.get("tool_choice"), dict) and bool(SAYS(messages))
 
 
 def _fits(options: Mapping[str, Any], most: int | None) -> bool:

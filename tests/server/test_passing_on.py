@@ -88,10 +88,10 @@ async def test_secrets_are_masked_however_the_client_spells_them(
 async def test_what_the_upstream_refuses_is_named_by_its_place(passing: Passing) -> None:
     """The words are those that a client hears before any other upstream."""
     passing.upstream.says(fault(400))
-    status, answer = await passing.ask(body('[{"role":"user","content":7}]'))
+    status, answer = await passing.ask(body('[{"role":"user","content":"Hi"}, {"role":"user","content":7}]'))
 
     assert (status, len(passing.upstream.questions)) == (400, 1)
-    assert "messages[0].content must be text or a list of" in answer["error"]["message"]
+    assert "messages[1].content must be text or a list of" in answer["error"]["message"]
 
 
 UNANSWERED = {

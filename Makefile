@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE =
 # Half of the tests' time is waiting: for clocks to run out and for other processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: demo test lint compiled unit slow bench docs pictures clean
+.PHONY: demo test quick lint compiled unit slow bench docs pictures clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/ai-battle run configs/quickstart.yaml
@@ -28,6 +28,10 @@ lint: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -m "not slow" --numprocesses $(WORKERS) --dist loadfile
+
+# The outer ring: what people at the command line and clients of the server meet. Under a minute, for the time between two thoughts.
+quick: $(VENV)/.dev
+	$(BIN)/pytest -q -m "not slow" tests/test_architecture.py tests/scenarios tests/server/protocol --numprocesses $(WORKERS) --dist loadfile
 
 # What holds of anything is tried on three times as many examples.
 slow: $(VENV)/.dev

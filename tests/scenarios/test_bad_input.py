@@ -455,4 +455,4 @@ class TestWhatIsNoRunAnyMore:
 def test_a_provider_that_there_is_not_is_told(ai_battle: Command) -> None:
     said = ai_battle("models", "list", "vlm")
     assert said.code == 1
-    assert "There is no provider 'vlm'; did you mean 'vllm'?" in said.out
+    assert "There is no provider 'vlm', and no base_url for one; did you mean 'vllm'?" in said.out

@@ -56,7 +56,7 @@ class HelpLimits:
 
     def limit_reached(self, use: HelpUse) -> str:
         """Return which limit keeps a helper from being asked; empty when none does."""
-        limit = self.budget(use).reached
+        limit = self.budget(use).full_limit
         if self.calls is not None and use.calls >= self.calls:
             limit = f"calls ({use.calls} of {self.calls})"
         return f"the limit of {limit.replace(' (', ' for helpers is reached (')[:-1]} per {self.per})" if limit else ""

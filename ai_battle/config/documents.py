@@ -135,7 +135,7 @@ def check_document(
     all_notes = tuple(map(expansion.hide, (*notes, *expander.notes, *kind.notes(file))))
     redactor = _redactor(frozenset(kind.allowed(file)), expansion)
     found = make(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=redactor)
-    further = [*kind.check(file), *_secrets_in_prompts(expander, redactor.sent), *also(found)]
+    further = [*kind.check(file), *_secrets_in_prompts(expander, redactor.for_models), *also(found)]
     problems = [*problems, *_elsewhere(problems, further)]
     if problems or expander.problems or origin.faults:
         raise _wrong(problems, expander, tree, origin)

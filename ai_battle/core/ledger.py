@@ -6,12 +6,12 @@ carries the budgets, because clients are shared by callers who pay separately, a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
+from types import TracebackType
 from typing import Any, Literal
 
 from .client import ModelClient
@@ -116,17 +116,18 @@ class Budget:
         self._waiting: set[asyncio.Future[None]] = set()
 
     @property
-    def reached(self) -> str:
+    def full_limit(self) -> str:
         """Which limit is used up; empty while none is."""
         limits, ledger = self.limits, self.ledger
-        if limits.cost_usd is not None and ledger.known_cost >= limits.cost_usd - ROUNDING:
-            return f"cost_usd ({ledger.known_cost:.6g} of {limits.cost_usd:.6g})"
-        if limits.tokens is not None and ledger.usage.total_tokens >= limits.tokens:
-            return f"tokens ({ledger.usage.total_tokens} of {limits.tokens})"
-        if limits.seconds is not None and ledger.seconds >= limits.seconds:
-            return f"seconds ({ledger.seconds:.4g} of {limits.seconds:g})"
-        if limits.tool_calls is not None and ledger.tool_calls >= limits.tool_calls:
-            return f"tool_calls ({ledger.tool_calls} of {limits.tool_calls})"
+        table: tuple[tuple[str, float, float | None, str, str], ...] = (
+            ("cost_usd", ledger.known_cost, limits.cost_usd, ".6g", ".6g"),
+            ("tokens", ledger.usage.total_tokens, limits.tokens, "", ""),
+            ("seconds", ledger.seconds, limits.seconds, ".4g", "g"),
+            ("tool_calls", ledger.tool_calls, limits.tool_calls, "", ""),
+        )
+        for name, used, allowed, *forms in table:
+            if allowed is not None and used >= allowed - ROUNDING:
+                return f"{name} ({used:{forms[0]}} of {allowed:{forms[1]}})"
         return ""
 
     @property
@@ -232,14 +233,22 @@ class Reservation:
 _open: ContextVar[tuple[Budget, ...]] = ContextVar("budgets", default=())
 
 
-@contextmanager
-def charge_to(*budgets: Budget) -> Iterator[None]:
+class charge_to:  # noqa: N801 - used like a function of contextlib
     """All provider calls that are made inside, also in tasks begun there, are charged to these budgets too."""
-    token = _open.set((*_open.get(), *(budget for budget in budgets if budget not in _open.get())))
-    try:
-        yield
-    finally:
-        _open.reset(token)
+
+    __slots__ = ("_budgets", "_token")
+
+    def __init__(self, *budgets: Budget) -> None:
+        self._budgets = budgets
+
+    def __enter__(self) -> None:
+        already = _open.get()
+        self._token = _open.set((*already, *[budget for budget in self._budgets if budget not in already]))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _open.reset(self._token)
 
 
 async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
@@ -302,8 +311,8 @@ def payer() -> str:
 
 def limit_reached() -> str:
     """Which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
-    reached = ((budget.payer, budget.reached) for budget in _open.get())
-    return next((f"the limit of {payer} is reached: {limit}" for payer, limit in reached if limit), "")
+    full = ((budget.payer, budget.full_limit) for budget in _open.get())
+    return next((f"the limit of {payer} is reached: {limit}" for payer, limit in full if limit), "")
 
 
 async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit, budget: Budget) -> ModelResponse:
@@ -322,18 +331,19 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
         if not own.ledger.calls and not heard and usage != UNKNOWN_USAGE:
             await listen(ModelReplied(model, usage, 0.0, estimated=estimated))
 
-    with charge_to(budget):
-        try:
-            with charge_to(own):
-                response = await client.complete(request, listen)
-            await book_stated(getattr(response, "usage", UNKNOWN_USAGE), getattr(response, "model", ""))
-        except CutShort as cut:
-            written = estimate_text(cut.thinking + cut.text)
-            await book_stated(Usage(estimate_request(request), written), estimated=True)
-            raise
-        finally:
-            for entry in () if own.ledger.calls else heard:
-                book(entry)
+    try:
+        with charge_to(budget, own):
+            response = await client.complete(request, listen)
+        await book_stated(getattr(response, "usage", UNKNOWN_USAGE), getattr(response, "model", ""))
+    except CutShort as cut:
+        written = estimate_text(cut.thinking + cut.text)
+        await book_stated(Usage(estimate_request(request), written), estimated=True)
+        raise
+    finally:
+        if not own.ledger.calls:
+            with charge_to(budget):
+                for entry in heard:
+                    book(entry)
     return response
 
 

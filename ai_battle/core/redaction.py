@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import count
-from operator import is_
+from itertools import count, repeat
+from operator import attrgetter, contains, is_
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -38,6 +38,7 @@ KEYS = re.compile(
 T = TypeVar("T")
 S = TypeVar("S", Message, ToolSpec)
 _numbers = count(1)
+_ENCODED = attrgetter("encoded")
 
 
 def without_keys(text: str) -> str:
@@ -73,7 +74,7 @@ class Redactor:
         return f"<Redactor of {len(self.secrets)} secrets>"
 
     @cached_property
-    def sent(self) -> "Redactor":
+    def for_models(self) -> "Redactor":
         """For what models are sent: the same without those that are allowed."""
         hidden = {value: name for value, name in self.secrets.items() if name not in self.allowed}
         return Redactor(hidden, verbatim=self._verbatim) if len(hidden) < len(self.secrets) else self
@@ -144,7 +145,7 @@ class Redactor:
 
     def request(self, request: ModelRequest) -> ModelRequest:
         """The request as it may be sent to a model; the very same where there is nothing to change."""
-        sent = self.sent
+        sent = self.for_models
         if self._verbatim and (not sent or (request.raw and sent.is_clear_json(request.raw.data))):
             return request
         made: dict[str, Any] = {
@@ -168,6 +169,8 @@ class Redactor:
     def _clean_once(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
         """Each keeps a note that it was looked at: messages and tools are sent many times."""
         seal = self._seal
+        if all(map(contains, map(_ENCODED, values), repeat(seal))):  # as nearly all are: a talk grows at its end
+            return values
 
         def look(each: S) -> S:
             clean_one = clean(each)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from types import TracebackType
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -190,17 +191,14 @@ class HttpClient(ModelClient):
             reply.body += data
             return await self._read_whole(reply, reader, emit)
         while data:
-            events: list[Event] = []
-            try:
-                reader.feed(data, events)
+            async with _Batch(emit) as events:
+                try:
+                    reader.feed(data, events)
+                except BadReply:
+                    await self._read_bill(reply, reader)
+                    raise
                 if events:
                     clocks.mark_content()
-            except BadReply:
-                await self._read_bill(reply, reader)
-                raise
-            finally:  # what came before a fault was said as well
-                for event in events:
-                    await emit(event)
             data = b"" if reader.whole else await reply.more()
         if not reader.is_done:
             await self._rest(reply, reader, emit)
@@ -209,18 +207,14 @@ class HttpClient(ModelClient):
 
     async def _rest(self, reply: HttpReply, reader: Reader, emit: Emit) -> None:
         """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
-        events: list[Event] = []
         ends = _in_a_moment()
-        try:
+        async with _Batch(emit) as events:
             with suppress(TimeoutError, Unreachable):
                 while not reader.is_done and (data := await _until(ends, reply)):
                     before = len(events)
                     reader.feed(data, events)
                     ends = _in_a_moment() if len(events) > before else ends
                 reader.close(events)
-        finally:
-            for event in events:
-                await emit(event)
 
     async def _read_bill(self, reply: HttpReply, reader: Reader) -> None:
         """Reads on behind an event that can't be read: the usage of what was sent until the end is still to come."""
@@ -234,13 +228,9 @@ class HttpClient(ModelClient):
             body = await reply.whole()
             answer = from_json(body.removeprefix(BOM).decode(errors="replace"))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
-            events: list[Event] = []
-            try:
+            async with _Batch(emit) as events:
                 reader.feed(body, events)
                 reader.close(events)
-            finally:
-                for event in events:
-                    await emit(event)
             return reader.finish()
         finally:
             if answer is None:
@@ -289,6 +279,25 @@ class HttpClient(ModelClient):
         with suppress(ProviderError):
             return [model.name for model in await self.list_models(_A_GLANCE)]
         return ()
+
+
+class _Batch:
+    """The events of one read, passed on at its end: what came before a fault was said as well."""
+
+    __slots__ = ("_emit", "_events")
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._events: list[Event] = []
+
+    async def __aenter__(self) -> list[Event]:
+        return self._events
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for event in self._events:
+            await self._emit(event)
 
 
 def _plausible(usage: Usage) -> Usage:

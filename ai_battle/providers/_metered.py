@@ -132,13 +132,13 @@ class Meter:
         usage = reply.usage
         if not reply.has_used:
             return None
-        written = self._written(request, reply)
+        written = self._output_tokens(request, reply)
         read = usage.input_tokens or estimate_request(request, self.characters_per_token)
         if (read, written) == (usage.input_tokens, usage.output_tokens):
             return usage
         return replace(usage, input_tokens=read, output_tokens=written)
 
-    def _written(self, request: ModelRequest, reply: "ReplyListener") -> int:
+    def _output_tokens(self, request: ModelRequest, reply: "ReplyListener") -> int:
         """The tokens of the answer: what was reported, and an estimate where that can't be all."""
         reported = reply.usage.output_tokens
         if reply.response is None:

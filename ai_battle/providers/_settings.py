@@ -88,12 +88,15 @@ class Access:
             case 403:
                 return f"May the key in {self.key.source} use {model}?"
             case 404:
-                names = list(there or KNOWN.get(self.provider, ()))
-                close = near(model, names)
-                if model not in names and (there or close.endswith("?")) and close != ".":
-                    return f"There is no {model!r}{close}"
-                return "Is the model's name right, and base_url?"
+                return self._advice_on_name(model, there)
         return ""
+
+    def _advice_on_name(self, model: str, there: Sequence[str]) -> str:
+        names = list(there or KNOWN.get(self.provider, ()))
+        close = near(model, names)
+        if model not in names and (there or close.endswith("?")) and close != ".":
+            return f"There is no {model!r}{close}"
+        return "Is the model's name right, and base_url?"
 
 
 def find_access(

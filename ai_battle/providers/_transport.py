@@ -24,7 +24,12 @@ from ..core.errors import BadReply, TimedOut, Unreachable
 from . import _scope
 from ._settings import Access
 
-_NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
+_ERRNOS = {
+    errno.ECONNREFUSED: "nothing listens there (connection refused).",
+    **dict.fromkeys(
+        (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN), "the host can't be reached."
+    ),
+}
 
 
 def connection_fault(error: BaseException, where: str, start: str = "") -> Unreachable:
@@ -36,11 +41,8 @@ def connection_fault(error: BaseException, where: str, start: str = "") -> Unrea
         return TimedOut(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
     if _first(chain, (socket.gaierror,)):
         return Unreachable(f"{where}: no such host. {start or 'Is base_url right?'}", again="always")
-    numbers = {cause.errno for cause in chain if isinstance(cause, OSError)}
-    if errno.ECONNREFUSED in numbers:
-        return Unreachable(f"{where}: nothing listens there (connection refused). {start}".rstrip(), again="always")
-    if numbers & _NO_ROUTE:
-        return Unreachable(f"{where}: the host can't be reached. {start}".rstrip(), again="always")
+    if told := _errno_text(chain):
+        return Unreachable(f"{where}: {told} {start}".rstrip(), again="always")
     return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
 
 
@@ -59,6 +61,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _first(chain: Iterable[BaseException], kinds: tuple[type[BaseException], ...]) -> BaseException | None:
     return next((cause for cause in chain if isinstance(cause, kinds)), None)
+
+
+def _errno_text(chain: Sequence[BaseException]) -> str:
+    numbers = [getattr(cause, "errno", None) for cause in chain]
+    return next((text for number, text in _ERRNOS.items() if number in numbers), "")
 
 
 def _tls_reason(error: BaseException) -> str:

@@ -123,14 +123,14 @@ class Chat:
 
     async def show(self) -> Mapping[str, Any]:
         """What the server says of the model, also when it is spelled with dashes: `model` is then its tag."""
-        if shown := await self._shown(self.model):
+        if shown := await self._ask_show(self.model):
             return shown
         tag = nearest_tag(self.model, (row.name for row in _LIST.rows(await self._ask(_LIST.path))))
         if tag is None or tag == self.model:
             return {}
-        return {**await self._shown(tag), "model": tag}
+        return {**await self._ask_show(tag), "model": tag}
 
-    async def _shown(self, model: str) -> Mapping[str, Any]:
+    async def _ask_show(self, model: str) -> Mapping[str, Any]:
         try:
             return await self._ask("/api/show", to_json({"model": model}))
         except ProviderError as error:

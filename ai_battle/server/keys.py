@@ -154,7 +154,7 @@ class KeyBudgets:
         ledger = self.spent.setdefault(holder.name, Ledger())
         budget = self._open.setdefault(holder.name, Budget(ledger=ledger, payer=holder.name))
         budget.limits = SpendingLimits(holder.budget, unpriced=self.unpriced)
-        if budget.reached and holder.budget is not None:
+        if budget.full_limit and holder.budget is not None:
             spent = f"${ledger.known_cost:.4f} of ${holder.budget:.2f}"
             raise BudgetExceeded(f"The budget of {holder.name} is used up with this worker: {spent}.")
         return budget

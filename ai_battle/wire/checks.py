@@ -77,10 +77,6 @@ def address(value: Any) -> None:
         base64(value, value.index(",") + 1)
 
 
-def anything(value: Any) -> None:
-    """What is passed on as it came."""
-
-
 def rejection(why: str) -> Check:
     """A check that nothing passes."""
 
@@ -96,14 +92,16 @@ def as_check(shape: Shape) -> Check:
     return list_of(shape[0]) if isinstance(shape, list) else shape
 
 
-def list_of(shape: Shape, *, at_least: int = 0) -> Check:
-    inner = as_check(shape)
+def list_of(shape: Shape | None = None, *, at_least: int = 0) -> Check:
+    """A list of values of a shape, or of any; those of a body's messages are checked one by one when they are read."""
+    inner = None if shape is None else as_check(shape)
 
     def require(value: Any) -> None:
         list_(value)
         if len(value) < at_least:
             raise Misshapen("must not be empty")
-        _check_each(enumerate(value), inner, "[{}]")
+        if inner:
+            _check_each(enumerate(value), inner, "[{}]")
 
     return require
 
@@ -240,7 +238,6 @@ _KEYWORDS = ObjectShape(
         "required": [text],
         "enum": list_,
         "items": _one_or_more,
-        "default": anything,
     }
 )
 MAY_BE_NULL = frozenset(("default", "const"))

@@ -11,7 +11,6 @@ from ..bodies import dumps, encode_raw, own, unknown_fields, with_each_message
 from ..checks import (
     ObjectShape,
     TaggedShape,
-    anything,
     check,
     flag,
     list_of,
@@ -48,7 +47,7 @@ _REQUEST = ObjectShape(
     {
         **dict.fromkeys(("temperature", "top_p", "top_k"), number),
         "model": text,
-        "messages!": list_of(anything, at_least=1),
+        "messages!": list_of(at_least=1),
         "system": text_or([TEXT], "a list of blocks"),
         "tool_choice": TaggedShape("type", _CHOICES, known_only=True),
         "max_tokens": positive,

@@ -48,7 +48,7 @@ class HttpAnswer:
         return b"".join(step for step in self.steps if isinstance(step, bytes))
 
     def bill(self, sent: int) -> Usage | None:
-        """What a provider charges for so many bytes of it: the question, and of the answer what was written."""
+        """Returns what a provider charges for so many sent bytes: the question, and of the answer what was sent."""
         if self.usage is None or not sent:
             return None
         share = min(1.0, sent / self.size) if self.size else 1.0
@@ -61,7 +61,7 @@ def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None
 
 
 def reply_answer(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
-    """The answer as it should be, in one write unless the reply asks for pauses."""
+    """Returns the answer as it should be, in one write unless the reply asks for pauses."""
     answer = _plain_answer(api, question, reply)
     return replace(answer, usage=reply.bill, size=len(answer.data))
 

@@ -45,7 +45,7 @@ class Question:
 
     @property
     def most_tokens(self) -> int | None:
-        """How many tokens the answer may have, where the request says so."""
+        """Returns how many tokens the answer may have, where the request says so."""
         said = self.body.get("options") or self.body.get("generationConfig") or self.body
         return next((said[name] for name in MOST_TOKENS if name in said), None)
 
@@ -89,41 +89,41 @@ class FakeApi(ABC):
 
     @abstractmethod
     def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
-        """The question that a POST to `path` asks, or None when it asks no model."""
+        """Returns the question that a POST to `path` asks, or None when it asks no model."""
 
     @abstractmethod
     def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | ApiError | None:
-        """What the API answers elsewhere: model lists, versions, token counts."""
+        """Returns what the API answers elsewhere: model lists, versions, token counts."""
 
     @abstractmethod
     def whole(self, reply: Reply, question: Question) -> Json:
-        """The body of an answer that is not streamed."""
+        """Returns the body of an answer that is not streamed."""
 
     @abstractmethod
     def stream(self, reply: Reply, question: Question) -> FakeStream: ...
 
     @abstractmethod
     def hollow(self, question: Question) -> Json:
-        """A well-formed body in which the place for the answer is missing."""
+        """Returns a well-formed body in which the place for the answer is missing."""
 
     def hollow_stream(self, question: Question) -> bytes:
-        """The same as the whole of a stream."""
+        """Returns a whole stream in which the answer is missing."""
         return event(self.hollow(question))
 
     @abstractmethod
     def error(self, problem: ApiError) -> tuple[int, Json]:
-        """The status and the body of an error."""
+        """Returns the status and the body of an error."""
 
     def error_event(self, problem: ApiError) -> bytes:
-        """An error in the middle of a stream."""
+        """Returns an error as it comes in the middle of a stream."""
         return event(self.error(problem)[1])
 
     def objection(self, question: Question) -> ApiError | None:
-        """What this API finds wrong with a body; only what clients get wrong."""
+        """Returns what this API finds wrong with a body, as far as clients get it wrong."""
         return None
 
     def asked_parameter(self, question: Question) -> str:
-        """A sampling parameter that the request has, for an error that refuses it."""
+        """Returns a sampling parameter that the request has, for an error that refuses it."""
         asked = question.body.get("generationConfig") or question.body
         return next((name for name in self.parameters if name in asked), self.parameters[0])
 
@@ -133,7 +133,7 @@ def dumps(body: Any) -> bytes:
 
 
 def event(body: Any, name: str = "") -> bytes:
-    """A server-sent event."""
+    """Returns a server-sent event."""
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(body) + b"\n\n"
 
 
@@ -142,7 +142,7 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def arguments_object(call: ToolCall) -> Any:
-    """For APIs that carry arguments as JSON; text that is none can only be a string."""
+    """Returns the arguments for APIs that carry them as JSON, where text that is no JSON can only be a string."""
     return json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
 
 
@@ -155,5 +155,5 @@ def slices(text: str, size: int) -> Iterable[str]:
 
 
 def characters(body: Any) -> int:
-    """How much text there is in a body, for counting tokens."""
+    """Returns how much text there is in a body, for counting tokens."""
     return len(dumps(body))

@@ -114,12 +114,12 @@ CHECKS: tuple[Check, ...] = (
 
 
 def name_of(check: object) -> str:
-    """The name of a check for a test report."""
+    """Returns the name of a check for a test report."""
     return getattr(check, "__name__", str(check))
 
 
 def wrapper(wrap: Callable[[ModelClient], ModelClient], *says: str) -> Subject:
-    """The subject for a client that wraps another: around a scripted model, a failing one and a silent one."""
+    """Returns the subject for a client that wraps another: a scripted model, a failing one and a silent one."""
     script = says or ("A plain answer, in several words.",)
     return Subject(
         answers=lambda: wrap(ScriptedClient(*script, loop=True)),

@@ -75,7 +75,7 @@ class Fault:
 
 
 def fault(name: str | int, times: int = 1, *, seconds: float | None = None, reply: Reply | None = None) -> Fault:
-    """The fault of that name or HTTP status, to be put among replies: `says(fault("http_503", times=2), "Hello")`."""
+    """Returns the fault of that name or status, for use among replies: `says(fault("http_503", times=2), "Hello")`."""
     name = f"http_{name}" if isinstance(name, int) else name
     if name not in FAULTS:
         raise ValueError(f"there is no fault {name!r}{near(name, list(FAULTS))}")
@@ -111,7 +111,7 @@ def at(default: float) -> Callable[[Scene], str]:
 
 
 def _first_half(scene: Scene) -> tuple[bytes, int | None]:
-    """What is sent of the answer before the fault, and the length that was promised for all of it."""
+    """Returns what is sent of the answer before the fault, and the length that was promised for all of it."""
     if scene.question.stream:
         stream = scene.api.stream(scene.reply, scene.question)
         return b"".join((*stream.opening, *stream.events[: len(stream.events) // 2])), None
@@ -120,7 +120,7 @@ def _first_half(scene: Scene) -> tuple[bytes, int | None]:
 
 
 def half_then(*after: Step) -> Callable[[Scene], HttpAnswer]:
-    """The first half of the answer, and then something else."""
+    """Sends the first half of the answer, and then something else."""
 
     def answer(scene: Scene) -> HttpAnswer:
         half, length = _first_half(scene)
@@ -134,13 +134,13 @@ def only(*steps: Step) -> Callable[[Scene], HttpAnswer]:
 
 
 def _with_bill(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
-    """A spoiled answer, of which what was sent has a price."""
+    """Adds the price of what is sent of a spoiled answer."""
     sound = reply_answer(scene.api, scene.question, scene.reply)
     return replace(answer, usage=sound.usage, size=sound.size)
 
 
 def _body(scene: Scene, steps: Iterable[Step]) -> HttpAnswer:
-    """A 200 of the right content type, chunked."""
+    """Returns a chunked answer with status 200 and the right content type."""
     if scene.question.stream:
         return stream_answer(scene.api, steps)
     return HttpAnswer(steps, 200, {"Content-Type": "application/json"})
@@ -186,7 +186,7 @@ def hollow(scene: Scene) -> HttpAnswer:
 
 
 def invalid_utf8(scene: Scene) -> HttpAnswer:
-    """Latin-1 in the place of UTF-8."""
+    """Writes Latin-1 in the place of UTF-8."""
     reply = complete_reply(Reply("A café is not a caf\u00e9 in every encoding."), scene.question.number, 9)
     answer = reply_answer(scene.api, scene.question, reply)
     return replace(answer, steps=(answer.data.replace("é".encode(), b"\xe9"),), length=None)
@@ -198,7 +198,7 @@ def page(status: int, title: bytes) -> Callable[[Scene], HttpAnswer]:
 
 
 def drip(scene: Scene) -> HttpAnswer:
-    """The right answer, byte by byte."""
+    """Sends the right answer, byte by byte."""
     answer = reply_answer(scene.api, scene.question, scene.reply)
     pause = 0.2 if scene.seconds is None else float(scene.seconds)
     return replace(answer, steps=(step for byte in answer.data for step in (bytes((byte,)), pause)), length=None)
@@ -225,12 +225,12 @@ def huge(scene: Scene) -> HttpAnswer:
 
 
 def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
-    """However much a server sends, what a model may write at most is charged."""
+    """Charges what a model may write at most, however much the server sends."""
     return replace(answer, usage=replace(scene.reply.bill, output_tokens=scene.question.most_tokens or HUGE // 4))
 
 
 def _filling(scene: Scene, size: int) -> Iterable[bytes]:
-    """A well-formed answer of that size, piece by piece, so that nobody has to hold it."""
+    """Yields a well-formed answer of that size piece by piece, so that nobody has to hold it."""
     api, question = scene.api, scene.question
     reply = Reply(_FILLING, chunks=1, usage=scene.reply.bill)
     times = size // len(_FILLING)

@@ -36,18 +36,18 @@ class Reply:
 
 
 def reply(text: str = "", *, calls: Iterable[ToolCall] = (), **details: Any) -> Reply:
-    """An answer with details: `reply("Hm.", thinking="Let me see", calls=[call("add", a=1)], delay=0.2, chunks=3)`."""
+    """Makes an answer: `reply("Hm.", thinking="Let me see", calls=[call("add", a=1)], delay=0.2, chunks=3)`."""
     return Reply(text, calls=tuple(calls), **details)
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
-    """A tool call: `call("add", a=1, b=2)`. It is also an entry of a `ScriptedClient`."""
+    """Makes a tool call: `call("add", a=1, b=2)`. It is also an entry of a `ScriptedClient`."""
     return ToolCall(name, arguments)
 
 
 @lru_cache(maxsize=512)
 def pieces(text: str, count: int) -> tuple[str, ...]:
-    """The text in `count` pieces of about one length, or word by word."""
+    """Cuts the text into `count` pieces of about one length, or into words."""
     if not count:
         return tuple(_WORDS.findall(text))
     size = max(1, -(-len(text) // count))
@@ -55,7 +55,7 @@ def pieces(text: str, count: int) -> tuple[str, ...]:
 
 
 def complete_reply(said: Reply, request_number: int, input_tokens: int) -> Reply:
-    """The reply with nothing left open: ids, usage and stop reason."""
+    """Returns the reply with nothing left open: it has ids, usage and a stop reason."""
     calls = said.calls and _with_ids(said.calls, request_number)
     usage = said.usage or _plausible_usage(said, input_tokens)
     return replace(said, calls=calls, usage=usage, stop=said.stop or ("tool_calls" if calls else "end"))
@@ -66,7 +66,7 @@ def _with_ids(calls: Sequence[ToolCall], request_number: int) -> tuple[ToolCall,
 
 
 def _plausible_usage(said: Reply, input_tokens: int) -> Usage:
-    """About four characters to a token, as with the real ones; the same for the same exchange."""
+    """Counts about four characters as a token, as the real ones do; the same exchange has the same usage."""
     thought = (len(said.thinking) + 3) // 4
     called = sum(10 + len(str(c.arguments)) // 4 for c in said.calls)
     return Usage(input_tokens, (len(said.text) + 3) // 4 + thought + called, reasoning_tokens=thought)

@@ -51,7 +51,7 @@ class ReceivedRequest:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """The JSON object that was sent; empty when it was none."""
+        """Returns the JSON object that was sent, or an empty one when it was none."""
         try:
             parsed = from_json(self.raw) if self.raw else {}
         except ValueError:
@@ -85,17 +85,17 @@ class FakeProvider:
 
     @property
     def questions(self) -> list[ReceivedRequest]:
-        """The requests that asked a model for an answer, without those for lists and the like."""
+        """Returns the requests that asked a model for an answer, without those for lists and the like."""
         return [r for r in self.requests if self._api.question(r.path.removeprefix(_MOVED), r.query, r.body)]
 
     @property
     def bill(self) -> Usage:
-        """What a provider would charge for all requests: broken answers by what was sent of them."""
+        """Returns what a provider would charge for all requests: of broken answers, what was sent."""
         return sum((request.billed for request in self.requests if request.billed), NOTHING_USED)
 
     @property
     def open_requests(self) -> int:
-        """How many requests are being answered at this moment."""
+        """Returns how many requests are being answered at this moment."""
         return sum(not request.finished for request in self.requests)
 
     def says(self, *replies: Sayable, model: str = "") -> None:
@@ -239,7 +239,7 @@ class FakeProviders:
     @classmethod
     @contextmanager
     def in_thread(cls, keep: int = 1000) -> Iterator[Self]:
-        """The same beside a program that has no event loop, or that blocks it."""
+        """Runs them in a thread, for a program that has no event loop or blocks it."""
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="fake providers", daemon=True)
         thread.start()
@@ -259,7 +259,7 @@ def _cards(*names: str) -> dict[str, ModelCard]:
 
 
 def _default(body: Json) -> str:
-    """Not the same each time, and yet the same for the same conversation."""
+    """Answers differently each time, and yet in the same way to the same conversation."""
     return f"This is my answer to message {len(body.get('messages') or body.get('contents') or ())}."
 
 

@@ -71,7 +71,7 @@ def _error(kind: str, body: Mapping[str, Any], said: str) -> dict[str, Any]:
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    """Those that are text; the others are passed over."""
+    """Returns the headers that are text; the others are passed over."""
     found, place = {}, 0
     while place < len(data):
         name_end = place + 1 + data[place]

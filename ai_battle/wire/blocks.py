@@ -52,7 +52,7 @@ class AnswerBlock:
 
     @property
     def is_complete(self) -> bool:
-        """Whether another may follow: the arguments of a call are to be JSON first."""
+        """Says whether another may follow: the arguments of a call have to be JSON first."""
         return self.kind != "call" or (bool(self.fragments) and not read_arguments(self.text)[1])
 
 
@@ -104,12 +104,12 @@ class BlockWriter(ABC):
     def _close_block(self, block: AnswerBlock) -> bytes: ...
 
     def is_whole(self, part: Part) -> bool:
-        """Whether the part is a block of its own kind in this API, which comes at once."""
+        """Says whether the part is a block of its own kind in this API, which comes at once."""
         return False
 
     @property
     def last(self) -> AnswerBlock | None:
-        """The block that words go on in."""
+        """Returns the block that words go on in."""
         return self._waiting[-1] if self._waiting else self._open
 
     def feed(self, event: Event) -> bytes:
@@ -138,7 +138,7 @@ class BlockWriter(ABC):
         return self.grow(block, text)
 
     def add_block(self, block: AnswerBlock, text: str = "") -> bytes:
-        """A call without a name waits for it."""
+        """Starts the block, or lets it wait: for its name if it is a call, or for the end of the call before it."""
         self.blocks.append(block)
         may_close = self.interleaves or self._open is None or self._open.is_complete
         if self._waiting or (block.kind == "call" and not block.name) or not may_close:
@@ -230,7 +230,7 @@ class _Rest:
         return self._writer.add_whole(part)
 
     def _words(self, kind: Words, part: Text | Thinking) -> bytes:
-        """What was streamed of other answers than this (a helper's thoughts) does not count as its beginning."""
+        """Writes what was not streamed; words of other answers (a helper's thoughts) are not the beginning of this."""
         streamed, at = self._streamed[kind], self._at[kind]
         found = streamed.find(part.text, at) if kind == "thinking" or streamed.startswith(part.text, at) else -1
         if found >= 0:
@@ -242,7 +242,7 @@ class _Rest:
         return self._writer.add_block(AnswerBlock(kind, part=part), part.text)
 
     def _signature(self, part: Thinking) -> bytes:
-        """One whose block is closed already comes too late."""
+        """Signs the last block; a signature whose block is closed already comes too late."""
         block = self._writer.last
         if not part.signature or part.signature in self._signatures:
             return b""
@@ -253,7 +253,7 @@ class _Rest:
         return b""
 
     def _call(self, call: ToolCall) -> bytes:
-        """Calls without arguments have some all the same: clients of most APIs parse what they get."""
+        """Writes arguments even for a call without any: clients of most APIs parse what they get."""
         arguments = call.malformed or dumps(call.arguments).decode()
         block = self._by_id.get(call.id) or (self._without_ids.popleft() if self._without_ids else None)
         if block is None:

@@ -30,7 +30,7 @@ ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 
 
 def dumps(value: Any) -> bytes:
-    """Text that is not Unicode is mended with U+FFFD instead of failing."""
+    """Returns JSON; text that is not Unicode is mended with U+FFFD instead of failing."""
     try:
         return to_json(value, inf_nan_mode="null", fallback=_plain)
     except PydanticSerializationError:  # half of a surrogate pair
@@ -39,7 +39,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """The value; raises `ValueError` for what is no JSON even when its broken characters are mended."""
+    """Returns the value; raises `ValueError` for what is no JSON even when its broken characters are mended."""
     try:
         return from_json(data)
     except ValueError:
@@ -48,7 +48,7 @@ def loads(data: bytes) -> Any:
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether it is an object from its first bracket to its last one: then nothing of it is missing."""
+    """Says whether this is an object from its first bracket to its last one: then nothing of it is missing."""
     try:
         return isinstance(loads(data), dict)
     except ValueError:
@@ -56,7 +56,7 @@ def is_whole(data: bytes) -> bool:
 
 
 def read_arguments(text: str) -> tuple[Mapping[str, Any], str]:
-    """Arguments of a tool call and, when `text` is no JSON object, the text itself as malformed."""
+    """Returns the arguments of a tool call and, when `text` is no JSON object, the text itself as malformed."""
     if not text.strip():
         return {}, ""
     try:
@@ -69,12 +69,12 @@ def read_arguments(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def own(wire: str, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `extra` that belong to `wire`."""
+    """Returns the fields of `extra` that belong to `wire`."""
     return dict(extra[wire]) if wire in extra else {}
 
 
 def unknown_fields(wire: str, body: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """The fields of `body` that this package has no name for, as an `extra`; empty ones say nothing."""
+    """Returns the fields of `body` that this package has no name for, as an `extra`; empty ones say nothing."""
     if body.keys() <= known:
         return {}
     unknown = {key: value for key, value in body.items() if key not in known and value not in NOTHING}
@@ -86,18 +86,18 @@ def required_field(body: Mapping[str, Any], field: str, kind: type[T]) -> T:
 
 
 def field_or(body: Mapping[str, Any], field: str, otherwise: T) -> T:
-    """The field, or `otherwise` where it is missing or null; both have one type."""
+    """Returns the field, or `otherwise` where it is missing or null; both have one type."""
     value = body.get(field)
     return otherwise if value is None else _require_type(value, field, type(otherwise))
 
 
 def count(body: Mapping[str, Any], field: str) -> int:
-    """A number of tokens; 0 where it is missing or null."""
+    """Returns a number of tokens, 0 where it is missing or null."""
     return int(body.get(field) or 0)
 
 
 def present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are set."""
+    """Returns the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

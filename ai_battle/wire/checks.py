@@ -64,21 +64,21 @@ def positive(value: Any) -> None:
 
 
 def base64(value: Any, start: int = 0) -> None:
-    """It is read later on; what reading it would trip over is seen by its length."""
+    """Requires base64. It is read later on; what reading it would trip over is seen by its length."""
     text(value)
     if not value.isascii() or ((len(value) - start) % 4 and len("".join(value[start:].split())) % 4):
         raise Misshapen("must be base64")
 
 
 def address(value: Any) -> None:
-    """Of a picture or a file; it may hold all of it, as a data URL."""
+    """Requires the address of a picture or a file, which may hold all of it as a data URL."""
     text(value)
     if value.startswith("data:") and ";base64," in value[:HEAD]:
         base64(value, value.index(",") + 1)
 
 
 def rejection(why: str) -> Check:
-    """A check that nothing passes."""
+    """Returns a check that nothing passes."""
 
     def require(value: Any) -> None:
         raise Misshapen(why)
@@ -93,7 +93,7 @@ def as_check(shape: Shape) -> Check:
 
 
 def list_of(shape: Shape | None = None, *, at_least: int = 0) -> Check:
-    """A list of values of a shape, or of any; those of a body's messages are checked one by one when they are read."""
+    """Requires a list of values of a shape, or of any: messages are checked one by one when they are read."""
     inner = None if shape is None else as_check(shape)
 
     def require(value: Any) -> None:
@@ -107,7 +107,7 @@ def list_of(shape: Shape | None = None, *, at_least: int = 0) -> Check:
 
 
 def values_of(shape: Shape) -> Check:
-    """An object with any names, all of whose values have this shape."""
+    """Requires an object with any names, all of whose values have this shape."""
     inner = as_check(shape)
 
     def require(value: Any) -> None:
@@ -185,7 +185,7 @@ class TaggedShape:
 
 
 def text_or(shape: Shape, name: str) -> Check:
-    """Text, or what `shape` takes, which is called `name`."""
+    """Requires text, or what `shape` takes, which is called `name`."""
     inner = as_check(shape)
 
     def require(value: Any) -> None:
@@ -208,7 +208,7 @@ def one_of(*allowed: str) -> Check:
 
 
 def word_or(words: tuple[str, ...], shape: Shape) -> Check:
-    """One of the words, or what `shape` takes."""
+    """Requires one of the words, or what `shape` takes."""
     word, inner = one_of(*words), as_check(shape)
     return lambda value: (word if isinstance(value, str) else inner)(value)
 
@@ -218,7 +218,7 @@ def _raise_missing(name: str) -> NoReturn:
 
 
 def schema(value: Any) -> None:
-    """As much of a JSON Schema as is read on the way to an answer; true and false are schemas, too."""
+    """Requires as much of a JSON Schema as is read on the way to an answer; true and false are schemas, too."""
     if not isinstance(value, bool):
         _KEYWORDS(value)
 
@@ -245,13 +245,13 @@ VALUES = MAY_BE_NULL | {"enum", "examples"}
 
 
 def tool_schema(value: Any) -> None:
-    """Of the arguments of a tool, or of a whole answer: an object, and no bare true or false."""
+    """Requires the schema of a tool's arguments or of an answer: an object, and no bare true or false."""
     object_(value)
     schema(value)
 
 
 def without_nulls(schema: Any) -> Any:
-    """The same schema without fields that are null, which some clients write for those that they leave out."""
+    """Returns the schema without fields that are null, which some clients write for those that they leave out."""
     if isinstance(schema, list):
         return list(map(without_nulls, schema))
     if not isinstance(schema, Mapping):

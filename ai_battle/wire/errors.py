@@ -76,7 +76,7 @@ class Complaint:
 
 
 def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
-    """The error for an HTTP status that is none of success."""
+    """Returns the error for an HTTP status that is none of success."""
     said = read_complaint(_parse(body))
     known = {name.lower(): value for name, value in headers.items()}
     after = _wait_in_headers(known)
@@ -91,17 +91,17 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
 
 
 def error_in_stream(body: Any, partial: str = "") -> ProviderError:
-    """The error for an error object or event inside of a stream that had begun with 200."""
+    """Returns the error for an error object or event inside of a stream that had begun with 200."""
     return _in_band(body, "always", partial)
 
 
 def error_in_answer(body: Any) -> ProviderError:
-    """The error for an error object where an answer should be, with 200."""
+    """Returns the error for an error object where an answer should be, with 200."""
     return _in_band(body, "once", "")
 
 
 def cut_error(partial: str, raw: bytes = b"") -> BadReply:
-    """The stream ended before its last event, or even within one, of which `raw` came: this is not an answer."""
+    """Returns the error for a stream that ended before its last event, or even within one, of which `raw` came."""
     within = raw.strip()
     message = f"The answer was cut after {len(partial)} characters{', within an event' if within else ''}."
     return BadReply(message, again="once" if within else "always", partial=partial, raw=head(raw))
@@ -112,7 +112,7 @@ def malformed_error(raw: bytes, partial: str = "") -> BadReply:
 
 
 def no_answer_error(raw: bytes) -> ProviderError:
-    """The error for a body with 200 that is not an answer of a model API: nothing, a web page, an error object."""
+    """Returns the error for a body with 200 that is no answer of a model API: nothing, a web page, an error object."""
     if not raw.strip():
         return BadReply("The server sent an empty body; is base_url right?", again="once")
     body = _parse(raw)
@@ -127,7 +127,7 @@ def no_answer_error(raw: bytes) -> ProviderError:
 
 @contextmanager
 def readable_answer(body: Any) -> Iterator[None]:
-    """Whatever trips over the shape of `body` comes out as the `BadReply` that shows how it begins."""
+    """Turns whatever trips over the shape of `body` into the `BadReply` that shows how it begins."""
     try:
         yield
     except UNREADABLE as error:
@@ -136,7 +136,7 @@ def readable_answer(body: Any) -> Iterator[None]:
 
 @contextmanager
 def readable_request(api: str) -> Iterator[None]:
-    """Whatever trips over the shape of a client's body comes out as a `ConfigError`."""
+    """Turns whatever trips over the shape of a client's body into a `ConfigError`."""
     try:
         yield
     except UNREADABLE as error:
@@ -180,7 +180,7 @@ def _objects_in(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _kinds_in(details: list[Mapping[str, Any]]) -> Iterator[str]:
-    """The reason and the violated quotas in Google's details."""
+    """Yields the reason and the violated quotas in Google's details."""
     for entry in details:
         named = [entry.get("reason"), *(violation.get("quotaId") for violation in _objects_in(entry.get("violations")))]
         yield from (name for name in named if isinstance(name, str))
@@ -255,7 +255,7 @@ def _one_line(text: str) -> str:
 
 
 def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `retry-after` (lower-case names); None when that says nothing usable."""
+    """Returns the seconds of `retry-after-ms` or `retry-after` (lower-case names); None where neither is usable."""
     if (milliseconds := _seconds(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
     value = headers.get("retry-after", "")

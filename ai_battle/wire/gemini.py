@@ -140,7 +140,7 @@ def _thinking(level: str, model: str) -> dict[str, Any]:
 
 
 def _encode_message(message: Message, *, modern: bool) -> tuple[bytes, bytes]:
-    """How a turn in its role opens, and its parts, joined by commas, for all later requests too."""
+    """Returns how a turn in its role opens, and its parts, joined by commas, for all later requests too."""
     key = f"{WIRE} modern" if modern else WIRE
     if key not in message.encoded:
         message.encoded[key] = dumps(_encode_parts(message.parts, modern=modern))[1:-1]
@@ -242,7 +242,7 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
 
 
 def _join_texts(parts: Iterable[Part]) -> Iterator[Part]:
-    """One text where it came in several parts, as it is in a stream."""
+    """Makes one text of a text that came in several parts, as it is in a stream."""
     for kind, run in groupby(parts, _bare):
         if kind is None:
             yield from run
@@ -251,7 +251,7 @@ def _join_texts(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _bare(part: Part) -> type[Text] | type[Thinking] | None:
-    """The kind of a text that nothing else is said of: what is signed stays as it came."""
+    """Returns the kind of a text that nothing else is said of: what is signed stays as it came."""
     match part:
         case Text(extra=extra) if not extra:
             return Text
@@ -265,7 +265,7 @@ def _sentence(what: str, body: Mapping[str, Any], reason: str, message: str) -> 
 
 
 def _decode_part(body: Mapping[str, Any]) -> Part:
-    """What a part has beyond the fields that our values carry (`thoughtSignature`, `videoMetadata`) is its extra.
+    """Keeps as `extra` what our values have no fields for (`thoughtSignature`, `videoMetadata`).
 
     A part without a counterpart in our values is kept whole and goes back as it came.
     """
@@ -335,7 +335,7 @@ class GeminiReader(streams.StreamReader):
         self._candidate.update({name: value for name, value in candidate.items() if value is not None})
 
     def _add_text(self, text: str, about: Body, events: list[Event]) -> None:
-        """A signed piece stays by itself: its signature speaks of it alone."""
+        """Adds to the text before, unless the piece is signed: a signature speaks of its own piece alone."""
         last, texts = self._parts[-1] if self._parts else ({}, [])
         if texts and last == about and "thoughtSignature" not in about:
             texts.append(text)

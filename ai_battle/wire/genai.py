@@ -110,5 +110,5 @@ def _file_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> Image 
 
 
 def _without_empty(**fields: Any) -> Json:
-    """Those that say something."""
+    """Returns the fields that say something."""
     return {name: value for name, value in fields.items() if value}

@@ -22,7 +22,7 @@ def new_id() -> str:
 
 
 def call_id(call: ToolCall) -> str:
-    """Its id; a call that never got one has the same in every message that speaks of it."""
+    """Returns the id; a call that never got one has the same in every message that speaks of it."""
     return call.id or "call_" + hashlib.sha256(dumps([call.name, call.arguments])).hexdigest()[:24]
 
 
@@ -38,7 +38,7 @@ def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> To
 
 
 def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Servers leave ids out, or give the same one twice."""
+    """Gives each call an id of its own: servers leave ids out, or give the same one twice."""
     seen: set[str] = set()
     made: list[Part] = []
     for part in parts:
@@ -132,7 +132,7 @@ class ToolCache(Generic[T]):
 
 
 def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """The inside of a JSON list, in pieces to be joined.
+    """Returns the inside of a JSON list, in pieces to be joined.
 
     `messages` are, for each, how a turn in its role opens (`{"role":"user","content":[`) and its parts, encoded and
     joined by commas; those without parts are left out.
@@ -151,18 +151,18 @@ def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 
 def with_system(request: ModelRequest) -> tuple[Message, ...]:
-    """The messages, after the system prompt where there is one: for the APIs where it is a message, too."""
+    """Returns the system prompt and the messages, for the APIs where it is a message, too."""
     prompt = (Message("system", (Text(request.system),)),) if request.system else ()
     return prompt + request.messages
 
 
 def file_text(file: Document) -> str:
-    """For the APIs that read no files but PDFs."""
+    """Returns a file of text as words, for the APIs that read no files but PDFs."""
     return f"{file.name or 'file'}:\n{file.data.decode('utf-8', 'replace')}\n\n"
 
 
 def flowing(texts: Iterable[str]) -> str:
-    """On lines of their own where they would run into one another."""
+    """Joins texts, on lines of their own where they would run into one another."""
     pieces: list[str] = []
     for text in filter(None, texts):
         if pieces and not (pieces[-1][-1].isspace() or text[0].isspace()):
@@ -172,7 +172,7 @@ def flowing(texts: Iterable[str]) -> str:
 
 
 def as_failure(result: ToolResult, words: str) -> str:
-    """For the APIs that have no place for `is_error`; most failures say what they are."""
+    """Marks a failure in words, for the APIs that have no place for `is_error`; most say themselves what they are."""
     if not result.is_error or "error" in words.lower():
         return words
     return f"Error: {words}" if words else "Error"

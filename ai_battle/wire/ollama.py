@@ -32,7 +32,7 @@ LEVELS: Mapping[str, str] = {
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
-    """The JSON body. Messages that were sent before bring the bytes of that time."""
+    """Returns the JSON body. Messages that were sent before bring the bytes of that time."""
     head: dict[str, Any] = {"model": model, "stream": stream, **_encode_options(request.options, model)}
     if tools := _callable_tools(request):
         head["tools"] = [_encode_tool(tool) for tool in tools]

@@ -16,7 +16,7 @@ def with_pairs(request: ModelRequest) -> ModelRequest:
 
 
 def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The conversation repaired, which is itself where nothing is wrong.
+    """Returns the conversation repaired, which is itself where nothing is wrong.
 
     A result that comes too late moves up to its call, a call without a result gets one that says so, and a result
     without a call becomes words of the user's.
@@ -53,7 +53,7 @@ def _repair(messages: tuple[Message, ...]) -> Iterator[Message]:
 
 
 def _words_of(message: Message, orphans: list[ToolResult]) -> tuple[Part, ...]:
-    """What the message says besides the results that have a call."""
+    """Returns what the message says besides the results that have a call."""
     words = [part for part in message.parts if not isinstance(part, ToolResult)]
     return (*words, *(part for result in orphans for part in (Text(NO_CALL), *result.parts)))
 

@@ -41,7 +41,7 @@ class LineTokenizer:
 
     @property
     def is_event_stream(self) -> bool:
-        """Whether the body began as one, and not as a web page or a JSON document."""
+        """Says whether the body began as one, and not as a web page or a JSON document."""
         return self.head.removeprefix(BOM).lstrip().startswith(FIELDS)
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -178,7 +178,7 @@ class StreamReader(ABC):
 
     @property
     def whole(self) -> bool:
-        """The answer is complete: only its usage may still come, or nothing at all."""
+        """Says whether the answer is complete: only its usage may still come, or nothing at all."""
         return self.is_done
 
     @property
@@ -193,7 +193,7 @@ class StreamReader(ABC):
         return self._collect_events(self._tokens.feed(data), events)
 
     def close(self, events: list[Event] | None = None) -> list[Event]:
-        """The same for what is left when the body has ended."""
+        """Returns the events of what is left when the body has ended."""
         return self._collect_events(self._tokens.close(), events)
 
     @abstractmethod
@@ -220,7 +220,7 @@ class StreamReader(ABC):
         return self._numbers.setdefault(id_, len(self._numbers)), id_
 
     def _collect_events(self, pieces: list[bytes], events: list[Event] | None) -> list[Event]:
-        """Those behind a fault are read as well, as the usage may stand in them."""
+        """Reads pieces, also those behind a fault, as the usage may stand in them."""
         events = [] if events is None else events
         place = 0
         try:
@@ -257,6 +257,6 @@ class StreamReader(ABC):
         return malformed_error(payload, self.text)
 
     def _cut_error(self, *, has_begun: bool) -> ProviderError:
-        """The error for a stream that ended before its answer did."""
+        """Returns the error for a stream that ended before its answer did."""
         tokens = self._tokens
         return cut_error(self.text, tokens.unread) if has_begun else no_answer_error(tokens.unread or tokens.head)

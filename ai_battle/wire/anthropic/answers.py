@@ -71,7 +71,7 @@ def stop_of(response: ModelResponse) -> tuple[str, str | None]:
 
 
 def _stop_sequence(response: ModelResponse) -> str | None:
-    """VLLM and SGLang say which of the sequences it was, in a field of their own."""
+    """Returns the sequence that ended the answer; vLLM and SGLang name it in fields of their own."""
     choice = own("openai", response.extra).get("choice") or {}
     found = (own(WIRE, response.extra).get("stop_sequence"), choice.get("stop_reason"), choice.get("matched_stop"))
     return next((sequence for sequence in found if sequence and isinstance(sequence, str)), None)
@@ -87,7 +87,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
 
 
 def encode_usage(usage: Usage) -> dict[str, Any]:
-    """Here the input excludes what was read from and written to the cache."""
+    """Returns the usage as this API has it, whose input excludes what was read from and written to the cache."""
     body: dict[str, Any] = {
         "input_tokens": max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens),
         "cache_creation_input_tokens": usage.cache_write_tokens,
@@ -108,7 +108,7 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
 
 
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
-    """The body of an error; `kind` is that of a `Failure`. All that a client did wrong is `invalid_request_error`."""
+    """Returns the body of an error; `kind` is that of a `Failure`. A client's mistake is `invalid_request_error`."""
     what = ERRORS.get(status, "invalid_request_error" if status < 500 else "api_error")
     body = {"type": "error", "error": {"type": what, "message": message}}
     return dumps(body | ({"request_id": request_id} if request_id else {}))

@@ -109,18 +109,18 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
 
 
 def decode_client_block(block: Mapping[str, Any], calls: Calls) -> Part:
-    """The same for what a client sends: other APIs get to see the words in a block that only this one knows."""
+    """Decodes what a client sends: other APIs get to see the words in a block that only this one knows."""
     part = decode_block(block, calls)
     return Text(_words(block), extra=part.extra) if isinstance(part, Text) and is_whole_block(part) else part
 
 
 def is_whole_block(part: Part) -> bool:
-    """Whether the part is a block that only this API has a name for."""
+    """Says whether the part is a block that only this API has a name for."""
     return "block" in own(WIRE, part.extra)
 
 
 def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
-    """A string is the API's shorthand for one block of text; nothing at all is none."""
+    """Returns the blocks of a content, for which a string is the API's shorthand; nothing at all is no block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
 
 
@@ -161,7 +161,7 @@ def _decode_result(block: Mapping[str, Any], calls: Calls, extra: Mapping[str, A
 
 
 def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image | Document:
-    """A result is texts, pictures and files; of all else other APIs get to see the words, this one what came."""
+    """Keeps texts, pictures and files; of all else other APIs get to see the words, this one what came."""
     is_in_words = isinstance(part, Document) and part.media_type.startswith("text/")
     if isinstance(part, Text | Image | Document) and not is_whole_block(part) and not is_in_words:
         return part

@@ -25,7 +25,7 @@ _MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
 
 def unsupported_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
-    """The options that are set and that a request to `model` leaves out."""
+    """Returns the options that are set and that a request to `model` leaves out."""
     given = present(options)
     refused = {name for name in given if name not in _KNOWN}
     level = given.get("reasoning", "none")
@@ -38,20 +38,20 @@ def unsupported_options(options: Mapping[str, Any], version: str = CURRENT, mode
 
 
 def clamped_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> dict[str, float]:
-    """The options that are set too high for this API, as a request to `model` sends them."""
+    """Returns the options that are set too high for this API, as a request to `model` sends them."""
     dropped = unsupported_options(options, version, model)
     given = {name: options.get(name) for name in HIGHEST if name not in dropped}
     return {name: HIGHEST[name] for name, value in given.items() if value is not None and value > HIGHEST[name]}
 
 
 def sent_max_tokens(request: ModelRequest, model: str) -> int:
-    """The `max_tokens` of a request to `model`, which this API always wants."""
+    """Returns the `max_tokens` of a request to `model`, which this API always wants."""
     most: int = encode_options(request, model, CURRENT)["max_tokens"]
     return most
 
 
 def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
-    """All fields but the system prompt, the tools and the messages."""
+    """Returns all fields but the system prompt, the tools and the messages."""
     dropped = unsupported_options(request.options, version, model)
     given = {name: value for name, value in present(request.options).items() if name not in dropped}
     given |= clamped_options(request.options, version, model)
@@ -68,7 +68,7 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
 
 
 def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options, and what of the fields read here goes to `extra` because options can't say it."""
+    """Returns the options, and what of the fields read here goes to `extra` because options can't say it."""
     options: dict[str, Any] = {name: body[name] for name in _NUMBERS if body.get(name) is not None}
     if stop := body.get("stop_sequences"):
         options["stop"] = list(stop)
@@ -79,7 +79,7 @@ def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 
 def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Collection[str], served: Collection[str]) -> str:
-    """One that the API runs itself nobody else can be told to call. Raises `ConfigError` for one that nobody offers."""
+    """Ignores a tool that the API runs itself: nobody else can. Raises `ConfigError` for one that nobody offers."""
     match choice:
         case {"type": "tool", "name": str(name)}:
             check_choice(name, (*tools, *served), "tool_choice.name")
@@ -92,7 +92,7 @@ def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Collection[str],
 
 
 def _tool_choice(request: ModelRequest) -> dict[str, Any]:
-    """Nothing where the API's own default is meant; without tools it refuses any choice."""
+    """Says nothing where the API's own default is meant; without tools it refuses any choice."""
     one_at_a_time = request.options.get("parallel_tool_calls") is False
     if not request.tools or (request.tool_choice == "auto" and not one_at_a_time):
         return {}
@@ -117,7 +117,7 @@ def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
 
 
 def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[str, Any]:
-    """`thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
+    """Returns `thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
     how, usual = _thinks(model), MAX_TOKENS if max_tokens is None else max_tokens
     if level is None or how == "never":
         return {"max_tokens": usual}
@@ -133,7 +133,7 @@ def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[st
 
 
 def _budget(budget: int, max_tokens: int | None) -> dict[str, Any]:
-    """At most half of what was allowed goes into thinking, which the API wants to be `SMALLEST_BUDGET` at least."""
+    """Gives thinking at most half of what was allowed, and `SMALLEST_BUDGET` at least, as the API wants it."""
     room = max(max_tokens, 2 * SMALLEST_BUDGET) if max_tokens else MAX_TOKENS + budget
     if max_tokens:
         budget = max(SMALLEST_BUDGET, min(budget, max_tokens // 2))
@@ -141,7 +141,7 @@ def _budget(budget: int, max_tokens: int | None) -> dict[str, Any]:
 
 
 def _decode_reasoning(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a client said about reasoning, without the format that stands in `output_config` too."""
+    """Reads what a client said about reasoning, without the format that stands in `output_config` too."""
     config = {key: value for key, value in (body.get("output_config") or {}).items() if key != "format"}
     came = present({"thinking": body.get("thinking") or None, "output_config": config or None})
     level = _level(came)

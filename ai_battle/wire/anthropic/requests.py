@@ -135,7 +135,7 @@ def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, b
 
 
 def _encode_message(message: Message, version: str, key: str) -> bytes:
-    """Its blocks, joined by commas, for all later requests too; nothing where the API refuses to see any of them."""
+    """Returns the blocks, joined by commas, for all later requests too; none where the API refuses to see any."""
     parts: Iterable[Part] = message.parts
     if message.role == "assistant" and version >= CURRENT:
         parts = (Text(f"[{part.name or 'document'}]") if isinstance(part, Document) else part for part in parts)
@@ -152,7 +152,7 @@ def _mark_last(blocks: bytes, message: Message) -> bytes:
 
 
 def _encode_system(request: ModelRequest) -> dict[str, Any]:
-    """As blocks where a client sent blocks that still say the same, or where the prompt is to be cached."""
+    """Writes blocks where a client sent blocks that still say the same, or where the prompt is to be cached."""
     came, system = own(WIRE, request.extra).get("system"), request.system
     if came and _prompt_in(came) == system:
         return {"system": came}
@@ -179,7 +179,7 @@ def _encode_tool(tool: ToolSpec) -> bytes:
 
 
 def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Tools:
-    """Those that the client runs, and as an extra those that the API runs itself."""
+    """Returns the tools that the client runs, and as an extra those that the API runs itself."""
     served = [tool for tool in tools if "input_schema" not in tool]
     return tuple(_decode_tool(tool) for tool in tools if "input_schema" in tool), {"tools": served} if served else {}
 
@@ -191,7 +191,7 @@ def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
 
 
 def _decode_message(message: Mapping[str, Any], known: Mapping[str, ToolCall]) -> Iterable[Message]:
-    """Tool results, which the API puts into a user's turn, become messages of their own."""
+    """Makes messages of their own of tool results, which the API puts into a user's turn."""
     role, content = cast(Role, message["role"]), message["content"]
     if isinstance(content, str):
         return (Message(role, (Text(content),) if content else ()),)

@@ -200,7 +200,7 @@ class MessagesWriter(BlockWriter):
         return isinstance(part, Image | Document) or is_whole_block(part)
 
     def _cite(self, extra: Mapping[str, Any]) -> bytes:
-        """Sources of the text that is being said."""
+        """Writes the sources of the text that is being said."""
         citations, block = own(WIRE, extra).get("citations", ()), self.last
         if block is None or block.kind != "text" or block.index == WAITING:
             return b""
@@ -225,7 +225,7 @@ class MessagesWriter(BlockWriter):
 
 
 def _opening(block: AnswerBlock) -> dict[str, Any]:
-    """A block before its first delta, with what a part of this API has beside what deltas bring."""
+    """Returns a block before its first delta, with what a part of this API has beside what deltas bring."""
     extra = own(WIRE, block.part.extra) if block.part else {}
     match block.kind:
         case "text":

@@ -79,7 +79,7 @@ def stop_of(response: ModelResponse) -> Stop:
 
 
 def _stop_from(reason: Any, message: Message) -> Stop:
-    """Calls count, whatever the reason says: several servers say `stop` with them."""
+    """Returns why the answer ended. Calls count, whatever the reason says: several servers say `stop` with them."""
     if reason in STOPS:
         return STOPS[reason]
     if message.tool_calls:
@@ -88,7 +88,7 @@ def _stop_from(reason: Any, message: Message) -> Stop:
 
 
 def decode_usage(body: Mapping[str, Any]) -> Usage:
-    """Dollars are told by OpenRouter."""
+    """Returns the usage, with the dollars that OpenRouter tells."""
     if not (bill := bill_in(body)):
         return UNKNOWN_USAGE
     into: dict[str, Any] = field_or(bill, "prompt_tokens_details", {})
@@ -104,7 +104,7 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
 
 
 def bill_in(body: Mapping[str, Any]) -> Any:
-    """The usage, or where Groq hides it in streams."""
+    """Returns the usage, also from where Groq hides it in streams."""
     return body.get("usage") or (body.get("x_groq") or {}).get("usage")
 
 
@@ -122,7 +122,7 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
 
 
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
-    """The body of an error; `kind` is that of a `Failure`. This API tells the id of a request in a header alone."""
+    """Returns the body of an error; `kind` is that of a `Failure`. The id of a request is told in a header alone."""
     what = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     code = ERROR_KINDS.get(kind) or ERROR_CODES.get(status)
     return dumps({"error": {"message": message, "type": what, "param": None, "code": code}})

@@ -61,7 +61,7 @@ _MESSAGE = TaggedShape(
 
 
 def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
-    """The JSON objects, joined by commas.
+    """Returns the JSON objects, joined by commas.
 
     Results of tools come directly after the calls, as the API demands; what it does not allow in them (pictures,
     the user's own words) waits until the last of them.
@@ -85,7 +85,7 @@ def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
 
 
 def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
-    """What an assistant said, but its pictures: no server takes them back."""
+    """Returns what an assistant said, but its pictures: no server takes them back."""
     words = [part for part in message.parts if isinstance(part, Text)]
     body: dict[str, Any] = {"role": "assistant", "content": encode_content(words, "".join)}
     if quirks.reasoning and message.thinking:
@@ -97,7 +97,7 @@ def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
 
 
 def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """Neighbouring results of tools become one message."""
+    """Returns the messages; neighbouring results of tools become one."""
     messages: list[Message] = []
     for is_result, run in groupby(MESSAGES.decode(bodies), _is_result):
         each = [*run]
@@ -111,7 +111,7 @@ def decode_answer(body: Mapping[str, Any]) -> Message:
 
 
 def _plain(message: Message) -> bytes:
-    """The usual message, one text and nothing else, in a third of the time; empty for any other."""
+    """Encodes the usual message, one text and nothing else, in a third of the time; returns nothing for any other."""
     said = message.parts[0] if len(message.parts) == 1 else None
     if type(said) is not Text or said.extra or message.speaker or message.extra or message.role == "tool":
         return b""
@@ -119,7 +119,7 @@ def _plain(message: Message) -> bytes:
 
 
 def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
-    """The bytes of a message by their key, and of what it says after the results of tools."""
+    """Returns the bytes of a message by their key, and of what it says after the results of tools."""
     first, later = _bodies(message, quirks)
     if quirks.names and message.speaker and first[0]["role"] != "tool":
         first[0]["name"] = NOT_IN_NAMES.sub("_", message.speaker.strip())[:NAME_LENGTH]
@@ -128,7 +128,7 @@ def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> d
 
 
 def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Content]]:
-    """What a message is here, and what it says besides results of tools, with the pictures and files in them."""
+    """Returns what a message is here, and what it says besides results of tools, with the files in them."""
     if message.role == "assistant":
         return [assistant_body(message, quirks)], _files(message.parts)
     content: list[Content] = [part for part in message.parts if isinstance(part, Content)]
@@ -156,14 +156,14 @@ def _result_body(result: ToolResult) -> dict[str, Any]:
 
 
 def _encode_call(call: ToolCall) -> dict[str, Any]:
-    """Arguments that are no JSON are wrapped in it: local servers parse them and fail the whole request otherwise."""
+    """Wraps arguments that are no JSON in it: local servers parse them and fail the whole request otherwise."""
     arguments = dumps({"malformed": call.malformed} if call.malformed else call.arguments).decode()
     body = {"id": call_id(call), "type": "function", "function": {"name": call.name, "arguments": arguments}}
     return body | own(call.extra)
 
 
 def decode_words(body: Mapping[str, Any]) -> Iterable[Part]:
-    """All but the calls. Servers that send both fields of reasoning send the same text in both."""
+    """Yields all but the calls. Servers that send both fields of reasoning send the same text in both."""
     if reasoning := next((thought for field in REASONING if (thought := field_or(body, field, ""))), ""):
         yield Thinking(reasoning)
     yield from decode_content(body.get("content"))

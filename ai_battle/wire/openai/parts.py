@@ -35,7 +35,7 @@ CONTENT = text_or([lambda part: None if isinstance(part, str) else _PART(part)],
 
 
 def refusal(text: str) -> Text:
-    """What a model says instead of an answer; on this wire it is a part of its own kind."""
+    """Returns what a model says instead of an answer; on this wire it is a part of its own kind."""
     return Text(text, extra={WIRE: {"type": "refusal", "refusal": text}})
 
 
@@ -54,7 +54,7 @@ def refuses(event: Event) -> bool:
 def encode_content(
     parts: Sequence[Content], join: Callable[[Iterable[str]], str] = flowing
 ) -> str | list[dict[str, Any]]:
-    """Text alone is one string, which every server takes; all else is a list of parts.
+    """Returns one string for text alone, which every server takes, and a list of parts for all else.
 
     What another API alone has a name for has no text here, and says nothing.
     """
@@ -68,7 +68,7 @@ def _is_foreign(part: Content) -> bool:
 
 
 def encode_part(part: Content) -> dict[str, Any]:
-    """A part that came as something we have no name for goes back as it came: its `extra` has the `type`."""
+    """Writes a part; one that we have no name for goes back as it came: its `extra` has the `type`."""
     extra = own(part.extra)
     if "type" in extra:
         return extra
@@ -112,21 +112,21 @@ def _decode_part(part: Mapping[str, Any]) -> Part:
 
 
 def image_at(url: str, extra: Mapping[str, Any]) -> Image:
-    """The picture at an address, which may be a data URL."""
+    """Returns the picture at an address, which may be a data URL."""
     if (read := read_data_url(url)) is not None:
         return Image(*read, extra=extra)
     return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
 
 
 def document_at(url: str, name: str, extra: Mapping[str, Any]) -> Document:
-    """The file at an address, which may be a data URL."""
+    """Returns the file at an address, which may be a data URL."""
     if (read := read_data_url(url)) is not None:
         return Document(*read, name=name, extra=extra)
     return Document(mimetypes.guess_type(name or url)[0] or "application/pdf", url=url, name=name, extra=extra)
 
 
 def audio(part: Mapping[str, Any]) -> Document:
-    """A recording is a file to APIs that have no name for it; here it goes back as it came."""
+    """Returns a recording as a file, which it is to APIs that have no name for it; here it goes back as it came."""
     sound = part["input_audio"]
     return Document(f"audio/{sound['format']}", base64.b64decode(sound["data"]), extra={WIRE: dict(part)})
 
@@ -136,7 +136,7 @@ def _address(file: Image | Document) -> str:
 
 
 def read_data_url(url: str) -> tuple[str, bytes] | None:
-    """Media type and bytes; None for an address of another kind. Raises `ValueError` for broken base64."""
+    """Returns media type and bytes; None for an address of another kind. Raises `ValueError` for broken base64."""
     start, comma, encoded = url.partition(",")
     if not comma or not start.startswith("data:") or not start.endswith(";base64"):
         return None

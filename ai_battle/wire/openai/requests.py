@@ -77,7 +77,7 @@ _REQUEST = ObjectShape(
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:
-    """The JSON body. Messages and tools that were sent before bring the bytes of that time."""
+    """Returns the JSON body. Messages and tools that were sent before bring the bytes of that time."""
     head: dict[str, Any] = {"model": model, **_encode_options(request.options, quirks)}
     if request.tools:
         head |= _encode_choice(request.tool_choice)
@@ -115,7 +115,7 @@ def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """What a server receives; a system message that opens it is the system prompt.
+    """Returns the request that a client sent; a system message that opens it is the system prompt.
 
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired_messages` puts them right.
@@ -141,7 +141,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
 
 def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
-    """A client may name those that are to be chosen from."""
+    """Returns the tools to choose from, which a client may name."""
     match choice:
         case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
             names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
@@ -154,7 +154,7 @@ def _is_function(tool: ToolSpec) -> bool:
 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
-    """Options that this API has no name of its own for go through under theirs: many servers take more."""
+    """Passes on options that this API has no name of its own for: many servers take more."""
     said = {name: value for name, value in options.items() if name not in NOT_HERE and value not in NOTHING}
     if "max_tokens" in said:
         said[quirks.max_tokens] = said.pop("max_tokens")
@@ -171,7 +171,7 @@ def _encode_tool(tool: ToolSpec) -> bytes:
 
 
 def _tool_body(tool: ToolSpec) -> dict[str, Any]:
-    """A tool of a type that only this API knows is its `extra` as it came."""
+    """Returns the body; a tool of a type that only this API knows is its `extra` as it came."""
     extra = own(tool.extra)
     if "type" in extra:
         return extra
@@ -210,7 +210,7 @@ def _decode_choice(choice: Any, tools: Iterable[ToolSpec]) -> str:
 
 
 def _encode_format(request: ModelRequest) -> dict[str, Any]:
-    """As a client put it, where that says the same; a format without a schema is a matter of this API alone."""
+    """Leaves a format as a client put it, where that says the same; one without a schema is this API's alone."""
     came, schema = own(request.extra).get("response_format"), request.output_schema
     if schema is None and _schema_in(came) is not None:
         return {"response_format": {"type": "text"}}
@@ -234,7 +234,7 @@ def _schema_in(form: Any) -> Mapping[str, Any] | None:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether OpenAI can enforce it: every object closed and all of its properties required."""
+    """Says whether OpenAI can enforce it: every object is closed and all of its properties are required."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, Mapping):

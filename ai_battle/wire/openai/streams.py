@@ -92,7 +92,7 @@ class ChatReader(StreamReader):
         return ""
 
     def _has_ended(self, choice: Mapping[str, Any]) -> bool:
-        """Reads what stands beside the delta; whether there was anything."""
+        """Reads what stands beside the delta, and says whether there was anything."""
         reason, probabilities = choice.get("finish_reason"), choice.get("logprobs")
         self._gives_reasons = self._gives_reasons or "finish_reason" in choice
         if reason == "error":
@@ -119,7 +119,7 @@ class ChatReader(StreamReader):
         _merge(self._message, delta, KNOWN_IN_MESSAGES)
 
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
-        """Without an index, the id of a fragment tells which call it belongs to, and else it is the one before."""
+        """Finds the call of a fragment: by its index, without one by its id, and without an id it is the one before."""
         function, index = fragment.get("function") or {}, fragment.get("index")
         id_, name = field_or(fragment, "id", ""), field_or(function, "name", "")
         arguments = _arguments_text(function.get("arguments") or "")
@@ -136,12 +136,12 @@ class ChatReader(StreamReader):
 
 
 def _arguments_text(arguments: Any) -> str:
-    """Ollama's relatives send the object itself."""
+    """Returns arguments as text; Ollama's relatives send the object itself."""
     return arguments if isinstance(arguments, str) else dumps(arguments).decode()
 
 
 def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Lists grow chunk by chunk, and so do those inside of objects (`logprobs.content`)."""
+    """Adds fields of a chunk: lists grow chunk by chunk, and so do those inside of objects (`logprobs.content`)."""
     for key, value in fields.items():
         if key in known or value in (None, "", [], {}):
             continue

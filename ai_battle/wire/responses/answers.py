@@ -135,7 +135,7 @@ class ResponsesWriter(BlockWriter):
         return said + self._event("response.output_item.done", {"output_index": block.index, "item": item})
 
     def _end_content(self, item: dict[str, Any]) -> bytes:
-        """The ends of the only part of an item, or of its arguments."""
+        """Writes the ends of the only part of an item, or of its arguments."""
         growth, part = self._growth, _part_of(item)
         name, text = f"response.{growth.events}", part[growth.grows]
         whole = self._event(f"{name}.delta", {**self._place, "delta": text}) if growth is _CUSTOM else b""
@@ -159,20 +159,20 @@ class ResponsesWriter(BlockWriter):
 
 
 def _part_of(item: dict[str, Any]) -> dict[str, Any]:
-    """Where it grows: its only part, or the item itself."""
+    """Returns where the item grows: its only part, or the item itself."""
     parts = item.get("content") or item.get("summary")
     part: dict[str, Any] = parts[0] if parts else item
     return part
 
 
 def _delta(growth: _Growth, place: Mapping[str, Any]) -> bytes:
-    """A delta up to its text."""
+    """Returns a delta up to its text."""
     name = f"response.{growth.events}.delta"
     return b'event: %s\ndata: %s,"delta":' % (name.encode(), dumps({"type": name, **place})[:-1])
 
 
 def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
-    """A response in which nothing has been said; it repeats what the client has asked for."""
+    """Returns a response in which nothing has been said; it repeats what the client has asked for."""
     asked = own(WIRE, request.extra) if request else {}
     repeated = {name: usual if asked.get(name) is None else asked[name] for name, usual in REPEATED.items()}
     return {
@@ -195,7 +195,7 @@ def _status_of(response: ModelResponse) -> str:
 
 
 def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None) -> dict[str, Any]:
-    """The item that a block is when it ends."""
+    """Returns the item that a block is when it ends."""
     match block.kind:
         case "call":
             return _call(block, id_, status, tool)
@@ -208,7 +208,7 @@ def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None)
 
 
 def _without_content(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The same item before anything is said in it."""
+    """Returns the item before anything is said in it."""
     nothing = {"summary": [], "content": [], "arguments": "", "input": ""}
     new = {name: nothing.get(name, value) for name, value in item.items() if name != "encrypted_content"}
     return new | ({"status": "in_progress"} if "status" in item else {})
@@ -225,7 +225,7 @@ def _content(block: AnswerBlock) -> dict[str, Any]:
 
 
 def _text_for_custom(block: AnswerBlock) -> str:
-    """The text that a custom tool takes, out of the arguments of the function that stands for it."""
+    """Returns the text that a custom tool takes, out of the arguments of the function that stands for it."""
     arguments, malformed = read_arguments(block.text)
     given = arguments.get("input")
     return given if isinstance(given, str) else malformed or block.text

@@ -20,7 +20,7 @@ LONGEST = 64  # of the name of a tool
 
 
 def _file(**inner: Check) -> Check:
-    """A picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
+    """Requires a picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
     fields = ObjectShape({**inner, "filename": text})
 
     def check_data(value: Any) -> None:
@@ -60,7 +60,7 @@ ITEM = TaggedShape(
 
 
 def decode_input(given: str | Iterable[Item]) -> list[Message]:
-    """What the assistant thinks, says and calls in a row is one message, and so are results of tools in a row.
+    """Makes one message of what the assistant thinks, says and calls in a row, and one of results of tools in a row.
 
     Items of OpenAI's own tools are left out: nobody else can read them.
     """
@@ -90,7 +90,7 @@ def _message(item: Item, calls: Calls) -> Message:
 
 
 def _reasoning(item: Item, calls: Calls) -> Message:
-    """Its `signature` where one of ours went out in it; what OpenAI has encrypted stays in `extra`, untouched."""
+    """Returns a thought with the signature that went out in it; what OpenAI has encrypted stays as it is in `extra`."""
     texts = [part["text"] for field in ("summary", "content") for part in item.get(field) or ()]
     encrypted: str = item.get("encrypted_content") or ""
     if encrypted.startswith(SIGNED):
@@ -135,7 +135,7 @@ def _decode_part(part: Item) -> Part | None:
 
 
 def _document(part: Item) -> Document:
-    """`file_data` is a data URL, of some clients the bare base64."""
+    """Returns a file, whose `file_data` is a data URL, of some clients the bare base64."""
     name, data = part.get("filename") or "", part.get("file_data") or ""
     if data and not data.startswith("data:"):
         data = f"data:{mimetypes.guess_type(name)[0] or 'application/pdf'};base64,{data}"
@@ -143,7 +143,7 @@ def _document(part: Item) -> Document:
 
 
 def flat_name(name: str, namespace: str) -> str:
-    """The same for the same two, so that earlier calls and the tools agree; never longer than upstreams allow."""
+    """Returns one name for both, always the same, so that calls and tools agree, and no longer than upstreams allow."""
     if not namespace:
         return name
     flat = f"{namespace.rstrip('_')}__{name}"

@@ -75,7 +75,7 @@ _REQUEST = ObjectShape(
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """What a client sent; all fields but the conversation are kept in `extra` as well, for the answer repeats them.
+    """Returns the request; all fields but the conversation are kept in `extra` as well, for the answer repeats them.
 
     A leading message of the system or the developer belongs to the system prompt. Raises `ConfigError`.
     """
@@ -98,7 +98,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
 
 def _apart(messages: list[Message]) -> tuple[list[str], tuple[Message, ...]]:
-    """What the system and the developer say first, and the conversation."""
+    """Returns what the system and the developer say first, and the conversation."""
     leading = list(takewhile(lambda message: message.role == "system", messages))
     return [message.text for message in leading], tuple(messages[len(leading) :])
 
@@ -110,12 +110,12 @@ def _refuse(body: Mapping[str, Any]) -> None:
 
 
 def keeps(body: Mapping[str, Any]) -> bool:
-    """Whether the client lets its answer be kept, as this API does unless it is told otherwise."""
+    """Says whether the client lets its answer be kept, as this API does unless it is told otherwise."""
     return body.get("store") is not False
 
 
 async def expand_references(body: Mapping[str, Any], conversation: Find[Items], item: Find[Item]) -> dict[str, Any]:
-    """The body with the conversation before it, and with items in the places where it refers to them.
+    """Returns the body with the conversation before it, and with items in the places where it refers to them.
 
     Raises `ConfigError` for what `conversation` and `item` do not find.
     """
@@ -132,7 +132,7 @@ async def expand_references(body: Mapping[str, Any], conversation: Find[Items], 
 
 
 async def _resolve_item(given: Any, find: Find[Item]) -> Any:
-    """An item that is only referred to; some clients leave out that it is a reference, and send its id alone."""
+    """Returns the item that is referred to; some clients leave out that it is a reference, and send its id alone."""
     if not isinstance(given, Mapping) or given.keys() - {"type", "id"} or not isinstance(given.get("id"), str):
         return given
     if given.get("type", "item_reference") != "item_reference":
@@ -166,7 +166,7 @@ class ClientTool:
 
 
 def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[ToolSpec]:
-    """Those that the client runs; what OpenAI runs itself (web search, code) is left out."""
+    """Yields the tools that the client runs; what OpenAI runs itself (web search, code) is left out."""
     for tool in tools:
         if tool["type"] == "namespace":
             yield from (_decode_tool(inner, tool["name"]) for inner in tool["tools"] if _is_ours(inner))
@@ -175,7 +175,7 @@ def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[ToolSpec]:
 
 
 def _decode_choice(choice: Any, names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """What is to be called, and which tools there are to choose from. Raises `ConfigError` for one that nobody offers.
+    """Returns what is to be called, and the tools to choose from. Raises `ConfigError` for one that nobody offers.
 
     One of those that OpenAI runs itself nobody else can be told to call.
     """
@@ -195,7 +195,7 @@ def _flat(tool: Mapping[str, Any]) -> str:
 
 
 def known_to_client(request: ModelRequest | None) -> dict[str, ClientTool]:
-    """By the flat names of those that need it."""
+    """Returns how the client knows its tools, by the flat names of those that it knows otherwise."""
     extras = {tool.name: own(WIRE, tool.extra) for tool in (request.tools if request else ())}
     return {flat: ClientTool(**extra) for flat, extra in extras.items() if extra}
 
@@ -216,7 +216,7 @@ def _decode_tool(tool: Mapping[str, Any], namespace: str) -> ToolSpec:
 
 
 def _description(tool: Mapping[str, Any]) -> str:
-    """A grammar that its text must fit is told in words: nobody else enforces one."""
+    """Returns the description, with the grammar of a custom tool in words: nobody else enforces one."""
     form = tool.get("format")
     grammar = form.get("definition") if isinstance(form, Mapping) else None
     words: str = tool.get("description") or ""

@@ -7,7 +7,6 @@ support them: those small ones that make a clause negative or conditional, and t
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -16,7 +15,7 @@ from ai_battle.core.tooling import ProposalKind
 
 from . import thinking
 from .calls import Offered
-from .reading import Certainty, Piece
+from .reading import Piece
 
 _WINDOW = 600
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
@@ -46,30 +45,18 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _LETTER = r"[\w\u0900-\u0dff]"
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """How sure a call is by its form, and why it is not to be run; no `kind` where it is meant."""
-
-    certainty: Certainty
-    kind: ProposalKind | None = None
-
-
-def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
-    """Returns one for each of the pieces, which all hold calls."""
-    if not pieces:
-        return []
+def proposal_kinds(text: str, pieces: Sequence[Piece], tools: Offered) -> list[ProposalKind | None]:
+    """Returns for each of the pieces, which all hold calls, why it is not to be run; None where it is meant."""
     gaps = list(map(_without_thoughts, _gaps(text, pieces)))
     writing = [tools.writes(piece.calls) for piece in pieces]
     goes_on = bool(_words_of(gaps[-1][:_WINDOW]))
     together = _of_all(pieces, gaps, goes_on=goes_on, writes=any(writing))
-    found: list[Intent] = []
+    found: list[ProposalKind | None] = []
     for piece, before, behind, writes in zip(pieces, gaps, gaps[1:], writing, strict=False):
-        form = _certainty(piece, before, goes_on=goes_on)
         lead = _words_of(_ENCLOSED.split(before[-_WINDOW:])[-1])
-        announced = found[-1].kind if found and not lead else _announcement_kind(text, piece, lead, writes=writes)
-        is_weak = writes and form < Certainty.BARE
-        kind = together or announced or _kind_by_form(text, piece, before, behind, is_weak=is_weak)
-        found.append(Intent(form, kind))
+        announced = found[-1] if found and not lead else _announcement_kind(text, piece, lead, writes=writes)
+        is_weak = writes and (goes_on or _is_beside_words(piece, before))
+        found.append(together or announced or _kind_by_form(text, piece, before, behind, is_weak=is_weak))
     return found
 
 
@@ -101,11 +88,9 @@ def _is_template(call: ToolCall) -> bool:
     return bool(given) and all(isinstance(value, str) and _PLACEHOLDER.fullmatch(value) for value in given)
 
 
-def _certainty(piece: Piece, gap: str, *, goes_on: bool) -> Certainty:
-    if not piece.is_bare:
-        return Certainty.FOLLOWED if goes_on else Certainty.MARKED
-    within = gap.rpartition("\n")[2].strip("\t `[](){}\"',;")
-    return Certainty.MENTIONED if goes_on or within else Certainty.BARE
+def _is_beside_words(piece: Piece, gap: str) -> bool:
+    """Whether words stand on the line of a call without a marker, before it."""
+    return piece.is_bare and bool(gap.rpartition("\n")[2].strip("\t `[](){}\"',;"))
 
 
 def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> ProposalKind | None:

@@ -7,8 +7,8 @@ from itertools import chain
 
 from ...core.messages import ToolCall
 from .calls import Offer, Offered
-from .intent import intents
-from .reading import Certainty, Piece, Proposal, Reading, Span
+from .intent import proposal_kinds
+from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
 
 # No answer has more calls, whole or broken: the text behind them is read no further, and stays prose.
@@ -31,26 +31,21 @@ def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
 
 def _read(text: str, tools: Offered) -> Reading:
     pieces = _pieces(text, tools)
+    if not pieces:
+        return Reading(prose=text)
     calling = [piece for piece in pieces if piece.calls]
     calls: list[ToolCall] = []
-    certainties: list[Certainty] = []
     proposals: list[Proposal] = []
     proposed: set[int] = set()  # a proposal stays prose
-    for piece, intent in zip(calling, intents(text, calling, tools), strict=True):
-        if intent.kind:
-            proposals += (Proposal(call, intent.kind) for call in piece.calls)
+    for piece, kind in zip(calling, proposal_kinds(text, calling, tools), strict=True):
+        if kind:
+            proposals += (Proposal(call, kind) for call in piece.calls)
             proposed.add(id(piece))
-            continue
-        calls += piece.calls
-        certainties += [intent.certainty] * len(piece.calls)
-    spans = tuple(
-        Span(_widened_start(text, piece.start), _widened_end(text, piece.end))
-        for piece in pieces
-        if piece.is_call and id(piece) not in proposed
-    )
+        else:
+            calls += piece.calls
+    spans = _spans(text, (piece for piece in pieces if id(piece) not in proposed))
     return Reading(
         calls=tuple(calls),
-        certainties=tuple(certainties),
         proposals=tuple(proposals),
         spans=spans,
         issues=tuple(chain.from_iterable(piece.issues for piece in pieces)),
@@ -68,6 +63,12 @@ def _pieces(text: str, tools: Offered) -> list[Piece]:
         elif piece.start == 0:
             pieces.clear()
     return pieces
+
+
+def _spans(text: str, pieces: Iterable[Piece]) -> tuple[Span, ...]:
+    return tuple(
+        Span(_widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in pieces if piece.is_call
+    )
 
 
 def _widened_start(text: str, start: int) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Literal
 
 from ...core.messages import ToolCall
@@ -37,19 +36,6 @@ class Span:
     end: int
 
 
-class Certainty(IntEnum):
-    """How sure it is by its form alone that a call is meant."""
-
-    MENTIONED = 0
-    """Without a marker, beside other words: in a sentence, a list, or with text behind it."""
-    FOLLOWED = 1
-    """With a marker, and text behind it."""
-    BARE = 2
-    """Without a marker, on lines of its own at the end of the text."""
-    MARKED = 3
-    """With a marker, at the end of the text."""
-
-
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A call that is not meant to be run, as far as can be told; `kind` is what it stands beside."""
@@ -62,11 +48,10 @@ class Proposal:
 class Reading:
     """`spans` are the stretches of the text that belong to calls, also to unusable ones; `prose` is all the rest.
 
-    `certainties` belong to `calls`, one to each. Proposals are not among the calls, and their text is prose.
+    Proposals are not among the calls, and their text is prose.
     """
 
     calls: tuple[ToolCall, ...] = ()
-    certainties: tuple[Certainty, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     spans: tuple[Span, ...] = ()
     issues: tuple[Issue, ...] = ()
@@ -79,7 +64,7 @@ def without_cut_call(found: Reading, text: str) -> Reading:
     if not found.calls or last is None or last.end < len(text.rstrip()):
         return found
     cut = Issue("cut_off", text[last.start : last.end][:200], "the answer reached its length limit")
-    return replace(found, calls=found.calls[:-1], certainties=found.certainties[:-1], issues=(*found.issues, cut))
+    return replace(found, calls=found.calls[:-1], issues=(*found.issues, cut))
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from ai_battle.wire.dialects.reader import StreamingReader, parse_tool_calls, read
-from ai_battle.wire.dialects.reading import Certainty
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
 
@@ -79,19 +78,6 @@ def test_streamed_they_are_the_same_and_the_text_of_a_proposal_is_shown_as_it_st
 )
 def test_a_proposal_says_what_it_stands_beside(text: str, kind: str) -> None:
     assert {proposal.kind for proposal in read(text, TOOLS).proposals} == {kind}
-
-
-@pytest.mark.parametrize(
-    ("text", "certainty"),
-    [
-        (f"Let me see.\n{CALL}", Certainty.MARKED),
-        ("Let me see.\nweather(city='Lima')", Certainty.BARE),
-        (f"{CALL}\nThat tells us more.", Certainty.FOLLOWED),
-        ("- weather(city='Lima')", Certainty.MENTIONED),
-    ],
-)
-def test_each_call_has_a_grade_of_certainty(text: str, certainty: Certainty) -> None:
-    assert read(text, TOOLS).certainties == (certainty,)
 
 
 def test_a_call_that_writes_needs_a_marker_or_lines_of_its_own_at_the_end() -> None:

@@ -18,7 +18,6 @@ from .approval import Consent, refusal_words
 from .manager import ToolManager
 from .results import LONGEST_ERROR, cut
 
-CALLS = 50
 LONGEST_PAUSE = 5.0
 FAILURES = 3
 CIRCLE = "the model goes in a circle"
@@ -28,7 +27,7 @@ NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that 
 
 @dataclass(frozen=True, slots=True)
 class RunnerLimits:
-    """Limits of one answer; None: no limit.
+    """Limits of one answer.
 
     Results of more than `summarize_threshold` characters are summed up at once, without tools. With `allow_chaining`
     a model may call again after it has seen results. The pause before the second round is `backoff_seconds`, and
@@ -39,8 +38,7 @@ class RunnerLimits:
     allow_chaining: bool = True
     summarize_threshold: int = 4000
     backoff_seconds: float = 0.1
-    calls: int | None = CALLS
-    seconds: float | None = None
+    calls: int = 50
     parallel: int = 8
 
     def __post_init__(self) -> None:
@@ -101,7 +99,6 @@ class CallGuard:
         self.ended = ""
         self.excluded: set[str] = set()
         self._limits = limits
-        self._started = monotonic()
         self._known: dict[str, ToolResult] = {}
         self._outcomes: dict[tuple[str, str], str] = {}
         self._failures: Counter[str] = Counter()
@@ -198,10 +195,8 @@ class CallGuard:
 
     def _limit(self) -> str:
         """Which limit is reached; empty while none is."""
-        if self._limits.calls is not None and self._calls >= self._limits.calls:
+        if self._calls >= self._limits.calls:
             return f"{self._calls} calls were made, which is the limit of one answer"
-        if self._limits.seconds is not None and monotonic() - self._started >= self._limits.seconds:
-            return f"the {self._limits.seconds:g} s for the tools of one answer are used up"
         return limit_reached()
 
 

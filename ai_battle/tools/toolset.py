@@ -14,7 +14,7 @@ from ..core.plugins import near
 from . import loading
 from .approval import Approver, Ask, Consent
 from .base import Tool, ToolRegistry
-from .calls import CALLS, RunnerLimits
+from .calls import RunnerLimits
 from .checking import ToolCheck
 from .client import ToolCapableClient
 from .formats.auto import Auto, Calling, RefusalStore
@@ -65,7 +65,7 @@ class ToolSet:
         settings = self._settings = tool_settings(said)
         runner = settings.runner
         self._limits = RunnerLimits(
-            runner.max_rounds, runner.allow_chaining, runner.summarize_threshold, runner.backoff_seconds, calls=CALLS
+            runner.max_rounds, runner.allow_chaining, runner.summarize_threshold, runner.backoff_seconds
         )
         workspace = base / Path(settings.workspace).expanduser()
         self._place = loading.LoadContext(workspace, base, settings.sandbox, allow_unsandboxed, settings.allow_hosts)

@@ -333,7 +333,6 @@ async def test_a_program_that_could_not_be_run_is_run_for_the_next_draft(
     stand_in.write_text(f'#!/bin/sh\n{fails}\nexec {shutil.which("bwrap")} "$@"\n')
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", f"{stand_in.parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     if choose().name != "bubblewrap":  # which it remembers, without another trial
         pytest.skip("bubblewrap does not work here")
     failing.touch()

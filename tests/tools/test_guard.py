@@ -148,16 +148,13 @@ def test_an_edit_may_be_tested_as_often_as_there_are_edits() -> None:
     assert not guard.ended
 
 
-def test_rounds_calls_and_seconds_have_limits() -> None:
+def test_rounds_and_calls_have_limits() -> None:
     in_rounds, in_calls = CallGuard(RunnerLimits(max_rounds=2)), CallGuard(RunnerLimits(calls=1))
-    in_seconds = CallGuard(RunnerLimits(seconds=1e-9))
     rounds(in_rounds, reading("a"), reading("b"))
     played(in_calls, reading("a"))
     assert played(in_calls, reading("b")) == "refused"
-    assert played(in_seconds, reading("a")) == "refused"
     assert in_rounds.ended == "2 of 2 rounds are used up"
     assert in_calls.ended == "1 calls were made, which is the limit of one answer"
-    assert in_seconds.ended == "the 1e-09 s for the tools of one answer are used up"
 
 
 def test_without_chaining_there_is_one_round() -> None:

@@ -1,10 +1,6 @@
-"""Which sandbox is used: the strongest that works here, found by running a program in it, and remembered."""
+"""Which sandbox is used: the strongest that works here, found by running a program in it."""
 
 import asyncio
-import hashlib
-import json
-import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -13,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
-from ...core.errors import AIBattleError, ConfigError
-from ...core.files import cache_directory
+from ...core.errors import AIBattleError
 from .addresses import AddressFilter
 from .backends import DOCKER_IMAGE, Backend, Bubblewrap, Docker, Landlock, Unconfined
 from .inside.kernel import landlock_version
@@ -44,12 +39,8 @@ except OSError:
     print("refused")
 """
 _EXPECTED = "1\nrefused\n"
-_RULES = (
-    "/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone",
-    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "/sys/kernel/security/lsm",
-)  # fmt: skip
-_RIGHTS = ("CapBnd", "NoNewPrivs", "Seccomp")
-_MOUNTS = "/proc/self/ns/mnt"
+# Kinds and their binaries. No file remembers them: whether a fence works may change from one process to the next.
+_working: set[tuple[str, str]] = set()
 
 
 def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterable[str] = ()) -> Sandbox:
@@ -76,15 +67,14 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterab
 def why_not(backend: Backend, binary: str = "") -> str:
     """Return what goes wrong with it here, or nothing when a program runs in it and a forbidden read is refused.
 
-    What worked is remembered.
+    What worked is not tried again by this process.
     """
-    key = _key(backend.name, binary)
-    if _remembered_key() == key:
+    if (backend.name, binary) in _working:
         return ""
     with ThreadPoolExecutor(1) as thread:
         reason = thread.submit(_problem, Sandbox(backend)).result()
     if not reason:
-        _remember(key)
+        _working.add((backend.name, binary))
     return reason
 
 
@@ -148,41 +138,3 @@ def _problem(sandbox: Sandbox) -> str:
         return ""
     printed = (outcome.stderr.strip() or outcome.stdout.strip()).splitlines() or ["nothing"]
     return f"a trial program did not do what it should: {outcome.killed_because or printed[-1]}"
-
-
-def _key(name: str, binary: str) -> str:
-    """Another kernel, binary, user, container, Python or version is tried anew, and so is who has other rights."""
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
-    stamps = [os.stat(path).st_mtime_ns for path in (*sources, *([Path(binary)] if binary else []))]
-    rules = [_text(path) for path in _RULES]
-    rights = [line for line in _text("/proc/self/status").splitlines() if line.startswith(_RIGHTS)]
-    mounts = os.readlink(_MOUNTS) if os.path.lexists(_MOUNTS) else ""
-    machine = (platform.release(), platform.version(), os.geteuid(), sys.executable)
-    return hashlib.sha256(repr((name, binary, machine, stamps, rules, rights, mounts)).encode()).hexdigest()
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _remembered_key() -> str:
-    try:
-        return str(json.loads(_memory().read_text(encoding="utf-8")).get("works", ""))
-    except (OSError, ValueError, AttributeError, ConfigError):
-        return ""
-
-
-def _remember(key: str) -> None:
-    """A cache that can't be written costs a trial at the next start, and nothing else."""
-    try:
-        _memory().parent.mkdir(parents=True, exist_ok=True)
-        _memory().write_text(json.dumps({"works": key}), encoding="utf-8")
-    except (OSError, ConfigError):
-        return
-
-
-def _memory() -> Path:
-    return cache_directory() / "sandbox.json"

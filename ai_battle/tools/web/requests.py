@@ -20,7 +20,6 @@ LONGEST, CHUNK = 4_000, 1 << 16
 SCHEME = re.compile(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*:")
 REDIRECTS = (301, 302, 303, 307, 308)
 AGENT = f"ai-battle/{version('ai-battle')}"
-Permitted = Callable[[str, int], str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 import json
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 
 SECONDS, SIZE = 20.0, 4 << 20
 QUOTA = (402, 429, 432, 433)
-
-
 MOST = 20
+PROOF = "DuckDuckGo asks for a proof that a person is searching; wait, or use another backend."
 
 
 class WebSearchTool(Tool):
@@ -59,16 +57,16 @@ class WebSearchTool(Tool):
 def _engine(backend: str, base_url: str, api_key: str) -> "SearchEngine":
     if backend not in ENGINES:
         raise ConfigError(f"web_search has no backend {backend!r}{near(backend, list(ENGINES))}")
-    kind, usual, needs_key = ENGINES[backend]
-    if needs_key and not api_key:
+    engine = ENGINES[backend]
+    if engine.needs_key and not api_key:
         raise ConfigError(f"web_search by {backend} needs api_key; name a variable of the environment: ${{NAME}}")
-    if not (address := base_url or usual):
+    if not (address := base_url or engine.address):
         raise ConfigError(
             "web_search by searxng needs base_url, the address of a SearXNG such as http://localhost:8888"
         )
     if not _is_address(address):
         raise ConfigError(f"web_search: base_url must be http:// or https:// and a host, not {address!r}")
-    return kind(address, api_key)
+    return replace(engine, address=address, key=api_key)
 
 
 def _is_address(text: str) -> bool:
@@ -87,30 +85,38 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchEngine(ABC):
-    """One service; `address` is where it is asked."""
+class SearchEngine:
+    """One service at an `address`; `ask` makes the options of a request, of a query, a count and the key.
 
+    `read` raises `ToolError` for what is no answer of it. Where `refuses` holds of a page, `refusal` says why.
+    """
+
+    name: str
     address: str
+    path: str
+    ask: Callable[[str, int, str], Mapping[str, Any]]
+    read: Callable[["Page"], Iterable[SearchResult]]
+    refuses: Callable[["Page"], bool] = lambda _: False
+    refusal: str = ""
+    method: str = "GET"
+    needs_key: bool = False
     key: str = field(default="", repr=False)
 
     async def search(self, query: str, count: int) -> list[SearchResult]:
         """Raises `ToolError` for what is no answer: quota, a refused key, an error page, a form that nobody knows."""
-        page = await self._answer(query, count)
+        url = URL(self.address.rstrip("/") + self.path)
+        page = await web.ask_service(self.method, url, web.Bounds(SECONDS, SIZE), **self.ask(query, count, self.key))
         if page.status != 200:
             raise ToolError(self._refusal(page))
-        return [one for one in self._read(page) if one.url.startswith(("http://", "https://"))][:count]
-
-    @property
-    def name(self) -> str:
-        return type(self).__name__
-
-    @abstractmethod
-    async def _answer(self, query: str, count: int) -> "Page": ...
-
-    @abstractmethod
-    def _read(self, page: "Page") -> Iterator[SearchResult]: ...
+        try:
+            return [one for one in self.read(page) if one.url.startswith(("http://", "https://"))][:count]
+        except UnknownForm as why:
+            text = f"{self.name} answered in a form that is not understood ({why}); is the address right?"
+            raise ToolError(text) from why
 
     def _refusal(self, page: "Page") -> str:
+        if self.refuses(page):
+            return self.refusal
         words = _service_message(page).replace(self.key or "\0", "***")
         said = f" ({words})" if words else ""
         if page.status in QUOTA:
@@ -121,94 +127,59 @@ class SearchEngine(ABC):
             return f"{self.name} redirects elsewhere; is the address right?"
         return f"{self.name} answered with the status {page.status}{said}."
 
-    def _strange(self, why: str) -> ToolError:
-        return ToolError(f"{self.name} answered in a form that is not understood ({why}); is the address right?")
 
-    def _json(self, page: "Page") -> Mapping[str, Any]:
-        try:
-            body = json.loads(page.body)
-        except (ValueError, RecursionError) as error:
-            raise self._strange(f"{page.content_type}, no JSON") from error
-        if not isinstance(body, Mapping):
-            raise self._strange("no object")
-        return body
-
-    def _results_in_list(self, listed: Any, snippet: str) -> Iterator[SearchResult]:
-        """Results of a JSON answer; `snippet` is the name of the field with their text."""
-        if not isinstance(listed, list):
-            raise self._strange("no list of results")
-        for one in listed:
-            if isinstance(one, Mapping) and isinstance(one.get("url"), str):
-                yield SearchResult(
-                    plain_line(str(one.get("title") or "")), one["url"], plain_line(str(one.get(snippet) or ""))
-                )
+class UnknownForm(Exception):
+    """Nothing that the service is known to answer."""
 
 
-class SearXNG(SearchEngine):
-    async def _answer(self, query: str, count: int) -> "Page":
-        url = URL(self.address.rstrip("/") + "/search").with_query(q=query, format="json")
-        return await _ask("GET", url, headers=_bearer(self.key) if self.key else {})
-
-    def _read(self, page: "Page") -> Iterator[SearchResult]:
-        body = self._json(page)
-        listed = list(self._results_in_list(body.get("results"), "content"))
-        if not listed and (silent := body.get("unresponsive_engines")):
-            raise ToolError(f"SearXNG found nothing, for its engines did not answer: {str(silent)[:200]}")
-        yield from listed
-
-    def _refusal(self, page: "Page") -> str:
-        if page.status == 403:
-            return "This SearXNG does not answer in JSON; its settings.yml must have: search: {formats: [html, json]}"
-        return super()._refusal(page)
+def _json(page: "Page") -> Mapping[str, Any]:
+    try:
+        body = json.loads(page.body)
+    except (ValueError, RecursionError) as error:
+        raise UnknownForm(f"{page.content_type}, no JSON") from error
+    if not isinstance(body, Mapping):
+        raise UnknownForm("no object")
+    return body
 
 
-class Brave(SearchEngine):
-    async def _answer(self, query: str, count: int) -> "Page":
-        url = URL(self.address.rstrip("/") + "/res/v1/web/search").with_query(q=query, count=min(count, 20))
-        return await _ask("GET", url, headers={"X-Subscription-Token": self.key, "Accept": "application/json"})
-
-    def _read(self, page: "Page") -> Iterator[SearchResult]:
-        body = self._json(page)
-        if "web" not in body and body.get("type") != "search":
-            raise self._strange("no search")
-        web = body.get("web") or {"results": []}
-        yield from self._results_in_list(web.get("results", []) if isinstance(web, Mapping) else None, "description")
-
-    def _refusal(self, page: "Page") -> str:
-        if b"SUBSCRIPTION_TOKEN_INVALID" in page.body:
-            return "Brave refuses the key; check api_key."
-        return super()._refusal(page)
+def _results_in_list(listed: Any, snippet: str) -> Iterator[SearchResult]:
+    """Results of a JSON answer; `snippet` is the name of the field with their text."""
+    if not isinstance(listed, list):
+        raise UnknownForm("no list of results")
+    for one in listed:
+        if isinstance(one, Mapping) and isinstance(one.get("url"), str):
+            title, text = (plain_line(str(one.get(name) or "")) for name in ("title", snippet))
+            yield SearchResult(title, one["url"], text)
 
 
-class Tavily(SearchEngine):
-    async def _answer(self, query: str, count: int) -> "Page":
-        url = URL(self.address.rstrip("/") + "/search")
-        body = {"query": query, "max_results": min(count, 20)}
-        return await _ask("POST", url, json=body, headers=_bearer(self.key))
-
-    def _read(self, page: "Page") -> Iterator[SearchResult]:
-        yield from self._results_in_list(self._json(page).get("results"), "content")
+def _read_searxng(page: "Page") -> Iterable[SearchResult]:
+    body = _json(page)
+    listed = list(_results_in_list(body.get("results"), "content"))
+    if not listed and (silent := body.get("unresponsive_engines")):
+        raise ToolError(f"SearXNG found nothing, for its engines did not answer: {str(silent)[:200]}")
+    return listed
 
 
-class DuckDuckGo(SearchEngine):
-    """Its page for browsers without JavaScript; there is no key, and it asks whoever searches much for a proof."""
+def _read_brave(page: "Page") -> Iterable[SearchResult]:
+    body = _json(page)
+    if "web" not in body and body.get("type") != "search":
+        raise UnknownForm("no search")
+    found = body.get("web") or {"results": []}
+    return _results_in_list(found.get("results", []) if isinstance(found, Mapping) else None, "description")
 
-    async def _answer(self, query: str, count: int) -> "Page":
-        return await _ask("GET", URL(self.address.rstrip("/") + "/html/").with_query(q=query))
 
-    def _read(self, page: "Page") -> Iterator[SearchResult]:
-        text = page.body.decode(errors="replace")
-        if _asks_for_proof(text):
-            raise ToolError("DuckDuckGo asks for a proof that a person is searching; wait, or use another backend.")
-        results = list(_duckduckgo_results(text))
-        if not results and not re.search(r"no-results|no results", text, re.IGNORECASE):
-            raise self._strange("a page without results, or one that has changed")
-        yield from results
+def _read_tavily(page: "Page") -> Iterable[SearchResult]:
+    return _results_in_list(_json(page).get("results"), "content")
 
-    def _refusal(self, page: "Page") -> str:
-        if page.status in (202, 403, 418) or _asks_for_proof(page.body.decode(errors="replace")):
-            return "DuckDuckGo asks for a proof that a person is searching; wait, or use another backend."
-        return super()._refusal(page)
+
+def _read_duckduckgo(page: "Page") -> Iterable[SearchResult]:
+    text = page.body.decode(errors="replace")
+    if _asks_for_proof(text):
+        raise ToolError(PROOF)
+    results = list(_duckduckgo_results(text))
+    if not results and not re.search(r"no-results|no results", text, re.IGNORECASE):
+        raise UnknownForm("a page without results, or one that has changed")
+    return results
 
 
 def _asks_for_proof(text: str) -> bool:
@@ -257,10 +228,6 @@ def _target(link: str) -> str:
     return behind[0] if behind else absolute
 
 
-async def _ask(method: str, url: URL, **request: Any) -> "Page":
-    return await web.ask_service(method, url, web.Bounds(SECONDS, SIZE), **request)
-
-
 def _bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
@@ -277,9 +244,33 @@ def _service_message(page: "Page") -> str:
     return body[:200] if isinstance(body, str) else ""
 
 
-ENGINES: Mapping[str, tuple[type[SearchEngine], str, bool]] = {
-    "brave": (Brave, "https://api.search.brave.com", True),
-    "tavily": (Tavily, "https://api.tavily.com", True),
-    "duckduckgo": (DuckDuckGo, "https://html.duckduckgo.com", False),
-    "searxng": (SearXNG, "", False),
-}
+ENGINES: Mapping[str, SearchEngine] = {
+    "brave": SearchEngine(
+        "Brave", "https://api.search.brave.com", "/res/v1/web/search",
+        lambda query, count, key: {
+            "params": {"q": query, "count": count},
+            "headers": {"X-Subscription-Token": key, "Accept": "application/json"},
+        },
+        _read_brave, lambda page: b"SUBSCRIPTION_TOKEN_INVALID" in page.body,
+        "Brave refuses the key; check api_key.", needs_key=True,
+    ),
+    "tavily": SearchEngine(
+        "Tavily", "https://api.tavily.com", "/search",
+        lambda query, count, key: {"json": {"query": query, "max_results": count}, "headers": _bearer(key)},
+        _read_tavily, method="POST", needs_key=True,
+    ),
+    # Its page for browsers without JavaScript; there is no key, and it asks whoever searches much for a proof.
+    "duckduckgo": SearchEngine(
+        "DuckDuckGo", "https://html.duckduckgo.com", "/html/", lambda query, count, key: {"params": {"q": query}},
+        _read_duckduckgo,
+        lambda page: page.status in (202, 403, 418) or _asks_for_proof(page.body.decode(errors="replace")), PROOF,
+    ),
+    "searxng": SearchEngine(
+        "SearXNG", "", "/search",
+        lambda query, count, key: {
+            "params": {"q": query, "format": "json"}, "headers": _bearer(key) if key else {},
+        },
+        _read_searxng, lambda page: page.status == 403,
+        "This SearXNG does not answer in JSON; its settings.yml must have: search: {formats: [html, json]}",
+    ),
+}  # fmt: skip

@@ -8,6 +8,7 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
@@ -142,24 +143,14 @@ def _orders(backend: Backend, paths: HostPaths, program: Program, runner: Interp
         here=not runner.command,
         environment={"PATH": runner.search_path, "LANG": "C.UTF-8", "TMPDIR": guest.temporary, "HOME": workspace},
         folder=workspace,
-        readable=list(guest.readable),
-        writable=list(guest.writable),
         devices=[*_DEVICES, *guest.devices],
-        listed=list(guest.listed),
-        measured=list(guest.measured),
+        **{name: list(getattr(guest, name)) for name in ("readable", "writable", "listed", "measured")},
         proxy_channel=-1,
         syscall_filter=backend.syscall_filter,
         isolated=backend.isolated,
         seconds=program.timeout,
-        memory=limits.memory,
         address_space=0 if runner.reserves_memory else 2 * limits.memory + _RESERVED,
-        tasks=limits.tasks,
-        disk=limits.disk,
-        inodes=limits.inodes,
-        file_size=limits.file_size,
-        open_files=limits.open_files,
-        output=limits.output,
-        drain=limits.drain,
+        **asdict(limits),
     )
 
 

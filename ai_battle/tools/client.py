@@ -175,13 +175,9 @@ class _ToolTurn:
             self._transient = (assistant(response.text), user("\n".join(requested.problems)))
         if guard.end_round():
             self._transient = (user(prompt("nudge")),)
-        self._specs = tuple(spec for spec in self._registry.specs if self._may_offer(spec.name))
+        self._specs = tuple(spec for spec in self._client.offered_tools if spec.name not in guard.excluded)
         is_long = sum(len(result.text) for result in results) > limits.summarize_threshold
         return bool(self._specs) and not guard.ended and not is_long
-
-    def _may_offer(self, name: str) -> bool:
-        consent = self._client.consent
-        return name not in self._guard.excluded and not (consent and consent.denies(name))
 
     def _with_id(self, call: ToolCall) -> ToolCall:
         """The call under an id of its own."""

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from ai_battle.core.errors import AIBattleError, BudgetExceeded, ContextTooLong, ProviderError, Unreachable
 from ai_battle.core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ai_battle.core.exchange import Stop, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
-from ai_battle.server.errors import client_failure
 from ai_battle.wire.anthropic import StreamReader, StreamWriter
 from ai_battle.wire.openai import StreamWriter as ChatWriter
 
@@ -32,64 +30,8 @@ def use(call: ToolCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
 
 
-def fragments(call: ToolCall, index: int, *pieces: str, id_: str = "", name: str = "") -> list[Event]:
-    first = ToolCallDelta(index, call.id, call.name, pieces[0])
-    return [first, *(ToolCallDelta(index, id_, name, piece) for piece in pieces[1:])]
-
-
-def test_c_text() -> None:
-    said = stream(Text("Hello, you."))
-
-    assert said.blocks == [{"type": "text", "text": "Hello, you."}]
-    assert said.delta["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
-
-
-def test_c_length() -> None:
-    assert stream(Text("Hel"), stop="length").delta["delta"]["stop_reason"] == "max_tokens"
-
-
-def test_c_empty() -> None:
-    said = stream()
-
-    assert said.blocks == []
-    assert said.delta["delta"]["stop_reason"] == "end_turn"
-
-
-def test_c_unicode() -> None:
-    text = 'Grüße, 世界 👋 \u2028 \u0085 "quoted" \\ \n end'
-    assert stream(Text(text)).blocks == [{"type": "text", "text": text}]
-
-
 def test_half_a_surrogate_pair_is_mended() -> None:
     assert stream(deltas=[TextDelta("a\ud83d")]).blocks == [{"type": "text", "text": "a\ufffd"}]
-
-
-def test_c_tool() -> None:
-    said = stream(WEATHER)
-
-    assert said.blocks == [use(WEATHER)]
-    assert said.delta["delta"]["stop_reason"] == "tool_use"
-
-
-def test_c_text_tool() -> None:
-    said = stream(Text("Let me look."), WEATHER)
-
-    assert said.blocks == [{"type": "text", "text": "Let me look."}, use(WEATHER)]
-
-
-def test_c_tool2() -> None:
-    assert stream(WEATHER, TIME).blocks == [use(WEATHER), use(TIME)]
-
-
-def test_c_tool2mix() -> None:
-    """Fragments of two calls in turn: the second comes as a whole after the first."""
-    mixed: list[Event] = [
-        ToolCallDelta(0, "toolu_1", "weather", '{"city"'),
-        ToolCallDelta(1, "toolu_2", "time", '{"zo'),
-        ToolCallDelta(0, arguments=': "Köln"}'),
-        ToolCallDelta(1, arguments='ne": "CET"}'),
-    ]
-    assert stream(WEATHER, TIME, deltas=mixed).blocks == [use(WEATHER), use(TIME)]
 
 
 def test_what_is_said_between_fragments_of_a_call_follows_after_it() -> None:
@@ -102,61 +44,11 @@ def test_what_is_said_between_fragments_of_a_call_follows_after_it() -> None:
     ]
 
 
-def test_c_tool_idx0() -> None:
-    """Gemini and Ollama give every call the index 0 and say `stop`."""
-    deltas = [ToolCallDelta(0, "toolu_1", "weather", '{"city": "Köln"}')]
-    deltas.append(ToolCallDelta(0, "toolu_2", "time", '{"zone": "CET"}'))
-    said = stream(WEATHER, TIME, deltas=list(deltas), stop="end")
-
-    assert said.blocks == [use(WEATHER), use(TIME)]
-    assert said.delta["delta"]["stop_reason"] == "tool_use"
-
-
-def test_c_tool_noid() -> None:
-    deltas: list[Event] = [ToolCallDelta(0, name="weather", arguments='{"city": "Köln"}')]
-    (block,) = stream(ToolCall("weather", {"city": "Köln"}, "call_of_the_answer"), deltas=deltas).blocks
-
-    assert block["id"]
-    assert block["input"] == {"city": "Köln"}
-
-
 def test_two_calls_without_ids_get_two() -> None:
     deltas: list[Event] = [ToolCallDelta(0, name="a", arguments="{}"), ToolCallDelta(1, name="b", arguments="{}")]
     first, second = stream(ToolCall("a"), ToolCall("b"), deltas=deltas).blocks
 
     assert first["id"] != second["id"]
-
-
-@pytest.mark.parametrize("arguments", ["", "{}"])
-def test_c_tool_noargs(arguments: str) -> None:
-    deltas: list[Event] = [ToolCallDelta(0, "toolu_1", "now", arguments)]
-    assert stream(ToolCall("now", {}, "toolu_1"), deltas=deltas).blocks == [use(ToolCall("now", {}, "toolu_1"))]
-
-
-def test_c_tool_rep() -> None:
-    """Servers that repeat id and name with each fragment."""
-    deltas = fragments(WEATHER, 0, '{"city"', ': "Köln"', "}", id_="toolu_1", name="weather")
-    assert stream(WEATHER, deltas=deltas).blocks == [use(WEATHER)]
-
-
-def test_c_tool_text_after() -> None:
-    said = stream(WEATHER, Text("I am looking."))
-
-    assert kinds(said) == ["tool_use", "text"]
-    assert said.delta["delta"]["stop_reason"] == "tool_use"
-
-
-def test_c_think() -> None:
-    said = stream(Thinking("Hm.", "sig"), Text("Yes."))
-
-    assert said.blocks == [
-        {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
-        {"type": "text", "text": "Yes."},
-    ]
-
-
-def test_c_think_tool() -> None:
-    assert kinds(stream(Thinking("Hm."), WEATHER)) == ["thinking", "tool_use"]
 
 
 def test_a_signature_ends_its_block_so_that_two_thoughts_stay_two() -> None:
@@ -174,19 +66,6 @@ def test_a_signature_without_a_thought_has_a_block_of_its_own() -> None:
     assert said.blocks[0] == {"type": "thinking", "thinking": "", "signature": "sealed"}
 
 
-def test_c_model_echo() -> None:
-    assert stream(Text("Hi"), model="gpt-4o-2024").start["model"] == "claude-x"
-
-
-def test_c_usage() -> None:
-    """Input does not count what came from the cache."""
-    said = stream(Text("Hi"), usage=Usage(100, 7, cache_read_tokens=60, cache_write_tokens=10))
-    usage = said.delta["usage"]
-
-    assert (usage["input_tokens"], usage["output_tokens"]) == (30, 7)
-    assert (usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]) == (60, 10)
-
-
 def test_c_usage_input() -> None:
     """An estimate until the usage is known, and after it where the upstream tells none."""
     writer = StreamWriter("m", input_tokens=123)
@@ -196,47 +75,9 @@ def test_c_usage_input() -> None:
     assert said.delta["usage"] == {"output_tokens": 0}
 
 
-def test_c_incremental() -> None:
-    """Every delta is written when it comes, with the begin of its block before the first."""
-    writer = StreamWriter("m")
-    sent = [events(writer.feed(TextDelta(text)))[-1]["delta"]["text"] for text in ("Hel", "lo", "!")]
-
-    assert sent == ["Hel", "lo", "!"]
-
-
-def test_c_tool_incremental() -> None:
-    long = ToolCall("write", {"text": "x" * 300}, "toolu_1")
-    writer = StreamWriter("m")
-    sent = [writer.feed(delta) for delta in told(long, size=10)]
-
-    assert sum(b"input_json_delta" in piece for piece in sent) > 20
-    assert all(sent)
-
-
 def test_a_second_call_is_streamed_too_once_the_first_is_complete() -> None:
     writer = StreamWriter("m")
     assert all(map(writer.feed, told(WEATHER, TIME)))
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (ProviderError("gone", status=500), "api_error"),
-        (ProviderError("busy", status=529), "overloaded_error"),
-        (ProviderError("slow", status=429), "rate_limit_error"),
-        (BudgetExceeded("spent"), "rate_limit_error"),
-        (Unreachable("reset"), "api_error"),
-        (ContextTooLong("8192 tokens at most"), "invalid_request_error"),
-    ],
-    ids=str,
-)
-def test_c_miderr(error: AIBattleError, kind: str) -> None:
-    writer = StreamWriter("m")
-    *_, last = events(writer.begin() + writer.feed(TextDelta("Hel")) + writer.fail(client_failure(error)))
-
-    assert last["type"] == "error"
-    assert last["error"]["type"] == kind
-    assert str(error) in last["error"]["message"]
 
 
 def test_c_ping() -> None:

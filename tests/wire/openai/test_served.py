@@ -1,16 +1,12 @@
-"""A client of Chat Completions in front of other upstreams: what reaches them, and what comes back."""
+"""A client of Chat Completions in front of other upstreams: what reaches them."""
 
 import json
 from typing import Any
 
 import pytest
 
-from ai_battle.core.exchange import Usage
-from ai_battle.core.messages import Part, Text, Thinking, ToolCall
 from ai_battle.wire import anthropic, openai
 from ai_battle.wire.pairing import with_pairs
-
-from ..telling import answer
 
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}, "strict": True}}
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
@@ -22,41 +18,6 @@ def sent(*messages: Any, to: Any = openai, **fields: Any) -> dict[str, Any]:
     request = with_pairs(openai.decode_request({"model": "small", "messages": list(messages or (ASKED,)), **fields}))
     body: dict[str, Any] = json.loads(to.encode_request(request, "upstream"))
     return body
-
-
-def answered(*parts: Part, **fields: Any) -> dict[str, Any]:
-    """The body for the client."""
-    body: dict[str, Any] = json.loads(openai.encode_response(answer(*parts, **fields), "small"))
-    return body
-
-
-def test_f_basic() -> None:
-    body = answered(Text("Grüße"), usage=Usage(20, 8, 5, 0, 3))
-    (choice,) = body["choices"]
-
-    assert (body["object"], body["model"]) == ("chat.completion", "small")
-    assert (choice["index"], choice["finish_reason"]) == (0, "stop")
-    assert choice["message"] == {"role": "assistant", "content": "Grüße", "refusal": None}
-    assert body["usage"]["total_tokens"] == 28
-    assert body["usage"]["prompt_tokens_details"] == {"cached_tokens": 5}
-
-
-def test_f_tool() -> None:
-    """Also where the upstream says `stop`."""
-    (choice,) = answered(ToolCall("weather", {"city": "Köln"}, "call_1"), stop="end")["choices"]
-    (call,) = choice["message"]["tool_calls"]
-
-    assert choice["finish_reason"] == "tool_calls"
-    assert choice["message"]["content"] is None
-    assert (call["id"], call["type"], json.loads(call["function"]["arguments"])) == (
-        "call_1",
-        "function",
-        {"city": "Köln"},
-    )
-
-
-def test_f_reasoning() -> None:
-    assert answered(Thinking("Hm."), Text("Yes."))["choices"][0]["message"]["reasoning_content"] == "Hm."
 
 
 @pytest.mark.parametrize(

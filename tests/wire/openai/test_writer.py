@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from ai_battle.core.errors import BudgetExceeded, ContextTooLong, ProviderError
 from ai_battle.core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ai_battle.core.exchange import ModelResponse, Stop
-from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall
-from ai_battle.server.errors import client_failure
+from ai_battle.core.messages import Message, Part, Text, ToolCall
 from ai_battle.wire.openai import StreamWriter
 
 from ..telling import answer, told, written
@@ -61,23 +59,6 @@ def test_f_stream() -> None:
     assert read[0]["id"].startswith("chatcmpl-")
 
 
-def test_f_model_echo() -> None:
-    assert {chunk["model"] for chunk in stream(Text("Hi"), model="upstream")} == {"asked-for"}
-
-
-def test_f_stream_usage() -> None:
-    *others, last = stream(Text("Hi"), usage=True)
-
-    assert last["choices"] == []
-    assert last["usage"]["prompt_tokens"] == 21
-    assert last["usage"]["prompt_tokens_details"] == {"cached_tokens": 4}
-    assert all(chunk["choices"] for chunk in others)
-
-
-def test_f_stream_no_usage() -> None:
-    assert all(chunk["choices"] for chunk in stream(Text("Hi")))
-
-
 def test_f_tool_stream() -> None:
     """Fragments of two calls in turn keep their indices and come at once."""
     mixed: list[Event] = [
@@ -97,14 +78,6 @@ def test_f_tool_stream() -> None:
     assert read[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
-def test_f_tool_idx0() -> None:
-    deltas: list[Event] = [ToolCallDelta(0, "call_1", "a", "{}"), ToolCallDelta(0, "call_2", "b", "{}")]
-    read = stream(ToolCall("a", {}, "call_1"), ToolCall("b", {}, "call_2"), deltas=deltas, stop="end")
-
-    assert calls_of(read) == {0: ("call_1", "a", "{}"), 1: ("call_2", "b", "{}")}
-    assert read[-1]["choices"][0]["finish_reason"] == "tool_calls"
-
-
 def test_ids_and_names_that_are_repeated_are_told_once() -> None:
     repeated: list[Event] = [ToolCallDelta(0, "call_1", "a", piece) for piece in ('{"x"', ": 1", "}")]
     assert calls_of(stream(ToolCall("a", {"x": 1}, "call_1"), deltas=repeated)) == {0: ("call_1", "a", '{"x": 1}')}
@@ -121,11 +94,6 @@ def test_a_call_without_id_and_arguments_gets_both() -> None:
 def test_a_name_that_comes_late_is_told_with_its_call() -> None:
     late: list[Event] = [ToolCallDelta(0, "call_1"), ToolCallDelta(0, "call_1", "a", "{}")]
     assert calls_of(stream(ToolCall("a", {}, "call_1"), deltas=late)) == {0: ("call_1", "a", "{}")}
-
-
-def test_f_reasoning() -> None:
-    read = stream(Thinking("Hm."), Text("Yes."))
-    assert "".join(delta.get("reasoning_content", "") for delta in deltas_of(read)) == "Hm."
 
 
 def test_an_empty_answer_has_a_role_and_an_end() -> None:
@@ -154,23 +122,6 @@ def test_what_only_this_api_tells_comes_with_the_last_chunk() -> None:
     assert last["id"] != "upstream"
     assert last["choices"][0]["logprobs"] == {"content": []}
     assert last["choices"][0]["delta"] == {"annotations": [{"type": "url_citation"}]}
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (ProviderError("busy", status=503), None),
-        (ProviderError("slow", status=429), "rate_limit_exceeded"),
-        (BudgetExceeded("spent"), "insufficient_quota"),
-        (ContextTooLong("8192 tokens at most"), "context_length_exceeded"),
-    ],
-    ids=str,
-)
-def test_f_miderr(error: ProviderError, code: str | None) -> None:
-    said = json.loads(StreamWriter("m").fail(client_failure(error)).removeprefix(b"data: "))["error"]
-
-    assert said["code"] == code
-    assert str(error) in said["message"]
 
 
 def test_a_ping_is_an_event_that_says_nothing() -> None:

@@ -72,18 +72,6 @@ def test_a_signature_comes_back_to_the_upstream_that_gave_it() -> None:
     assert first == {"type": "thinking", "thinking": "Hm.", "signature": "sig"}
 
 
-def test_r_tool() -> None:
-    body = sent(decoded([{"role": "user", "content": "Hi"}, CALL, OUTPUT], tools=[FUNCTION]))
-
-    assert body["tools"] == [
-        {
-            "type": "function",
-            "function": {"name": "weather", "description": "Tells it.", "parameters": {"type": "object"}},
-        }
-    ]
-    assert body["messages"][-1] == {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
-
-
 def test_the_output_of_a_tool_may_have_pictures() -> None:
     shown = [
         {"type": "input_text", "text": "Here:"},

@@ -16,9 +16,9 @@ from ..wire.anthropic import StreamWriter as MessagesWriter
 from ..wire.anthropic import encode_error as encode_anthropic_error
 from ..wire.blocks import Failure
 from ..wire.bodies import decode_body
+from ..wire.messages import with_pairs
 from ..wire.openai import StreamWriter as ChatWriter
 from ..wire.openai import encode_error as encode_openai_error
-from ..wire.pairing import with_pairs
 
 PASSED_ON = ("anthropic-beta", VERSION)
 LONGEST_NAME = 256

@@ -3,11 +3,9 @@
 It stands between a model and its tools, so it sees each step of a turn, and advice is one more result among others.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from time import monotonic
-from typing import Any
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, EmptyAnswer, ProviderError
@@ -17,11 +15,9 @@ from ..core.helping import HelpDeclined
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..core.traits import CalledModel, StrategyTraits
-from ..judging.assessment import steps_of
 from ..judging.detector import StuckDetector
-from ..judging.trajectory import why_hand_over
-from ..signals.trouble import ToolStep, in_trouble
-from ._attempts import Attempts, Strategy, draft_or_silence
+from ._advice import TurnRecord, advisor_tool, trouble_now, without_advised, without_note
+from ._attempts import CALLS_AGAIN, Attempts, Strategy, draft_or_silence
 from ._checks import Judges
 from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
 from ._turn import Draft, Helping, Turn
@@ -97,7 +93,9 @@ class AdvisedModel(Strategy):
             return await self.primary.complete(request, emit)
         if HelpCase(request).place == len(request.messages) - 1:  # a turn begins, of which each step is a request
             self._use = self.helping.new_use()
-        return await AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request).answer()
+        step = AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request)
+        await step.meet_trouble()
+        return await step.answer()
 
     def advisor(self, name: str) -> NamedAdvisor:
         """Return the one of that name; the first where there is none."""
@@ -111,16 +109,8 @@ class AdvisedModel(Strategy):
 
     def tool(self, others: Sequence[ToolSpec]) -> ToolSpec:
         """Return the tool as the model sees it beside its `others`."""
-        properties: dict[str, Any] = {
-            "question": {"type": "string", "description": "What you want to know; it may be left out."}
-        }
-        described = packaged_prompt("advisor_tool")
-        if len(self.advisors) > 1:
-            properties["advisor"] = {"type": "string", "enum": [*self.advisors], "description": "Whom to ask."}
-            each = (f"- {advisor.name}: {advisor.purpose or 'for anything'}" for advisor in self.advisors.values())
-            described = "\n".join((described, "Whom you can ask:", *each))
         name = OTHER_NAME if any(tool.name == NAME for tool in others) else NAME
-        return ToolSpec(name, described, {"type": "object", "properties": properties})
+        return advisor_tool(name, tuple((each.name, each.purpose) for each in self.advisors.values()))
 
 
 class AdvisedStep:
@@ -133,23 +123,29 @@ class AdvisedStep:
         self._steps: list[Message] = []
         self._forced = 0
         self._tool = model.tool(request.tools)
-        self._asked = _without_note(request)
+        self._asked = without_note(request)
         self._attempts = self._new_attempts()
 
-    async def answer(self) -> ModelResponse:
-        if (reason := self._trouble) and self._may_advise:
+    async def meet_trouble(self) -> None:
+        """Put a question before the model goes on where the newest result shows that its work goes wrong."""
+        prompt = "".join(message.text for message in HelpCase(self._asked).prompt)
+        reason = trouble_now(self._record.steps, prompt)
+        if reason and self._may_advise:
             await self._consult(self._new_call(), (), reason)
             self._attempts = self._new_attempts()
+
+    async def answer(self) -> ModelResponse:
+        """Return what it says or calls once it does not ask any more, and goes on from all advice that it was given."""
         while True:
             draft, silence = await draft_or_silence(self._turn, self._attempts.primary, self._next_request())
             if question := self._question(draft):
                 # What it calls beside its question waits: the advice may change what is to be done.
                 await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
                 continue
-            draft, only_asks = _without_questions(draft, self._tool.name)
-            if draft.response.tool_calls:
+            draft = _without_questions(draft, self._tool.name)
+            if draft.response.tool_calls and not await self._break_circle(draft):
                 return self._with_steps(await self._turn.accept(draft))
-            if not await self._force(draft, silence or only_asks):
+            if not (draft.response.tool_calls or await self._force(draft, silence)):
                 return self._with_steps(await self._attempts.accept_best())
 
     def _question(self, draft: Draft) -> ToolCall | None:
@@ -162,7 +158,7 @@ class AdvisedStep:
 
         Advice itself is nothing that a tool has found out.
         """
-        messages = _without_advised((*self._asked.messages, *self._steps), self._tool.name)
+        messages = without_advised((*self._asked.messages, *self._steps), self._tool.name)
         judged = replace(self._asked, messages=messages)
         return Attempts(self._model.primary, self._model.detector, self._turn, judged)
 
@@ -170,8 +166,20 @@ class AdvisedStep:
         tools = (*self._request.tools, self._tool) if self._is_offered else self._request.tools
         return replace(self._request, messages=self._messages, tools=tools)
 
+    async def _break_circle(self, draft: Draft) -> bool:
+        """Put a question in the place of calls that would bring nothing new, and return whether it did.
+
+        Once they are run it may be too late: who runs them ends a turn that goes in a circle.
+        """
+        if not (self._may_advise and self._record.is_repeated_by(draft.response, self._request.tools)):
+            return False
+        await self._consult(self._new_call(), _parts_without_calls(draft), CALLS_AGAIN)
+        return True
+
     async def _force(self, draft: Draft, silence: ProviderError | None) -> bool:
         """Judge an answer; behind a poor one put a question as if the model had asked, and return whether it did."""
+        if not draft.text.strip() and self._record.asked >= self._most:
+            silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
@@ -220,33 +228,21 @@ class AdvisedStep:
         return why + (f" It was cut off after {self._model.terms.max_tokens} tokens." if is_cut else "")
 
     @property
-    def _trouble(self) -> str:
-        """Why the work goes wrong since the last advice, as its results show; empty where they don't.
-
-        A call that is made again is none where something else comes of it, as of a test after a change.
-        """
-        work = self._record.work
-        told_apart = [replace(step, call=f"{step.call} {step.result}") for step in work]
-        prompt = "".join(message.text for message in HelpCase(self._asked).prompt)
-        return in_trouble(told_apart) or why_hand_over(work, prompt)
-
-    @property
     def _objection(self) -> str:
         """Why a question of the model is not put to its advisor; empty where it is."""
         record = self._record
         if record.given >= self._model.terms.max_uses:
             return f"all {record.given} uses of this turn are made"
-        if record.asked and not record.work:
+        if not record.has_news:
             return "nothing has come since the last question"
-        if self._model.is_bounded and not self._trouble:
+        if self._model.is_bounded and all(step.brought_something for step in record.steps):
             return "nothing speaks against the work so far"
         return ""
 
     @property
     def _may_advise(self) -> bool:
-        return (
-            self._turn.may_ask and self._record.given < self._model.terms.max_uses and self._record.asked < self._most
-        )
+        record = self._record
+        return self._turn.may_ask and record.given < self._model.terms.max_uses and record.asked < self._most
 
     @property
     def _is_offered(self) -> bool:
@@ -285,61 +281,18 @@ class AdvisedStep:
         return replace(response, steps=(*self._steps, *response.steps))
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRecord:
-    """What a turn has brought so far: how often was `asked` for advice and `given` some, and the `work` since then."""
-
-    asked: int
-    given: int
-    work: tuple[ToolStep, ...]
-
-    @classmethod
-    def of(cls, messages: Sequence[Message], tool: str) -> "TurnRecord":
-        results = [result for message in messages for result in message.tool_results]
-        advice = [place for place, result in enumerate(results) if result.call.name == tool]
-        since = results[advice[-1] + 1 :] if advice else results
-        given = sum(not results[place].is_error for place in advice)
-        return cls(len(advice), given, steps_of((Message("tool", tuple(since)),)))
-
-
-def _without_note(request: ModelRequest) -> ModelRequest:
-    """The request as it is judged: what is said of results right behind them comes from no user."""
-    before, last = request.messages[:-1], request.messages[-1:]
-    is_note = last and before and last[0].role == "user" and before[-1].tool_results and not last[0].tool_results
-    return replace(request, messages=before) if is_note else request
-
-
-def _without_advised(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
-    """The messages without advice, and without the calls that had failed before the last of it."""
-    results = [result for message in messages for result in message.tool_results]
-    last = max((place for place, result in enumerate(results) if result.call.name == tool), default=-1)
-    gone = {result.call.id for result in results[: last + 1] if result.is_error or result.call.name == tool}
-    return tuple(_without_calls(message, gone) for message in messages) if gone else tuple(messages)
-
-
-def _without_calls(message: Message, ids: Collection[str]) -> Message:
-    if not (message.tool_calls or message.tool_results):
-        return message
-    calls = (part.call if isinstance(part, ToolResult) else part for part in message.parts)
-    kept = [not (isinstance(call, ToolCall) and call.id in ids) for call in calls]
-    return replace(message, parts=tuple(compress(message.parts, kept)))
-
-
 def _parts_without_calls(draft: Draft) -> tuple[Part, ...]:
     return tuple(part for part in draft.response.message.parts if not isinstance(part, ToolCall))
 
 
-def _without_questions(draft: Draft, tool: str) -> tuple[Draft, ProviderError | None]:
-    """The draft of a model that asks where there is nobody to ask any more, without that; it may be silence then."""
+def _without_questions(draft: Draft, tool: str) -> Draft:
+    """The draft of a model that asks where there is nobody to ask any more, without that."""
     response = draft.response
-    parts = tuple(part for part in response.message.parts if not (isinstance(part, ToolCall) and part.name == tool))
-    if len(parts) == len(response.message.parts):
-        return draft, None
-    message = replace(response.message, parts=parts)
-    response = replace(response, message=message, stop="tool_calls" if message.tool_calls else "end")
-    is_silent = not (message.tool_calls or message.text.strip())
-    silence = EmptyAnswer("The model only asked for advice, and gave no answer.") if is_silent else None
-    return replace(draft, response=response), silence
+    calls = [call for call in response.tool_calls if call.name != tool]
+    if len(calls) == len(response.tool_calls):
+        return draft
+    message = replace(response.message, parts=(*_parts_without_calls(draft), *calls))
+    return replace(draft, response=replace(response, message=message, stop="tool_calls" if calls else "end"))
 
 
 def create(

@@ -1,5 +1,6 @@
 """The strategy `advisor` in discussions, over real servers; its behaviours are numbered."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from ai_battle import ConversationManager, RunResult
 from ai_battle.config import ConfigProblems
 from ai_battle.conversation.journal import read
-from ai_battle.core.events import EventLog, TurnFailed
+from ai_battle.core.events import EventLog, TurnFailed, TurnFinished
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ai_battle.core.tooling import ToolCalled, ToolReturned
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
@@ -316,16 +317,14 @@ async def test_a16_a_question_without_anything_new_is_declined(fakes: FakeProvid
 
 async def test_a17_with_a_help_rate_a_question_needs_evidence(fakes: FakeProviders) -> None:
     """What it asks before anything has gone wrong it is to decide itself; its answer is judged all the same."""
-    fakes.ollama.says(ask(), *FAILING, ask("Why?"), SOLVED)
+    fakes.ollama.says(ask(), FAILING[0], ask("Why?"), SUM, SOLVED)
     fakes.anthropic.always(ADVICE)
 
     tools = {"registry": ["calculator"], "runner": {"max_rounds": 9}}
     result, log = await played(discussion(tools=tools, help_rate=0.2))
 
-    assert [event.reason for event in of(HelpDeclined, log)] == [
-        "nothing speaks against the work so far",
-        "nothing has come since the last question",
-    ], "the calls that failed had brought advice by then"
+    assert [event.reason for event in of(HelpDeclined, log)] == ["nothing speaks against the work so far"]
+    assert [event.reason for event in of(HelpAsked, log)] == ["Why?"]
     assert len(fakes.anthropic.questions) == 1
     assert "help_declined" in [data["type"] for data, _ in read(result.run_dir)]
 
@@ -430,3 +429,31 @@ async def test_a24_an_advisor_may_have_the_tools(fakes: FakeProviders) -> None:
 
     assert [event.call.name for event in of(ToolCalled, log)] == ["advisor", "calculator"]
     assert "It is 168" in advice_in(log)[0]
+
+
+async def test_a25_in_the_place_of_a_call_that_it_makes_again_it_is_asked_for(fakes: FakeProviders) -> None:
+    """Run once more, the same call would end the turn; a call behind one that writes is another."""
+    fakes.ollama.says(SUM, SUM, call("calculator", expression="168 / 4"), SOLVED)
+    fakes.anthropic.says(ADVICE)
+
+    result, log = await played(discussion())
+
+    assert result.messages[-1].text == SOLVED
+    assert [event.call.name for event in of(ToolCalled, log)] == ["calculator", "advisor", "calculator"]
+    assert of(HelpAsked, log)[0].reason == "it only makes calls again that have their results"
+
+
+async def test_a26_a_resumed_run_remembers_its_advice(fakes: FakeProviders) -> None:
+    fakes.ollama.says(ask(), SOLVED, SOLVED)
+    fakes.anthropic.says(ADVICE)
+    manager = ConversationManager.from_config(discussion(turns=2), out="run")
+
+    async def stop(event: Any) -> None:
+        if isinstance(event, TurnFinished) and event.turn == 2:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await manager.run_discussion(stop)
+    await manager.resume("run")
+
+    assert ADVICE in asked(fakes.ollama)

@@ -1,0 +1,101 @@
+"""Advice in the midst of a turn: the tool that brings it, what there was of it so far, and whether it is due."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import compress
+from typing import Any
+
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.messages import Message, ToolCall, ToolResult, user
+from ..judging.assessment import steps_of
+from ..judging.trajectory import why_hand_over
+from ..signals.trouble import NEWEST, ToolStep, in_trouble
+from ._prompts import calls_again, packaged_prompt
+
+
+@cache  # the same one for each request: a tool keeps its bytes
+def advisor_tool(name: str, labels: tuple[tuple[str, str], ...]) -> ToolSpec:
+    """Return the tool under this name; among several advisors, each with what it is for, the model chooses."""
+    properties: dict[str, Any] = {"question": {"type": "string", "description": "What to ask; it may be left out."}}
+    described = packaged_prompt("advisor_tool")
+    if len(labels) > 1:
+        names = [advisor for advisor, _ in labels]
+        properties["advisor"] = {"type": "string", "enum": names, "description": "Whom to ask."}
+        each = (f"- {advisor}: {purpose or 'for anything'}" for advisor, purpose in labels)
+        described = "\n".join((described, "Whom you can ask:", *each))
+    return ToolSpec(name, described, {"type": "object", "properties": properties})
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """What a turn has brought so far: how often was `asked` for advice and `given` some, and the `work` since then.
+
+    `has_news`: something has come since the last question, whatever became of that.
+    """
+
+    asked: int
+    given: int
+    work: tuple[ToolResult, ...]
+    has_news: bool
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], tool: str) -> "TurnRecord":
+        results = tuple(result for message in messages for result in message.tool_results)
+        asked = [place for place, result in enumerate(results) if result.call.name == tool]
+        given = [place for place in asked if not results[place].is_error]
+        since = results[given[-1] + 1 :] if given else results
+        work = tuple(result for result in since if result.call.name != tool)
+        return cls(len(asked), len(given), work, not asked or asked[-1] < len(results) - 1)
+
+    @property
+    def steps(self) -> tuple[ToolStep, ...]:
+        return steps_of((Message("tool", self.work),))
+
+    def is_repeated_by(self, response: ModelResponse, tools: Sequence[ToolSpec]) -> bool:
+        """Whether it only makes calls again that have their results, and nothing was written since."""
+        writing = {tool.name for tool in tools if tool.writes}
+        last = max((place for place, result in enumerate(self.work) if result.call.name in writing), default=-1)
+        unchanged = Message("tool", self.work[last + 1 :])
+        return calls_again(ModelRequest((user("."), unchanged), tools=tuple(tools)), response)
+
+
+def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
+    """Return what has gone wrong with the newest step; empty where nothing has, or it was known before it.
+
+    So it is told once also where nobody remembers that advice was given: a client of a server sends each step anew,
+    and knows nothing of an advisor. A call that is made again is no trouble where something else comes of it, as of a
+    test after a change.
+    """
+    window: list[ToolStep] = []
+    reason = ""
+    for step in steps[-NEWEST:]:  # each is looked at with those before it
+        if reason:
+            window = []
+        window.append(replace(step, call=f"{step.call} {step.result}"))
+        reason = in_trouble(window)
+    newest = steps[len(steps) - len(window) :]
+    return reason or ("" if why_hand_over(newest[:-1], prompt) else why_hand_over(newest, prompt))
+
+
+def without_note(request: ModelRequest) -> ModelRequest:
+    """The request as it is judged: what is said of results right behind them comes from no user."""
+    before, last = request.messages[:-1], request.messages[-1:]
+    is_note = last and before and last[0].role == "user" and before[-1].tool_results and not last[0].tool_results
+    return replace(request, messages=before) if is_note else request
+
+
+def without_advised(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
+    """The messages without advice, and without the calls that had failed before the last of it."""
+    results = [result for message in messages for result in message.tool_results]
+    last = max((place for place, result in enumerate(results) if result.call.name == tool), default=-1)
+    gone = {result.call.id for result in results[: last + 1] if result.is_error or result.call.name == tool}
+    return tuple(_without_calls(message, gone) for message in messages) if gone else tuple(messages)
+
+
+def _without_calls(message: Message, ids: Collection[str]) -> Message:
+    if not (message.tool_calls or message.tool_results):
+        return message
+    calls = (part.call if isinstance(part, ToolResult) else part for part in message.parts)
+    kept = [not (isinstance(call, ToolCall) and call.id in ids) for call in calls]
+    return replace(message, parts=tuple(compress(message.parts, kept)))

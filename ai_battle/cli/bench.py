@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 
 from ai_battle.benchmark import compare as comparing
-from ai_battle.benchmark.availability import require_models
-from ai_battle.benchmark.checking import named_code
+from ai_battle.benchmark.checking import named_code, require_models
 from ai_battle.benchmark.forecast import Forecast, forecast
 from ai_battle.benchmark.loading import LoadOptions, load
 from ai_battle.benchmark.playing import DiscussionAnswer

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.benchmark.availability import require_models
+from ai_battle.benchmark.checking import require_models
 from ai_battle.benchmark.loading import load
 from ai_battle.core.errors import ConfigError
 from ai_battle.testing import FakeProviders

@@ -18,7 +18,7 @@ from ai_battle.benchmark.scorers import (
     regex,
     tool_calls,
 )
-from ai_battle.benchmark.scorers._reading import code_of
+from ai_battle.benchmark.scorers.python_tests import code_of
 from ai_battle.benchmark.scoring import score_answer
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.core.exchange import ToolSpec

@@ -8,8 +8,7 @@ import yaml
 
 from ai_battle.judging.calibrate import LabelledAnswer, Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
-from ai_battle.reporting.calibration import COLUMNS, fragment, likely, recommendation
-from ai_battle.reporting.calibration_curve import page
+from ai_battle.reporting.calibration import COLUMNS, fragment, likely, page, recommendation
 
 RIGHT, WRONG = "7 * 24 = 168. The answer is 168.", "7 * 24 = 158. The answer is 158."
 PROMPT = "A tray holds 24 rolls. How many are on 7 trays?"

@@ -1,9 +1,12 @@
 """`python_tests`: the program in the answer passes the tests of the task, behind the fence of this machine."""
 
+import ast
 import asyncio
 import os
+import re
 import secrets
 import tempfile
+import warnings
 from pathlib import Path
 
 from ...core.errors import ConfigError
@@ -11,11 +14,14 @@ from ...tools.sandbox import Program, Sandbox
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
-from ._reading import code_of
 
 LONGEST = 600.0
 AT_ONCE = max(1, os.cpu_count() or 1)
 _LAST = 200
+LONGEST_ANSWER = 100_000
+_BLOCK = re.compile(
+    r"^[ \t]{0,8}(`{3,8}|~{3,8})[ \t]*(\w{0,20})[^\n]{0,200}\n(.*?)^[ \t]{0,8}\1", re.DOTALL | re.MULTILINE
+)
 
 
 class PythonTests:
@@ -55,6 +61,32 @@ def _why(killed_because: str, stderr: str) -> str:
         return f"used too much {killed_because}"
     last = stderr.strip().splitlines()[-1:]
     return last[0][:_LAST] if last else "ended before its tests did"
+
+
+def code_of(text: str, name: str = "") -> str:
+    """The Python program of an answer: of several blocks the last that defines `name`, else all of them in order.
+
+    Without a block it is the whole text, where that is a program; empty for none.
+    """
+    text = text[-LONGEST_ANSWER:]
+    blocks = [code for _, language, code in _BLOCK.findall(text) if language.lower() in ("", "python", "py", "python3")]
+    if not blocks:
+        return text if text.strip() and _is_program(text) else ""
+    defining = [
+        code for code in blocks if name and re.search(rf"^[ \t]*(?:async )?def {re.escape(name)}\b", code, re.MULTILINE)
+    ]
+    return defining[-1] if defining else "\n".join(blocks)
+
+
+def _is_program(text: str) -> bool:
+    """Not of a single word or sentence that happens to be an expression."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(not isinstance(each, ast.Expr) for each in found.body)
 
 
 def create(sandbox: Sandbox, timeout: float = 10.0) -> PythonTests:

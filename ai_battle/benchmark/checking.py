@@ -1,4 +1,4 @@
-"""What would go wrong with a suite, found before any money is spent: in its file, and at the providers of its models."""
+"""What would go wrong with a suite, found before any money is spent: in its file, and at its providers."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

@@ -205,11 +205,15 @@ def front(summary: BenchmarkSummary) -> FrontPicture | None:
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
         return None
-    across = fitting([row.effort or 0.0 for row in rows], LEFT, WIDTH - RIGHT, logs=True)
-    ends = [end for row in rows for end in (row.low, row.high) if end is not None]
-    plane = Plane(across, shares(ends, HEIGHT - BOTTOM, TOP), lambda value: effort(value, summary.axis))
+    plane = _plane(rows, summary.axis)
     line = [_at(row, plane) for row in summary.front if row in rows]
     return FrontPicture(plane, rows, line, [*_labels(rows, plane)])
+
+
+def _plane(rows: Sequence[SettingRow], axis: str) -> Plane:
+    across = fitting([row.effort or 0.0 for row in rows], LEFT, WIDTH - RIGHT, logs=True)
+    ends = [end for row in rows for end in (row.low, row.high) if end is not None]
+    return Plane(across, shares(ends, HEIGHT - BOTTOM, TOP), lambda value: effort(value, axis))
 
 
 def _at(row: SettingRow, plane: Plane) -> tuple[float, float]:
@@ -238,7 +242,7 @@ class Hills(NamedTuple):
 
     @property
     def ticks(self) -> Iterator[tuple[float, str]]:
-        return self.across.labelled(seconds)
+        return self.across.readable_ticks(seconds)
 
 
 def latency(summary: BenchmarkSummary) -> Hills | None:

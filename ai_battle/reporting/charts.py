@@ -38,7 +38,7 @@ class Scale:
     def ticks(self) -> list[float]:
         return _powers(self.low, self.high) if self.is_log else _even(self.low, self.high)
 
-    def labelled(self, words: Callable[[float], str]) -> Iterator[tuple[float, str]]:
+    def readable_ticks(self, words: Callable[[float], str]) -> Iterator[tuple[float, str]]:
         """The places of ticks that are far enough from one another to be read, with their words."""
         last = None
         for value in self.ticks():
@@ -94,7 +94,7 @@ class Plane:
     @property
     def below(self) -> Iterator[tuple[float, str]]:
         """The ticks of the axis across, each with its words."""
-        return self.across.labelled(self.shown)
+        return self.across.readable_ticks(self.shown)
 
     @property
     def beside(self) -> Iterator[tuple[float, str]]:

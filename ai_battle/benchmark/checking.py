@@ -159,36 +159,36 @@ def priced_models(suite: Suite) -> Iterator[Model]:
         for settings in setting.models:
             if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
                 yield participant("", settings, suite.around)
-    for talk in _discussions(suite):
-        yield from _speaking(talk)
+    for discussion in _discussions(suite):
+        yield from _speaking(discussion)
     for scorers in suite.scorers.values():
         yield from judges(scorers, suite.around)
 
 
-def _speaking(talk: Loaded) -> Iterator[Model]:
-    around = BuildContext.of(talk)
-    for name, spec in talk.file.discussion.models.items():
+def _speaking(discussion: Loaded) -> Iterator[Model]:
+    around = BuildContext.of(discussion)
+    for name, spec in discussion.file.discussion.models.items():
         if spec.role != "user":
             yield participant(name, spec, around)
 
 
-def _of_scorers(suite: Suite, means: ScorerFactory) -> Iterator[Problem]:
+def _of_scorers(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
     for index, written in enumerate(suite.benchmark.datasets):
         name = name_of(written)
         path = ("benchmark", "datasets", index, "scorers") if written.scorers else ("benchmark", "scorers")
         if not suite.scorers[name]:
             yield Problem(path, f"is missing: how are the answers to {name} scored? {_scorers()}")
             continue
-        yield from _of_dataset(suite, name, path, means)
+        yield from _of_dataset(suite, name, path, factory)
 
 
-def _of_dataset(suite: Suite, name: str, path: KeyPath, means: ScorerFactory) -> Iterator[Problem]:
+def _of_dataset(suite: Suite, name: str, path: KeyPath, factory: ScorerFactory) -> Iterator[Problem]:
     scorers = {}
     for number, scorer in enumerate(suite.scorers[name]):
         if "." in scorer.name:
             return
         try:
-            scorers[scorer.name] = means.scorer(scorer)
+            scorers[scorer.name] = factory.scorer(scorer)
         except ConfigError as error:
             yield Problem((*path, number), str(error))
             return

@@ -48,7 +48,7 @@ DEFAULT_OPTIONS = LoadOptions()
 
 def load(
     source: Source,
-    wishes: LoadOptions = DEFAULT_OPTIONS,
+    options: LoadOptions = DEFAULT_OPTIONS,
     environment: Mapping[str, str] | None = None,
     base: Path | None = None,
 ) -> Suite:
@@ -59,12 +59,12 @@ def load(
     found: list[Suite] = []
 
     def look(document: SuiteFile) -> Iterable[Problem]:
-        drawing = _SuiteBuilder(document, wishes)
-        found.append(drawing.suite())
-        return drawing.problems or checking.problems(found[0], allow_unsandboxed=wishes.allow_unsandboxed)
+        builder = _SuiteBuilder(document, options)
+        found.append(builder.suite())
+        return builder.problems or checking.problems(found[0], allow_unsandboxed=options.allow_unsandboxed)
 
     with seldom_collected():
-        read_document(SUITE, SuiteFile, _resolved_source(source), environment, wishes.changes, base, look)
+        read_document(SUITE, SuiteFile, _resolved_source(source), environment, options.changes, base, look)
     return found[0]
 
 
@@ -84,10 +84,10 @@ def _resolved_source(source: Source) -> Source:
 class _SuiteBuilder:
     """Tasks and settings of a file, and what is wrong with them."""
 
-    def __init__(self, document: SuiteFile, wishes: LoadOptions) -> None:
+    def __init__(self, document: SuiteFile, options: LoadOptions) -> None:
         self._document = document
         self._said = document.file.benchmark
-        self._wishes = wishes
+        self._options = options
         self._scorers: dict[str, tuple[ScorerSettings, ...]] = {}
         self.problems = [
             Problem(("benchmark", key), "is empty") for key in ("datasets", "settings") if not getattr(self._said, key)
@@ -123,16 +123,16 @@ class _SuiteBuilder:
                 self.problems.append(Problem(path, str(error)))
 
     def _tasks_of(self, written: DatasetSettings, name: str) -> Iterator[Task]:
-        if self._wishes.tasks is not None:
-            known = [task for task in self._wishes.tasks if task.extra[OF] == name]
+        if self._options.tasks is not None:
+            known = [task for task in self._options.tasks if task.extra[OF] == name]
             self._scorers[name] = self._scorers_of(written, next((task.extra[BY] for task in known), ""))
             yield from known
             return
-        if is_code(written.format) and not self._wishes.trust:
+        if is_code(written.format) and not self._options.trust:
             raise ConfigError(f"{written.format} is code of its own. If you know it, say so: --trust")
         found = dataset(written, self._document.base)
         self._scorers[name] = self._scorers_of(written, found.scorer)
-        for task in tasks_of(written, self._document.base, found)[: self._wishes.limit]:
+        for task in tasks_of(written, self._document.base, found)[: self._options.limit]:
             yield replace(task, id=f"{name}/{task.id}") if len(self._said.datasets) > 1 else task
 
     def _scorers_of(self, written: DatasetSettings, usual: str) -> tuple[ScorerSettings, ...]:

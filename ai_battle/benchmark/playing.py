@@ -133,7 +133,7 @@ class SampleContext:
     settings: Mapping[str, Setting]
     scorers: Mapping[str, tuple[ScorerSettings, ...]]
     around: BuildContext = field(repr=False)
-    means: ScorerFactory = field(repr=False)
+    scorer_factory: ScorerFactory = field(repr=False)
     at_once: int = 16
     discuss: Discuss | None = None
     base: str = ""
@@ -190,10 +190,10 @@ class Player:
     async def _discuss(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
         if self._context.discuss is None:
             raise AIBattleError(f"{setting.name!r} is a discussion, and here is nothing that runs one.")
-        talk = await self._context.discuss(f"{self._context.base}/{setting.discussion}", task, listener)
-        if talk.error:
-            raise AIBattleError(talk.error)
-        return ScoredAnswer(talk.text)
+        found = await self._context.discuss(f"{self._context.base}/{setting.discussion}", task, listener)
+        if found.error:
+            raise AIBattleError(found.error)
+        return ScoredAnswer(found.text)
 
     def _wrapper(self, listener: SampleListener) -> Wrapper:
         def wrap(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
@@ -242,8 +242,8 @@ class Player:
 
     @cached_property
     def _scorers(self) -> Mapping[str, tuple[Scorer, ...]]:
-        means = self._context.means
-        return {name: tuple(map(means.scorer, written)) for name, written in self._context.scorers.items()}
+        made = self._context.scorer_factory.scorer
+        return {name: tuple(map(made, written)) for name, written in self._context.scorers.items()}
 
 
 def _request(setting: Setting, task: Task, built: BuiltSetting) -> ModelRequest:

@@ -52,7 +52,7 @@ def command() -> None:
 @as_json
 def run(suite: str, out: Path | None, **how: object) -> int:
     """Run the benchmark of SUITE: a YAML file, or the name of a packaged one such as recorded-gsm8k."""
-    loaded = load(suite, _wishes(how))
+    loaded = load(suite, _load_options(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
     expected = forecast(loaded)
     if how["dry_run"]:
@@ -73,7 +73,7 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 @as_json
 def resume(results: Path, **how: object) -> int:
     """Go on with the RESULTS of a benchmark that did not end; nothing that is finished is done again."""
-    loaded, store = reopen(results, _wishes(how))
+    loaded, store = reopen(results, _load_options(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
     return _play(loaded, store, how)
 
@@ -107,7 +107,7 @@ def compare(what: tuple[str, ...], *, fail_on_regression: bool, as_json: bool) -
     return STOPPED if fail_on_regression and found.regressions else DONE
 
 
-def _wishes(how: dict[str, object]) -> LoadOptions:
+def _load_options(how: dict[str, object]) -> LoadOptions:
     changes = [str(change) for change in how.get("changes") or ()]  # type: ignore[attr-defined]
     if how["max_cost"] is not None:
         changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
@@ -129,9 +129,9 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
 def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
     shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
-    terms = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
+    options = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
     try:
-        ended = play(suite, store, terms)
+        ended = play(suite, store, options)
         shown.close()
         summary = show(store, as_json=bool(how["as_json"]))
     except KeyboardInterrupt:

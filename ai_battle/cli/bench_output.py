@@ -11,7 +11,7 @@ import click
 from ai_battle.benchmark.compare import BenchmarkComparison, Change
 from ai_battle.benchmark.forecast import Forecast
 from ai_battle.benchmark.paired import conclusions
-from ai_battle.benchmark.runner import BenchmarkProgress
+from ai_battle.benchmark.run import BenchmarkProgress
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
 from ai_battle.core.texts import about

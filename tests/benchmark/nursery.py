@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ai_battle.benchmark.loading import LoadOptions, load
-from ai_battle.benchmark.run import RunOptions, begin, reopen, run
-from ai_battle.benchmark.runner import BenchmarkProgress
+from ai_battle.benchmark.run import BenchmarkProgress, RunOptions, begin, reopen, run
 from tests.nursery import note, serve
 
 TOLD = "told"

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ai_battle.benchmark.loading import DEFAULT_OPTIONS, LoadOptions, load
-from ai_battle.benchmark.run import DEFAULT_RUN, RunOptions, begin, run
-from ai_battle.benchmark.runner import RunOutcome
+from ai_battle.benchmark.run import DEFAULT_RUN, RunOptions, RunOutcome, begin, run
 from ai_battle.benchmark.sample import Sample, SampleKey
 from ai_battle.benchmark.store import Store
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.benchmark.run import RunOptions
-from ai_battle.benchmark.runner import BenchmarkProgress
+from ai_battle.benchmark.run import BenchmarkProgress, RunOptions
 from ai_battle.core.errors import ConfigError
 
 from .suites import ALWAYS_4, KNOWS, played, suite

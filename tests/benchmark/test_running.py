@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle.benchmark.loading import LoadOptions, load
-from ai_battle.benchmark.run import RunOptions, begin, play, reopen, run
-from ai_battle.benchmark.runner import BenchmarkProgress
+from ai_battle.benchmark.run import BenchmarkProgress, RunOptions, begin, play, reopen, run
 from ai_battle.benchmark.sample import SampleKey
 from ai_battle.benchmark.store import Store
 from ai_battle.cli.bench import discuss

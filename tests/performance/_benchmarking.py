@@ -10,8 +10,7 @@ from typing import Any
 
 from ai_battle.assembly import create_client
 from ai_battle.benchmark.loading import load
-from ai_battle.benchmark.run import RunOptions, begin, run
-from ai_battle.benchmark.runner import BenchmarkProgress
+from ai_battle.benchmark.run import BenchmarkProgress, RunOptions, begin, run
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 

@@ -9,7 +9,9 @@ EXECUTORS = __name__
 
 
 class Executor(Protocol):
-    """Made by `create(kit, keeper)` of its file: `keeper` keeps answers for all samples, where it can be reached."""
+    """Made by `create(context, keeper)` of its file: `keeper` keeps answers for all samples,
+    where it can be reached.
+    """
 
     async def play(self, key: SampleKey, task: Task) -> Sample:
         """The sample, also where it failed."""

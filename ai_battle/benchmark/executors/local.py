@@ -4,5 +4,5 @@ from ..cache import Keeper
 from ..playing import Player, SampleContext
 
 
-def create(kit: SampleContext, keeper: Keeper | None = None) -> Player:
-    return Player(kit, keeper)
+def create(context: SampleContext, keeper: Keeper | None = None) -> Player:
+    return Player(context, keeper)

@@ -25,16 +25,16 @@ LOST = 3
 class OnRay:
     """`library` is the imported module `ray`."""
 
-    def __init__(self, library: Any, kit: SampleContext) -> None:
+    def __init__(self, library: Any, context: SampleContext) -> None:
         self._ray = library
         library.init(ignore_reinit_error=True, log_to_driver=False)
-        self._kit = library.put(kit)
+        self._context = library.put(context)
         self._play = library.remote(_play_remotely).options(max_retries=LOST)
 
     async def play(self, key: SampleKey, task: Task) -> Sample:
         """Ray itself plays a sample again whose worker is lost."""
         try:
-            sample: Sample = await self._play.remote(self._kit, key, task)
+            sample: Sample = await self._play.remote(self._context, key, task)
         except self._ray.exceptions.RayError as error:
             lost = ProviderError(f"Its worker was lost {LOST + 1} times: {type(error).__name__}: {error}")
             return Sample(*key, error=str(lost))
@@ -45,16 +45,16 @@ class OnRay:
         self._ray.shutdown()
 
 
-async def _ask(kit: SampleContext, key: SampleKey, task: Task) -> Sample:
-    player = Player(kit)
+async def _ask(context: SampleContext, key: SampleKey, task: Task) -> Sample:
+    player = Player(context)
     try:
         return await player.play(key, task)
     finally:
         await player.aclose()
 
 
-def _play_remotely(kit: SampleContext, key: SampleKey, task: Task) -> Sample:
-    return _runner().run(_ask(kit, key, task))
+def _play_remotely(context: SampleContext, key: SampleKey, task: Task) -> Sample:
+    return _runner().run(_ask(context, key, task))
 
 
 @cache
@@ -63,7 +63,7 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner()
 
 
-def create(kit: SampleContext, keeper: Keeper | None = None) -> OnRay:
+def create(context: SampleContext, keeper: Keeper | None = None) -> OnRay:
     """Raises `ConfigError` where Ray is not installed."""
-    around = replace(kit.around, environment=dict(kit.around.environment or {}))
-    return OnRay(plugins.optional("ray", "ray"), replace(kit, around=around))
+    around = replace(context.around, environment=dict(context.around.environment or {}))
+    return OnRay(plugins.optional("ray", "ray"), replace(context, around=around))

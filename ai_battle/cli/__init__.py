@@ -12,7 +12,7 @@ import click
 from ai_battle import __version__
 from ai_battle.core.errors import AIBattleError, ConfigError, translate_errors
 
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 # What `--help` shows of each command, which is the beginning of its own words; so none need be imported for that.
 COMMANDS = {

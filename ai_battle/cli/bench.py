@@ -26,12 +26,11 @@ from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
 
+from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
-from .options import as_json
+from .options import allow_unsandboxed, as_json, quiet, trust
 from .output import dollars, print_json
 from .trust import require_trust_in
-
-DONE, STOPPED, INTERRUPTED = 0, 1, 130
 
 
 @click.group("bench")
@@ -46,9 +45,9 @@ def command() -> None:
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that it may cost.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N tasks of each dataset.")
 @click.option("--dry-run", is_flag=True, help="Check the suite and show a forecast of the cost; call no model.")
-@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
-@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
-@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@quiet
+@trust
+@allow_unsandboxed
 @as_json
 def run(suite: str, out: Path | None, **how: object) -> int:
     """Run the benchmark of SUITE: a YAML file, or the name of a packaged one such as recorded-gsm8k."""
@@ -67,9 +66,9 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Another limit for all that it may cost.")
 @click.option("--retry-failed", is_flag=True, help="Play the samples again whose calls failed.")
-@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
-@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
-@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@quiet
+@trust
+@allow_unsandboxed
 @as_json
 def resume(results: Path, **how: object) -> int:
     """Go on with the RESULTS of a benchmark that did not end; nothing that is finished is done again."""
@@ -104,7 +103,7 @@ def compare(what: tuple[str, ...], *, fail_on_regression: bool, as_json: bool) -
     else:
         found = comparing.compare_settings(Path(first), *rest)
     show_comparison(found, as_json=as_json)
-    return STOPPED if fail_on_regression and found.regressions else DONE
+    return FAILED if fail_on_regression and found.regressions else DONE
 
 
 def _load_options(how: dict[str, object]) -> LoadOptions:
@@ -145,7 +144,7 @@ def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
             f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {store.folder} --max-cost USD", err=True
         )
     nothing = all(row.failed == row.samples for row in summary.settings)
-    return STOPPED if ended.reason or nothing else DONE
+    return FAILED if ended.reason or nothing else DONE
 
 
 def _folder(name: str) -> Path:

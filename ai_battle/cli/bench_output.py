@@ -109,9 +109,11 @@ def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
 
 
 def _say(line: str) -> None:
-    """On a terminal words are not broken at the end of a line."""
-    columns = shutil.get_terminal_size().columns
-    click.echo(click.wrap_text(line, columns, subsequent_indent="  ") if sys.stdout.isatty() else line)
+    """On a terminal no word is broken at the end of a line, and no number is parted from its percent sign."""
+    if sys.stdout.isatty():
+        tied = line.replace(" %", "\N{NO-BREAK SPACE}%")
+        line = click.wrap_text(tied, shutil.get_terminal_size().columns, subsequent_indent="  ")
+    click.echo(line)
 
 
 def _show_settings(rows: Sequence[SettingRow]) -> None:

@@ -15,7 +15,7 @@ from ai_battle.judging.own_answers import read_answers
 from ai_battle.reporting.calibration import COLUMNS, data, fragment, likely, page, recommendation, rows
 
 from .options import as_json
-from .output import print_json
+from .output import print_json, write_file
 
 
 def _share(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
@@ -49,9 +49,9 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
     target = _target(**targets)
     found, answers = _calibrate(Path(data), target)
     if out:
-        _write(Path(out), json.dumps(found.calibration.as_json(), indent=2) + "\n")
+        write_file(Path(out), [json.dumps(found.calibration.as_json(), indent=2), "\n"], "--out")
     if report:
-        _write(Path(report), page(found, target, answers, out))
+        write_file(Path(report), [page(found, target, answers, out)], "--report")
     if as_json:
         print_json(_document(found, target, answers))
     else:
@@ -83,12 +83,6 @@ def _target(
     if kind == "max_cost" and not helper_price:
         raise ConfigError("--max-cost needs the price of one answer of the helper: say --helper-price DOLLARS.")
     return Target(kind, value, own_price, helper_price)  # type: ignore[arg-type]
-
-
-def _write(path: Path, text: str) -> None:
-    """Folders on the way to it are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
 
 
 def _document(found: Report, target: Target, answers: int) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """`ai-battle export`: a run in other formats, rendered from its journal."""
 
 import sys
-from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import click
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import lock_directory
 from ai_battle.reporting import export
+
+from .output import write_file
 
 
 @click.command("export")
@@ -30,19 +31,10 @@ def command(run_dir: Path, formats: str, output: Path | None) -> None:
             continue
         place = _place(output, run_dir, name, several=len(wanted) > 1)
         with lock_directory(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
-            _write(place, pieces)
+            write_file(place, pieces, "--output")
+        click.echo(str(place), err=True)
 
 
 def _place(output: Path, run_dir: Path, name: str, *, several: bool) -> Path:
     suffix = "json" if name == "openai" else name
     return output / f"{run_dir.name}.{suffix}" if several or output.is_dir() else output
-
-
-def _write(path: Path, pieces: Iterable[str]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(pieces)
-    except OSError as error:
-        raise ConfigError(f"{path} can't be written: {error.strerror}; name another place with --output.") from error
-    click.echo(str(path), err=True)

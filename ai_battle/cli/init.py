@@ -15,6 +15,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 from ai_battle.providers._endpoints import provider_traits
 
+from .output import write_file
 from .survey import SurveyedProvider, survey
 
 
@@ -48,7 +49,7 @@ def copy_packaged(name: str, path: Path) -> Sequence[Path]:
     if source is None:
         raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
     text = source.read_text(encoding="utf-8")
-    _write(path, "\n".join([_schema_line(), *text.splitlines()[1:], ""]))
+    write_file(path, ["\n".join([_schema_line(), *text.splitlines()[1:], ""])], "--output")
     return [path, *_with_schema(path), *_with_inputs(text, source.parent, path.parent)]
 
 
@@ -60,7 +61,8 @@ def write_starter(path: Path) -> Sequence[Path]:
         return copy_packaged("quickstart", path)
     template = Template((files(__package__) / "starter.yaml").read_text(encoding="utf-8"))
     pair = PAIR.format(types[-1]) if _is_larger(types[-1], types[0], cloud) else ""
-    _write(path, f"{_schema_line()}\n{template.substitute(first=types[0], second=types[-1], pair=pair)}")
+    text = template.substitute(first=types[0], second=types[-1], pair=pair)
+    write_file(path, [_schema_line(), "\n", text], "--output")
     return [path, *_with_schema(path)]
 
 
@@ -96,7 +98,7 @@ def _with_schema(path: Path) -> Iterator[Path]:
     """The schema beside the file, so that the folder can be moved and shared."""
     copy = path.parent / SCHEMA_FILE
     if not copy.exists() or copy.read_bytes() != SCHEMA.read_bytes():
-        _write(copy, SCHEMA.read_text(encoding="utf-8"))
+        write_file(copy, [SCHEMA.read_text(encoding="utf-8")], "--output")
         yield copy
 
 
@@ -108,11 +110,3 @@ def _with_inputs(text: str, source: Path, target: Path) -> Iterator[Path]:
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / file["path"], place)
             yield place
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} can't be written: {error.strerror}; name another file with --output.") from error

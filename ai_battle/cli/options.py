@@ -9,6 +9,11 @@ approve = click.option(
     help="What becomes of calls of tools, and for single ones: ask,calculator=allow,code_execution=deny.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+trust = click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+allow_unsandboxed = click.option(
+    "--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too."
+)
 
 
 class WithStrategies(click.Command):

@@ -2,11 +2,13 @@
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.core.redaction import Redactor
 from ai_battle.core.texts import about, printable
@@ -33,6 +35,16 @@ def print_json(document: Any) -> None:
     """Prints one JSON document; characters that are not seen are escaped in it."""
     text = json.dumps(_redactor().document(document), indent=2, ensure_ascii=False, default=str)
     click.echo(text if printable(text) == text else json.dumps(json.loads(text), indent=2))
+
+
+def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
+    """Writes a file, and makes the folders on the way to it; `option` is what names another place."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be written: {error.strerror}; name another place with {option}.") from error
 
 
 def dollars(cost: float | None) -> str:

@@ -9,7 +9,7 @@ from ai_battle.conversation.manager import ConversationManager
 from .approval import with_approval
 from .live import ViewOptions
 from .loading import of_run
-from .options import approve, as_json
+from .options import allow_unsandboxed, approve, as_json, quiet, trust
 from .running import Display, run
 from .trust import require_trust
 
@@ -17,9 +17,9 @@ from .trust import require_trust
 @click.command("resume")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option("--accept-changes", is_flag=True, help="Go on although config.yaml was changed since the start.")
-@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
-@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
-@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@quiet
+@trust
+@allow_unsandboxed
 @approve
 @as_json
 def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:

@@ -14,7 +14,7 @@ from ai_battle.core.ledger import SpendingLimits
 
 from .approval import with_approval
 from .live import ViewOptions
-from .options import WithStrategies, approve, as_json
+from .options import WithStrategies, allow_unsandboxed, approve, as_json, quiet, trust
 from .running import Display, run
 from .series import Series, plan_runs
 from .trust import require_trust
@@ -41,11 +41,11 @@ MOST_RUNS = 1000
 )
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
 @click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
-@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+@quiet
 @click.option("-v", "--verbose", is_flag=True, help="Show the models' reasoning too.")
 @click.option("--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model.")
-@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
-@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@trust
+@allow_unsandboxed
 @approve
 @as_json
 def command(

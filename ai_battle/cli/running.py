@@ -22,11 +22,11 @@ from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence
 from ai_battle.wire.genai import message_to_json, usage_to_json
 
+from . import DONE, FAILED, INTERRUPTED
 from .approval import TerminalPrompt
 from .live import LiveView, PlainLines, ViewOptions, view
 from .output import dollars, one_line, print_json, tokens
 
-DONE, FAILED, INTERRUPTED = 0, 1, 130
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
 
 Discuss = Callable[[Emit, Wants], Awaitable[RunResult]]

@@ -20,8 +20,9 @@ from ai_battle.core.exchange import Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.plugins import near
 
+from . import INTERRUPTED
 from .output import dollars, print_json, tokens
-from .running import INTERRUPTED, Display, document, exit_code, play, print_summary
+from .running import Display, document, exit_code, play, print_summary
 from .tables import show_rows
 
 

@@ -11,7 +11,7 @@ import click
 from ai_battle.server.config import ConfigSource
 from ai_battle.server.running import serve
 
-from .options import WithStrategies
+from .options import WithStrategies, trust
 from .trust import require_trust_in
 
 
@@ -19,7 +19,7 @@ from .trust import require_trust_in
 @click.argument("config", default="", required=False)
 @click.option("--host", help="Address to listen on; a public one needs keys.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8787]")
-@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@trust
 def command(config: str, host: str | None, port: int | None, trust: bool) -> None:
     """Serve models as an Anthropic- and OpenAI-compatible server.
 

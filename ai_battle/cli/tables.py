@@ -21,7 +21,9 @@ def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] 
     """`dim` are places of rows. Columns that say nothing are left out."""
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
     telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
-    for part in column_groups(names, telling, room):
+    for number, part in enumerate(column_groups(names, telling, room)):
+        if number:
+            click.echo()
         show_table(_table(names, part, dim))
 
 

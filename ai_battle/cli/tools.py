@@ -24,7 +24,7 @@ from ai_battle.tools.mcp import McpServers
 from ai_battle.tools.sandbox import NoFence
 from ai_battle.wire.dialects.schemas import signature
 
-from .options import as_json
+from .options import as_json, trust
 from .output import print_json
 from .tables import show_table
 from .trust import require_trust
@@ -85,7 +85,7 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
 
 @command.command("accept")
 @click.argument("config")
-@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@trust
 def accept(config: str, trust: bool) -> None:
     """Take the tools of CONFIG's MCP servers for known as they describe themselves now, and list them.
 

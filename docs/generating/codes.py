@@ -1,12 +1,11 @@
 """The page of the exit codes."""
 
 from ai_battle import cli
-from ai_battle.cli import running
 
 from .tables import code, table
 
 MEANING = {
-    running.DONE: ("done", "The command did what it is for. A discussion came to its end or to a `stop` condition."),
+    cli.DONE: ("done", "The command did what it is for. A discussion came to its end or to a `stop` condition."),
     cli.FAILED: (
         "failed, or stopped by a limit",
         "The run failed, or one of its `limits` ended it before its goal. The journal is whole. A failed run goes on "

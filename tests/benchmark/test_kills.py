@@ -50,7 +50,8 @@ def written(folder: Path, url: str) -> Path:
 def told(folder: Path) -> int:
     """The most samples that were said to be finished."""
     path = folder.with_name(f"{folder.name}.{TOLD}")
-    return int(path.read_text().split()[-1]) if path.exists() else 0
+    words = path.read_text().split() if path.exists() else []  # none where it is killed before its first word
+    return int(words[-1]) if words else 0
 
 
 def finished(folder: Path) -> set[SampleKey]:

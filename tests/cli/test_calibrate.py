@@ -114,8 +114,9 @@ def test_a_place_that_cannot_be_written_to_is_named(
 ) -> None:
     target = ["--target-help-rate", "0.3", "--out", str(tmp_path)]
 
-    assert run_command(["calibrate", data([without_labels(n) for n in range(60)]), *target]) == 1
-    assert f"The system refused {tmp_path}: Is a directory" in capsys.readouterr().err
+    assert run_command(["calibrate", data([without_labels(n) for n in range(60)]), *target]) == 2
+    said = f"{tmp_path} can't be written: Is a directory; name another place with --out."
+    assert said in capsys.readouterr().err
 
 
 def test_one_target_has_to_be_said(data: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from ..wire.bodies import dumps, loads
 
 
 class Keeper(Protocol):
-    """Where answers are kept; the results are one."""
+    """Keeps answers; the results of a benchmark are one."""
 
     def answer(self, key: bytes) -> str | None: ...
     def keep_answer(self, key: bytes, response: str) -> None: ...
@@ -27,7 +27,7 @@ class Cache:
         self._asking: dict[bytes, asyncio.Future[None]] = {}
 
     async def turn(self, key: bytes) -> str | None:
-        """What is kept; None says that the caller is to ask, and to call `release` whatever comes of it."""
+        """Returns what is kept; None says that the caller is to ask, and to call `release` whatever comes of it."""
         while (asking := self._asking.get(key)) is not None:
             await asyncio.wait([asking])
         if (found := self._keeper.answer(key)) is None:
@@ -79,7 +79,7 @@ class CachedClient(ClientWrapper):
 
 
 def key_of(identity: str, request: ModelRequest) -> bytes:
-    """Of all that has an influence on the answer."""
+    """Returns a digest of all that has an influence on the answer."""
     return hashlib.sha256(dumps([identity, request_digest(request)])).digest()
 
 

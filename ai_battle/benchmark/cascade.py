@@ -44,7 +44,7 @@ class HelpOrder:
 
 
 def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
-    """By doubts (larger: helped first) and the scores of both models' answers."""
+    """Measures the order that doubts make (larger: helped first), from the scores of both models' answers."""
     return _order(tuple(doubts), tuple(small), tuple(large))
 
 
@@ -87,7 +87,7 @@ def _points(doubts: Numbers, small: Numbers, large: Numbers) -> tuple[tuple[floa
 
 @dataclass(frozen=True, slots=True)
 class HelpEffect:
-    """What help came to in the samples of a setting.
+    """Sums up what help came to in the samples of a setting.
 
     `rescued` are first answers of the small model that were wrong, or that nobody could read, and ended right; `spoilt`
     the other way round. Both are None where first answers were not scored. `wasted` counts samples with tokens that no
@@ -182,7 +182,7 @@ def _wrong(samples: Iterable[Sample]) -> list[float]:
 
 
 def _unread(samples: Iterable[Sample]) -> float | None:
-    """What a first answer without a score is worth beside the last word; None where none was scored at all."""
+    """Returns what an unscored first answer is worth beside the last word; None where none was scored at all."""
     return 0.0 if any(sample.small_score is not None for sample in samples) else None
 
 
@@ -195,7 +195,7 @@ def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterab
 
 
 def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:
-    """By task, how much the detector doubts the small model's first answers: larger is helped first."""
+    """Returns by task how much the detector doubts the small model's first answers: larger is helped first."""
     return by_task(samples, lambda sample: None if sample.quality is None else 1 - sample.quality)
 
 

@@ -128,7 +128,7 @@ def _retries_by_default(setting: Setting) -> bool:
 
 
 def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
-    """What only the strategy itself knows of its options."""
+    """Tells what only the strategy itself knows of its options."""
     if any(map(is_code, _names_in(setting))):
         return
     try:
@@ -139,7 +139,7 @@ def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
 
 
 def _names_in(setting: Setting) -> list[str]:
-    """Of providers and of the strategy: what may be code of the user's."""
+    """Returns the names of providers and of the strategy, which may be code of the user's."""
     return [*([setting.help.strategy] if setting.help else []), *map(provider_of, setting.models)]
 
 

@@ -61,7 +61,7 @@ class ClientPool:
 
     @property
     def base(self) -> Path:
-        """Where the paths of a suite start."""
+        """The folder where the paths of a suite start."""
         return self._surroundings.base
 
     def model(self, settings: HelperSettings, task: Task = NO_TASK) -> Model:

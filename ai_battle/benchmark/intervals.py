@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, count: int, level: float = LEVEL) -> Interval:
-    """Of a rate: `successes` out of `count` tries (Wilson 1927); nothing is known of no tries."""
+    """Returns that of a rate, `successes` out of `count` tries (Wilson 1927); nothing is known of no tries."""
     if not count:
         return Interval(0.0, 1.0)
     z2, rate = NORMAL.inv_cdf((1 + level) / 2) ** 2, successes / count
@@ -42,7 +42,7 @@ def wilson(successes: float, count: int, level: float = LEVEL) -> Interval:
 
 
 def rate_interval(values: Numbers) -> Interval:
-    """Of the mean of values from 0 to 1: Wilson's when each is 0 or 1, or when all are the same; else the bootstrap."""
+    """Returns that of a mean of shares: Wilson's where each is 0 or 1 or all are the same, else the bootstrap."""
     if all(value in (0, 1) for value in values) or all_same(values):
         return wilson(sum(values), len(values))
     low, high = mean_interval(values)
@@ -50,7 +50,7 @@ def rate_interval(values: Numbers) -> Interval:
 
 
 def mean_interval(values: Numbers, level: float = LEVEL) -> Interval:
-    """Of a mean, by BCa; from a thousand values on by the normal distribution, which is the same then.
+    """Returns that of a mean, by BCa; from a thousand values on by the normal distribution, which is the same then.
 
     The bootstrap of a few values is too narrow, as it takes their spread for the true one; the level is raised by what
     Student's t is wider (Hesterberg 2015, "expanded percentile").
@@ -83,7 +83,7 @@ def _places(count: int) -> tuple[Callable[[Numbers], Numbers], ...]:
 
 
 def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interval:
-    """Bias-corrected and accelerated (Efron 1987): of a mean, from the sorted means of drawn values."""
+    """Returns the bias-corrected and accelerated one (Efron 1987) of a mean, from the sorted means of drawn values."""
     mean = fmean(values)
     below = bisect_left(distribution, mean) + bisect_right(distribution, mean)
     share = below / (2 * len(distribution))
@@ -99,14 +99,14 @@ def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interva
 
 
 def quantile(ordered: Numbers, share: float) -> float:
-    """Between the two values that are nearest, in proportion."""
+    """Returns a quantile, between the two values that are nearest in proportion."""
     place = share * (len(ordered) - 1)
     below = min(int(place), len(ordered) - 2) if len(ordered) > 1 else 0
     return ordered[below] + (place - below) * (ordered[min(below + 1, len(ordered) - 1)] - ordered[below])
 
 
 def quantile_interval(ordered: Numbers, share: float, level: float = LEVEL) -> tuple[float | None, float | None]:
-    """Of a quantile of any distribution, by ranks; None where there are too few values to bound it."""
+    """Returns that of a quantile of any distribution, by ranks; None where too few values bound it."""
     count, rest = len(ordered), (1 - level) / 2
     if count > MANY:
         half = NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))

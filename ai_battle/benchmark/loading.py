@@ -31,7 +31,7 @@ SUITE = FileKind("benchmark", BenchmarkFile, _rewritten)
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """How a suite is loaded: keys that are changed, the most tasks of each dataset, tasks that are known already.
+    """Says how a suite is loaded: keys that are changed, the most tasks of each dataset, tasks that are known.
 
     With `trust` a dataset may be read by code that the suite names.
     """
@@ -156,7 +156,7 @@ def seldom_collected() -> Iterator[None]:
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """What was made before lives longer than what is made now: the collector need not look at it again and again."""
+    """Keeps the collector from looking again and again at what was made before, which outlives what is made now."""
     gc.freeze()
     try:
         with seldom_collected():

@@ -31,7 +31,7 @@ class PairedDifference:
 
 
 def difference(a: Mapping[str, float], b: Mapping[str, float]) -> PairedDifference:
-    """By task; those that only one of them has say nothing."""
+    """Compares by task; those that only one of both has say nothing."""
     first, second = (tuple(of[task] for task in a if task in b) for of in (a, b))
     off = [y - x for x, y in zip(first, second, strict=True)]
     if not off:
@@ -83,7 +83,7 @@ def _whole(off: Numbers) -> list[int]:
 
 
 def _share_of_counted_flips(off: Sequence[int]) -> float:
-    """How many choices of signs give each sum, as the digits of one long number; then the digits of the tail."""
+    """Counts the choices of signs for each sum as the digits of one long number, and adds up those of the tail."""
     sizes = [abs(each) for each in off if each]
     digit = len(sizes) + 2
     counts = 1
@@ -126,7 +126,7 @@ def smallest_seen(count: int, spread: float) -> float:
 
 
 def seen_with(difference: float, share: float) -> int:
-    """How many paired tasks show a difference when the settings differ on `share` of them."""
+    """Returns how many paired tasks show a difference when the settings differ on `share` of them."""
     return ceil((SIGMAS / difference) ** 2 * share)
 
 
@@ -182,7 +182,7 @@ class ComparedPair:
 
     @property
     def tasks_needed(self) -> int:
-        """How many tasks show a difference that matters."""
+        """The number of tasks that show a difference that matters."""
         return seen_with(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
 
 
@@ -194,7 +194,7 @@ def compare_pairs(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str,
 
 
 def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
-    """What all come to, in sentences: the `most` differences that are the surest, and how many are not shown."""
+    """Says what all come to: the `most` differences that are the surest, and how many are not shown."""
     decided = sorted((pair for pair in pairs if pair.is_decided), key=lambda pair: (pair.p_holm, -abs(pair.found.mean)))
     yield from (pair.sentence for pair in decided[:most])
     if len(decided) > most:
@@ -204,7 +204,7 @@ def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
 
 
 def _together(alike: Sequence[ComparedPair]) -> str:
-    """Of comparisons with the same verdict."""
+    """Says what comparisons with the same verdict come to."""
     first = alike[0]
     if len(alike) == 1:
         return first.sentence

@@ -113,7 +113,7 @@ class RoleRecorder(ClientWrapper):
 
 @dataclass(frozen=True, slots=True)
 class DiscussionAnswer:
-    """What a whole discussion came to; `error` says why it came to nothing."""
+    """Holds what a whole discussion came to; `error` says why it came to nothing."""
 
     text: str
     error: str = ""
@@ -215,7 +215,7 @@ class Player:
         return self._limits[name]
 
     def _judge(self, setting: Setting, task: Task, listener: SampleListener) -> None:
-        """What the detector thinks of the small model's answer, where nobody has said so because it was not stuck."""
+        """Notes what the detector thinks of the small model's answer, where nobody said so because it was not stuck."""
         if listener.quality is None and listener.small and _uses_detector(setting):
             found = collaboration.StuckDetector().assess(
                 listener.small.text, task.prompt, ModelRequest((), tools=task.tools)

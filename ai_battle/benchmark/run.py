@@ -42,7 +42,7 @@ Status = Literal["done", "limit"]
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkProgress:
-    """How far a run is. `left` is seconds, None while nobody can know; `failed` are samples without an answer.
+    """Tells how far a run is. `left` is seconds, None while nobody can know; `failed` are samples without an answer.
 
     `spent` is dollars of this and earlier runs, `to_come` what the rest will cost if it goes on like that.
     """
@@ -67,7 +67,7 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a suite is run: who hears of its progress, what runs discussions, and whether failures are repeated."""
+    """Says how a suite is run: who hears of its progress, what runs discussions, and whether failures are repeated."""
 
     hear: Callable[[BenchmarkProgress], None] = lambda progress: None
     discuss: Discuss | None = None
@@ -124,13 +124,13 @@ async def play(suite: Suite, store: Store, options: RunOptions = DEFAULT_RUN) ->
 
 
 def _expected_costs(suite: Suite) -> Mapping[str, float]:
-    """What a sample of each setting may cost, by forecast, where that is limited."""
+    """Returns what a sample of each setting may cost, by forecast, where that is limited."""
     expected = forecast(suite).settings if suite.benchmark.limits.cost_usd is not None else ()
     return {each.setting: each.high or 0.0 for each in expected}
 
 
 def setting_document(setting: Setting) -> Mapping[str, Any]:
-    """What a setting is made of, as the suite says it after multiplying out; models by their types."""
+    """Returns what a setting is made of, as the suite says it after multiplying out; models by their types."""
     return {key: _by_type(value) for key, value in (setting.written or {}).items()}
 
 
@@ -153,7 +153,7 @@ def _sample_context(suite: Suite, options: RunOptions) -> SampleContext:
 
 
 def _asked_twice(suite: Suite) -> bool:
-    """Whether two settings have a model in common: only then the cache has something to find."""
+    """Says whether two settings have a model in common: only then the cache has something to find."""
     models = [{model.type for model in setting.models} for setting in suite.settings]
     return sum(map(len, models)) > len(set().union(*models))
 
@@ -197,7 +197,7 @@ class BenchmarkRunner:
         return RunOutcome("limit" if self._reason else "done", self._reason, self._progress())
 
     async def _play_all(self) -> None:
-        """As many samples at once as the suite says; one that fails to be written ends them all."""
+        """Plays as many samples at once as the suite says; one that can't be written ends them all."""
         jobs = self._jobs()
         try:
             async with asyncio.TaskGroup() as group:
@@ -255,7 +255,7 @@ class BenchmarkRunner:
         return not used_up and self._dollars + (self._running + 1) * self._may_cost(setting) <= self._limit
 
     def _may_cost(self, setting: str) -> float:
-        """What a sample may cost: by forecast, and once some are known a bit more than the dearest."""
+        """Returns what a sample may cost: by forecast, and once some are known a bit more than the dearest."""
         dearest = self._dearest.get(setting, 0.0) * MARGIN
         return dearest if self._seen[setting] >= KNOWN else max(dearest, self._expected.get(setting, 0.0))
 

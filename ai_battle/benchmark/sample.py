@@ -9,7 +9,7 @@ from ..core.exchange import NOTHING_USED, Usage
 
 
 class SampleKey(NamedTuple):
-    """Which sample it is; `repeat` counts from 0."""
+    """Names a sample; `repeat` counts from 0."""
 
     setting: str
     task: str
@@ -68,7 +68,7 @@ class Sample:
 
     @property
     def has_failed(self) -> bool:
-        """Whether there is nothing to score, or nobody to score it: for neither the answer is to blame."""
+        """Says whether there is nothing to score, or nobody to score it: for neither the answer is to blame."""
         return bool(self.error) or self.score.scorer_failed
 
     @property

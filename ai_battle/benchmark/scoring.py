@@ -21,7 +21,7 @@ from .tasks import Task
 
 @dataclass(frozen=True, slots=True)
 class ScorerFactory:
-    """What scorers are made with: models, and the fence around code."""
+    """Makes scorers, with models and the fence around code."""
 
     surroundings: BuildContext
     sandbox: Level = "auto"
@@ -65,7 +65,7 @@ def judges(written: Sequence[ScorerSettings], surroundings: BuildContext) -> lis
 
 
 async def score_answer(scorers: Sequence[Scorer], task: Task, answer: ScoredAnswer) -> AnswerScore:
-    """By the first that can read the answer; the reasons of all where none can, and what all cost."""
+    """Scores by the first that can read the answer, with the reasons of all where none can, and what all cost."""
     with charge_to(budget := Budget()):
         score = await _first_score(scorers, task, answer)
     return replace(score, cost_usd=budget.ledger.known_cost)
@@ -83,7 +83,7 @@ async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
 
 
 def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:
-    """What a task has not that its scorers need; empty where one of them can do with what there is."""
+    """Says what a task lacks that its scorers need; empty where one of them can do with what there is."""
     lacks = {name: scorer.lacks(task) for name, scorer in scorers.items()}
     return "" if not all(lacks.values()) else ", ".join(f"{name} needs {what}" for name, what in lacks.items())
 

@@ -29,7 +29,7 @@ class SettingResult:
 
     @cached_property
     def answers(self) -> tuple[Sample, ...]:
-        """Those that failed neither when they were asked nor when they were scored."""
+        """The samples that failed neither when they were asked nor when they were scored."""
         return tuple(sample for sample in self.samples if not sample.has_failed)
 
     def on_tasks(self, tasks: Collection[str]) -> Self:
@@ -61,7 +61,7 @@ class SettingResult:
 
     @property
     def strategy(self) -> str:
-        """How it is helped; empty for a model that is alone."""
+        """The strategy that helps it; empty for a model that is alone."""
         return str(self.described.get("strategy", Help.model_fields["strategy"].default)) if self.is_helped else ""
 
     @property
@@ -140,7 +140,7 @@ class ComparedSettings:
         return "tokens" if any(sample.usage.total_tokens for sample in samples) else "seconds"
 
     def efforts(self, of: SettingResult) -> dict[str, float]:
-        """What each task took, in the unit of the axis."""
+        """Returns what each task took, in the unit of the axis."""
         return by_task(of.answers, EFFORT[self.axis])
 
     @cached_property
@@ -152,7 +152,7 @@ class ComparedSettings:
         return {name: by for name, by in found.items() if by}
 
     def _beats(self, one: SettingResult, other: SettingResult) -> bool:
-        """Whether `one` is no worse and no dearer, and the difference in one of both is shown."""
+        """Says whether `one` is no worse and no dearer, and the difference in one of both is shown."""
         mine, its = self._efforts_of_compared[one.name], self._efforts_of_compared[other.name]
         saved = [its[task] - effort for task, effort in mine.items() if task in its]
         if one is other or not saved or fmean(saved) < 0 or fmean(one.values.values()) < fmean(other.values.values()):

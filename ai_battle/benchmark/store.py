@@ -111,7 +111,7 @@ class Store:
 
     @property
     def unscored_rule(self) -> Unscored:
-        """What an answer counts that no scorer could read."""
+        """The rule for an answer that no scorer could read."""
         found: Unscored = self.fact("unscored", "wrong")
         return found
 
@@ -125,7 +125,7 @@ class Store:
             yield to_task(task)
 
     def samples(self, setting: str = "") -> Iterator[Sample]:
-        """Those of one setting or of all, by setting, task and repeat."""
+        """Reads the samples of one setting or of all, by setting, task and repeat."""
         where, values = ("WHERE setting = ?", (setting,)) if setting else ("", ())
         query = f"SELECT * FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
         return map(to_sample, self._read(query, *values))
@@ -139,11 +139,11 @@ class Store:
         return float(next(self._read("SELECT TOTAL(spent_usd) FROM samples"))[0]) + float(self.fact(UNFINISHED, 0.0))
 
     def set_spent(self, dollars: float) -> None:
-        """What was paid in all: the part that no sample has is kept beside them."""
+        """Notes what was paid in all: the part that no sample has is kept beside them."""
         self.set_fact(UNFINISHED, max(0.0, dollars - self.spent_dollars() + float(self.fact(UNFINISHED, 0.0))))
 
     def answer(self, key: bytes) -> str | None:
-        """What the cache holds for a request."""
+        """Returns what the cache holds for a request."""
         found = next(self._read("SELECT response FROM answers WHERE key = ?", key), None)
         return found[0] if found else None
 
@@ -247,7 +247,7 @@ def of_sample(sample: Sample) -> tuple[Any, ...]:
 
 
 def _more(sample: Sample) -> Mapping[str, Any]:
-    """What is mostly empty, where it is not."""
+    """Returns what is mostly empty, where it is not."""
     usage = sample.usage
     tokens = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
     more = {

@@ -51,7 +51,7 @@ OF, BY = "dataset", "scorer"
 
 
 def dataset(written: DatasetSettings, base: Path) -> Dataset:
-    """By the format that is named, else by the file; raises `ConfigError`."""
+    """Returns the dataset of the format that is named, or that the file has; raises `ConfigError`."""
     name = written.format if written.format != "auto" else format_of(path_of(written, base))
     options = {"fields": written.fields} if written.fields else {}
     made: Dataset = plugins.create(DATASETS, name, **options)
@@ -59,7 +59,7 @@ def dataset(written: DatasetSettings, base: Path) -> Dataset:
 
 
 def is_code(name: str) -> bool:
-    """Whether it is the dotted name of a module or a Python file, which is trusted before it is imported."""
+    """Says whether it is the dotted name of a module or a Python file, which is trusted before it is imported."""
     return name.endswith(".py") or ("." in name and all(map(str.isidentifier, name.split("."))))
 
 
@@ -76,7 +76,7 @@ def format_of(path: Path) -> str:
 
 
 def tasks_of(written: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
-    """Those that are drawn, in the order of the file; raises `ConfigError` for what is wrong with any."""
+    """Returns the tasks that are drawn, in the order of the file; raises `ConfigError` for what is wrong with any."""
     path = path_of(written, base)
     _require(path)
     tasks = list(_placed_tasks(written, found, path))

@@ -83,7 +83,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How many samples of each setting took between `edges[n]` and `edges[n + 1]` seconds."""
+    """Counts the samples of each setting that took between `edges[n]` and `edges[n + 1]` seconds."""
 
     edges: tuple[float, ...] = ()
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class BenchmarkSummary:
         return tuple(row for row in self.settings if row.is_apart)
 
     def as_json(self) -> dict[str, Any]:
-        """What summary.json holds."""
+        """Returns what summary.json holds."""
         said = {"version": VERSION, **asdict(self)}
         said["pairs"] = [{"a": each.a, "b": each.b, **each.as_json(), "said": each.sentence} for each in self.pairs]
         said["front"] = [row.name for row in self.front]

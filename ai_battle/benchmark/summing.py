@@ -135,7 +135,7 @@ def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence
 
 
 def _own(model: str, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> Mapping[str, float]:
-    """What a model scores by itself: as a setting, or as it was recorded."""
+    """Returns what a model scores by itself: as a setting, or as it was recorded."""
     if found := alone(settings, model):
         return found.values
     role = model.removeprefix(RECORDED) if model.startswith(RECORDED) else ""
@@ -149,7 +149,7 @@ def _errors(of: SettingResult) -> Mapping[str, int]:
 
 
 def _first_answers(settings: Sequence[SettingResult]) -> list[tuple[float, float]]:
-    """What the detector said of each first answer, and whether it was right; an answer of several settings is one."""
+    """Returns what the detector said of each first answer, and whether it was right; each counts once."""
     found = {
         (each.model, sample.task, sample.repeat, sample.quality): sample.small_score
         for each in settings
@@ -176,7 +176,7 @@ def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _latency(settings: Sequence[SettingResult]) -> Latency:
-    """Over bins whose width grows with the time."""
+    """Counts in bins whose width grows with the time."""
     seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answers] for each in settings}
     every = [*chain.from_iterable(seconds.values())]
     if not every or max(every) <= min(every):
@@ -206,7 +206,7 @@ def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Ite
 
 
 def _notes(rows: Sequence[SettingRow], store: Store) -> list[str]:
-    """What a reader has to know before believing the figures."""
+    """Says what a reader has to know before believing the figures."""
     notes = [*_not_scored(rows, store.unscored_rule), *_failures(rows)]
     notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
     if any(row.model.startswith(RECORDED) for row in rows):

@@ -92,7 +92,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a policy would have come to; `unknown` is how many tasks need an answer that was never given.
+    """Tells what a policy would have come to; `unknown` is how many tasks need an answer that was never given.
 
     Where there are any, `quality`, `help_rate` and `cost_per_task` are None if they hang on one of them; `least` and
     `most` are the bounds of the quality, and equal to it where it is exact. `interval` is of 95 %. `status` says by
@@ -175,7 +175,7 @@ def _is_any_retried(items: Sequence[Replayed], stuck: Sequence[bool]) -> bool:
 
 
 def _figures(outcomes: Sequence[GivenAnswer | None]) -> dict[str, float | None]:
-    """By the names of `SERVED`; None where any answer is not known."""
+    """Returns the figures that `SERVED` names; None where any answer is not known."""
     known = [outcome for outcome in outcomes if outcome]
     if len(known) < len(outcomes):
         return dict.fromkeys(SERVED)
@@ -197,7 +197,7 @@ def _stuck(items: Sequence[Replayed], policy: Policy) -> list[bool]:
 
 
 def _outcome(item: Replayed, kind: str, *, tries_again: bool) -> GivenAnswer | None:
-    """What would have been served for a stuck answer, and what both took; None where it was never given."""
+    """Returns what would have been served for a stuck answer, and what both took; None where it was never given."""
     small, large = item.small, item.large
     if kind == "new" or (tries_again and not small.at_once):
         return None
@@ -239,7 +239,7 @@ def _pair(helped: SettingResult, settings: Sequence[SettingResult]) -> tuple[Set
 
 
 def _of_settings(store: Store, small: SettingResult, large: SettingResult) -> list[Replayed]:
-    """By the first answer of each to a task, where both were scored."""
+    """Pairs the first answers of both to a task, where both were scored."""
     answers = [_first(store, each.name) for each in (small, large)]
     return [
         replay_pair(task, _recorded_score(answers[0][task.id]), _recorded_score(answers[1][task.id]))

@@ -113,7 +113,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    """What the command returned is its exit code; None is success."""
+    """Runs the command and returns its exit code; None is success."""
     try:
         return commands.main(arguments, prog_name="ai-battle", standalone_mode=False, color=_colour()) or 0
     except click.ClickException as error:

@@ -102,12 +102,12 @@ class TerminalPrompt:
         return self._hear if view else ignore
 
     async def line(self, prompt: str) -> str | None:
-        """What a participant types; None at the end of the input."""
+        """Returns what a participant types; None at the end of the input."""
         async with self._turn:
             return await keyboard(prompt)
 
     async def approve(self, call: ToolCall, participant: str) -> Answer | None:
-        """What the person says to a call; None where there is no terminal."""
+        """Asks the person about a call; None where there is no terminal."""
         async with self._turn:
             if (out := _terminal()) is None:
                 return None
@@ -122,7 +122,7 @@ class TerminalPrompt:
 
     @contextlib.asynccontextmanager
     async def _silence(self, doing: str) -> AsyncIterator[None]:
-        """What happens meanwhile is shown afterwards."""
+        """Holds back what happens meanwhile, and shows it afterwards."""
         later: list[Event] = []
         self._later = later
         if isinstance(self._view, LiveView):
@@ -173,7 +173,7 @@ def parse_answer(typed: str) -> Answer | None:
 
 
 def _terminal() -> TextIO | None:
-    """Where a question can be seen, if it can also be answered."""
+    """Returns the stream where a question can be seen, if it can also be answered."""
     if sys.stdin is None or not sys.stdin.isatty():
         return None
     return next((out for out in (sys.stderr, sys.stdout) if out is not None and out.isatty()), None)

@@ -172,5 +172,5 @@ async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
 
 
 def _yaml(value: object) -> str:
-    """What looks like a variable in a task is none."""
+    """Writes a value so that what looks like a variable in a task is none."""
     return json.dumps(value, ensure_ascii=False).replace("${", "$${")

@@ -70,7 +70,7 @@ def progress_line(progress: BenchmarkProgress, limit: float | None) -> str:
 
 
 def forecast_line(expected: Forecast) -> str:
-    """What it is going to cost, before it starts."""
+    """Says what a run is going to cost, before it starts."""
     low, high = dollars(expected.low), dollars(expected.high)
     cost = low if expected.low == expected.high else f"{low} to {high}"
     unknown = f"; no price is known for: {', '.join(expected.unknown)}" if expected.unknown else ""

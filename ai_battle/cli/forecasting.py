@@ -19,7 +19,7 @@ from .tools import tool_descriptions
 
 
 def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool) -> None:
-    """Of one run; of a `series`, by mode and of all runs together."""
+    """Shows the forecast of one run; of a `series`, by mode and of all runs together."""
     if series:
         _show_series(series, as_json=as_json)
         return

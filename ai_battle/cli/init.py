@@ -74,7 +74,7 @@ def _choice(found: Sequence[SurveyedProvider]) -> tuple[list[str], list[str]]:
 
 
 def _small_first(models: Sequence[str]) -> list[str]:
-    """Those whose names tell no size keep their place behind those whose names do."""
+    """Sorts by size; those whose names tell none keep their place behind those whose names do."""
     sizes = {each: float(found[1]) for each in models if (found := BILLIONS.search(each))}
     return sorted(models, key=lambda each: sizes.get(each, float("inf")))
 

@@ -46,7 +46,7 @@ YOUR_TURN = "your turn: Enter says it, an empty line passes, Ctrl-D leaves"
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """How a run is shown: `turns` are expected, `verbose` shows reasoning too, `notify_on` is what is remarked on.
+    """Says how a run is shown: `turns` are expected, `verbose` shows reasoning too, `notify_on` is what is remarked on.
 
     `typing`: people type into the same terminal, which shows what they type all by itself.
     """
@@ -59,7 +59,7 @@ class ViewOptions:
 
     @classmethod
     def of(cls, loaded: Loaded, *, verbose: bool = False) -> "ViewOptions":
-        """As the discussion file says, on this terminal."""
+        """Takes what the discussion file says, on this terminal."""
         said = loaded.file.discussion
         turns = said.turns * sum(spec.role not in ("moderator", "observer") for spec in said.models.values())
         typing = sys.stdin is not None and sys.stdin.isatty()
@@ -169,7 +169,7 @@ class LiveView:
             self._screen.stream(self._style(printable(event.text), dim=True))
 
     def _draft(self, event: DraftDelta) -> None:
-        """What may never be said is seen in the status line, from its end."""
+        """Shows what may never be said in the status line, from its end."""
         self._drafted = (self._drafted + event.text)[-DRAFT_SHOWN:]
         self._doing = f"drafting: …{one_line(self._drafted, DRAFT_SHOWN)}"
 
@@ -259,7 +259,7 @@ def _heading(event: RunStarted) -> str:
 
 
 def _opening(message: Message) -> str:
-    """What the discussion begins with; of a long text, such as a file, the beginning: the transcript has all of it."""
+    """Returns what the discussion begins with; of a long text, such as a file, the beginning alone."""
     texts = (part.text for part in message.parts if isinstance(part, Text))
     return "".join(
         text if len(text) <= LONG else f"{text[:SHOWN].rstrip()}\n[... {len(text) - SHOWN:,} more characters]\n\n"
@@ -268,7 +268,7 @@ def _opening(message: Message) -> str:
 
 
 def view(out: TextIO, look: ViewOptions = ViewOptions()) -> LiveView | PlainLines:
-    """What suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
+    """Returns what suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
         return LiveView(out, replace(look, colour=look.colour and not os.environ.get("NO_COLOR")))
     return PlainLines(out, look)

@@ -23,12 +23,12 @@ def of_run(run_dir: Path) -> Loaded:
 
 
 def recast(run_dir: Path, name: str, model: str) -> RunSetup:
-    """What a run needs to be played again with another model for one participant; nobody else gets one."""
+    """Returns what a run needs to be played again with another model for one participant; nobody else gets one."""
     return FileSetup.of(load_checked(replay.recast(_kept_config(run_dir), name, model)), keyboard).build({})
 
 
 def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
-    """What the run was to be, without its models, and what is secret in it."""
+    """Returns what the run was to be, without its models, and what is secret in it."""
     source = FileSetup.of(load_checked(replay.at_rest(_kept_config(run_dir))), keyboard)
     return source.build({}).plan, source.redactor
 

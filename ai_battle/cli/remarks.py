@@ -34,7 +34,7 @@ NOTICES = frozenset({"timeout", "retry", "error"})
 
 
 def is_wanted(event: object, notify_on: Container[str]) -> bool:
-    """Whether `timeouts.notify_on` asks for it; all but attempts and waits is told in any case."""
+    """Says whether `timeouts.notify_on` asks for it; all but attempts and waits is told in any case."""
     match event:
         case AttemptFailed(timed_out=timed_out):
             return ("timeout" if timed_out else "error") in notify_on

@@ -34,7 +34,7 @@ Discuss = Callable[[Emit, Wants], Awaitable[RunResult]]
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end, all else the view.
+    """Says how a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end, all else the view.
 
     `person` is who can be asked meanwhile.
     """
@@ -92,7 +92,7 @@ def exit_code(status: str) -> int:
 
 
 def play(discuss: Discuss, showing: Display, run_dir: str = "") -> RunResult | None:
-    """How the run ended, with its reports written; None when it was interrupted before there was anything of it."""
+    """Runs it and writes its reports; None when it was interrupted before there was anything of it."""
     screen = _view(showing)
     noted = _RunNotes(showing.person.watch(screen), as_json=showing.as_json)
     noted.run_dir = run_dir
@@ -179,7 +179,7 @@ def print_summary(result: RunResult, showing: Display) -> None:
 
 
 def _one_place() -> bool:
-    """Whether stdout and stderr are the same terminal or file."""
+    """Says whether stdout and stderr are the same terminal or file."""
     try:
         return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
     except (AttributeError, OSError, ValueError):

@@ -21,14 +21,14 @@ class Wrapping:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """What can be written now."""
+        """Returns what can be written now."""
         pieces = _PIECES.findall(self._held + text)
         last = pieces[-1] if pieces else ""
         self._held = last if not last.isspace() and len(last) <= LONGEST_WORD_HELD else ""
         return "".join(self._place(pieces[:-1] if self._held else pieces))
 
     def flush(self) -> str:
-        """What was held back, when nothing more comes."""
+        """Returns what was held back, when nothing more comes."""
         held, self._held = self._held, ""
         return "".join(self._place([held] if held else []))
 
@@ -104,7 +104,7 @@ class Screen:
 
     @property
     def _size(self) -> os.terminal_size:
-        """Of the terminal that is written to: with `--json` it is that of stderr."""
+        """The size of the terminal that is written to: with `--json` it is that of stderr."""
         try:
             size = os.get_terminal_size(self._out.fileno())
         except (OSError, ValueError):

@@ -28,7 +28,7 @@ def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] 
 
 
 def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
-    """As many columns as fit beside the names, then the next ones; names that are too long take more lines."""
+    """Groups as many columns as fit beside the names, then the next ones; names that are too long take more lines."""
     left = room - min(_width(names), max(SHORTEST, room // 3))
     part: list[Column] = []
     taken = 0
@@ -70,7 +70,7 @@ def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], **look: Any) 
 
 
 def show_table(table: "Table") -> None:
-    """As wide as the terminal, without spaces at the ends of lines; what others say is never taken for markup."""
+    """Prints it as wide as the terminal, without spaces at line ends; what others say is never taken for markup."""
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, markup=False, emoji=False)

@@ -150,5 +150,5 @@ def _show(tools: Sequence[ToolSpec]) -> None:
 
 
 def tool_descriptions(tools: Iterable[ToolSpec]) -> Iterator[str]:
-    """What models are told of each, without control characters of servers that it may come from."""
+    """Returns what models are told of each, without control characters of servers that it may come from."""
     return (printable(f"{signature(tool.name, tool.schema)}: {tool.description.strip()}") for tool in tools)

@@ -33,7 +33,7 @@ def require_trust_in(loaded: ConfigDocument, code: Iterable[str], *, given: bool
 
 
 def _digest(loaded: ConfigDocument, code: Iterable[str]) -> str:
-    """Of the file, and of the Python files that it names: who changes one is asked again."""
+    """Returns a digest of the file and of the Python files that it names: who changes one is asked again."""
     digest = hashlib.sha256(loaded.as_yaml().encode())
     for name in code:
         files = sorted(Path(name).glob("*.py")) if os.path.isdir(name) else map(loaded.base.joinpath, name.split())

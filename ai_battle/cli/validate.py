@@ -51,7 +51,7 @@ def _fields(problem: "Located") -> dict[str, Any]:
 
 
 def _notes(config: str) -> list[str]:
-    """What is to be known of a file that is right; raises `ConfigError`."""
+    """Returns what is to be known of a file that is right; raises `ConfigError`."""
     match _kind(Path(config)):
         case "benchmark":
             from ai_battle.benchmark.loading import load
@@ -67,7 +67,7 @@ def _notes(config: str) -> list[str]:
 
 
 def _kind(path: Path) -> str:
-    """What its first section says that it is; what can't be read is left to those who tell why."""
+    """Returns what its first section says that it is; what can't be read is left to those who tell why."""
     if not path.is_file():
         return "discussion"
     with path.open("rb") as file:

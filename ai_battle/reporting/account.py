@@ -27,7 +27,7 @@ BARS = 120
 
 @dataclass(slots=True)
 class ParticipantStats:
-    """What one participant did. `type` is its model as configured, `models` those that answered for it."""
+    """Sums up what one participant did. `type` is its model as configured, `models` those that answered for it."""
 
     name: str
     type: str = ""

@@ -170,7 +170,7 @@ class ShownItem:
 
 
 def _most_telling(summary: BenchmarkSummary) -> list[Item]:
-    """Those first that the settings answer differently, then those with help."""
+    """Returns those tasks first that the settings answer differently, then those with help."""
     most = min(MOST_ITEMS, max(1, MOST_ANSWERS // max(1, len(summary.settings))))
     return sorted(summary.items, key=_place)[:most]
 
@@ -221,7 +221,7 @@ def _at(row: SettingRow, plane: Plane) -> tuple[float, float]:
 
 
 def _labels(rows: Sequence[SettingRow], plane: Plane) -> Iterator[tuple[SettingRow, float, float]]:
-    """Of all, or of the front where there are many; a label that finds no room is left to the table."""
+    """Places the names of all, or of the front where there are many; one that finds no room is left to the table."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
     wanted = [(*_at(row, plane), LETTER * len(short(row.name))) for row in named]
     for row, box in zip(named, label_boxes(wanted, LINE, _is_inside), strict=True):
@@ -246,7 +246,7 @@ class Hills(NamedTuple):
 
 
 def latency(summary: BenchmarkSummary) -> Hills | None:
-    """How long answers took, by setting; None where nobody knows. Of many settings those that no other beats."""
+    """Draws how long answers took, by setting: of many those that no other beats. None where nobody knows."""
     found, timed = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
     if not found.edges or not timed:
         return None

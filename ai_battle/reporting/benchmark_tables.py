@@ -31,7 +31,7 @@ TOKENS = f"tokens / {PER:,} tasks"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in a table, what it is sorted by where that is another, and its 95 % interval."""
+    """Holds what stands in a table, what it is sorted by where that is another, and its 95 % interval."""
 
     text: str
     by: float | None = None
@@ -47,7 +47,7 @@ class Table:
 
 
 def over_tasks(summary: BenchmarkSummary) -> str:
-    """Over how many tasks the figures are, where that is not all of them."""
+    """Says over how many tasks the figures are, where that is not all of them."""
     return f" (over {summary.compared:,} of {summary.tasks:,} tasks)" if summary.compared < summary.tasks else ""
 
 
@@ -203,7 +203,7 @@ _SIGNALS: Mapping[str, Callable[[BySignal], Cell]] = {
 
 
 def signals_table(signals: Sequence[BySignal]) -> Table:
-    """Those signals first that tell wrong answers from right ones, the more often the better."""
+    """Lists those signals first that tell wrong answers from right ones, the more often the better."""
     most = sorted(signals, key=_silence)[:MOST_SIGNALS]
     return Table([*_SIGNALS], [("", [cell(each) for cell in _SIGNALS.values()]) for each in most])
 

@@ -28,7 +28,7 @@ _PLAIN = re.compile(r"[\w./~-]+")
 
 
 def data(report: Report, answers: int) -> str:
-    """What it was made of."""
+    """Says what the calibration was made of."""
     if not report.labels:
         return f"{answers} answers, without labels."
     fitted = "weights fitted to them" if report.refit else "too few to fit weights to, so only the cut is theirs"
@@ -36,7 +36,7 @@ def data(report: Report, answers: int) -> str:
 
 
 def recommendation(report: Report, target: Target) -> Iterator[str]:
-    """How much help, what it is likely to bring, and what to know before relying on it."""
+    """Says how much help is due, what it is likely to bring, and what to know before relying on it."""
     if not report.helps:
         yield report.note
         return
@@ -257,7 +257,7 @@ def picture(report: Report) -> CurvePicture:
 
 
 def _names(curves: Sequence[CurveLine], up: Scale) -> Iterator[tuple[str, float]]:
-    """Where the name of each line stands, near its end and below the one above it."""
+    """Places the name of each line near its end and below the one above it."""
     free = 0.0
     for line in sorted(curves, key=lambda line: line.quality[-3], reverse=True):
         free = max(up(line.quality[-3]), free + LETTERS)

@@ -34,7 +34,7 @@ def dollars(amount: float | None) -> str:
 
 
 def price(amount: float | None) -> str:
-    """Of `PER` tasks, from that of one."""
+    """Returns the price of `PER` tasks, from that of one."""
     return dollars(None if amount is None else amount * PER)
 
 
@@ -52,7 +52,7 @@ def seconds(value: float) -> str:
 
 
 def effort(value: float, axis: str) -> str:
-    """What a task takes, in the unit of an axis."""
+    """Says what a task takes, in the unit of an axis."""
     if axis == "dollars":
         return f"${value * PER:,.4g}"
     return seconds(value) if axis == "seconds" else f"{value:,.0f}"

@@ -59,7 +59,7 @@ def page(template: str, *, title: str, styles: tuple[str, ...], script: str = ""
 
 
 def prose(text: str) -> Markup:
-    """What a model wrote in Markdown, with no tag, link or picture of its own."""
+    """Renders what a model wrote in Markdown, with no tag, link or picture of its own."""
     seen = printable(text)
     if _DEEP.search(seen):
         return Markup("<pre>{}</pre>").format(seen)

@@ -56,7 +56,7 @@ def sentence(event: Event) -> str:
 
 
 def attempt_words(event: AttemptFailed) -> str:
-    """Which attempt failed and why, and what of it came in vain."""
+    """Says which attempt failed and why, and what of it came in vain."""
     cut = f" after {count_of(len(event.partial), 'character')}, which do not count" if event.partial else ""
     return f"attempt {event.attempt} failed{cut}: {event.reason}"
 
@@ -160,7 +160,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
 
 
 def decision_words(event: ToolDecided) -> str:
-    """By whom a call was allowed or denied, and why; nothing where the configuration allows it."""
+    """Says by whom a call was allowed or denied, and why; nothing where the configuration allows it."""
     match event.by:
         case "policy":
             return "" if event.decision == "allowed" else "denied by the configuration"
@@ -177,7 +177,7 @@ def proposal_reason(event: ToolProposed) -> str:
 
 
 def call_title(call: ToolCall, decisions: Mapping[str, str]) -> str:
-    """What a call is named in a view, with what was decided on it."""
+    """Names a call in a view, with what was decided on it."""
     words = decisions.get(call.id, "")
     return f"calls {call.name}{f' ({words})' if words else ''}"
 
@@ -194,7 +194,7 @@ def attachment(part: Image | Document) -> str:
 
 
 def badges(turn: TurnFinished) -> tuple[str, ...]:
-    """What is out of the ordinary about a turn."""
+    """Says what is out of the ordinary about a turn."""
     attempts = f"{turn.attempts} attempts" if turn.attempts > 1 else ""
     return tuple(filter(None, (_KINDS.get(turn.kind, ""), _STOPS.get(turn.stop, ""), attempts)))
 
@@ -209,7 +209,7 @@ def help_rows(event: HelpSummed) -> Iterator[tuple[str, ...]]:
 
 
 def help_document(event: HelpSummed) -> Mapping[str, Any]:
-    """The same for programs."""
+    """Returns the sums of help for programs."""
     return {
         "turns": event.turns,
         "helped": event.helped,

@@ -28,7 +28,7 @@ class DatasetRow:
     line: int
 
     def text(self, key: str) -> str:
-        """What a column says; raises `ConfigError` where it says nothing."""
+        """Returns what a column says; raises `ConfigError` where it says nothing."""
         if key not in self.values:
             raise ConfigError(f"{self.place}: the field {key!r} is missing{near(key, [*self.values])}")
         if (said := as_text(self.values[key])) == "":
@@ -40,7 +40,7 @@ class DatasetRow:
 
 
 def as_text(value: Any) -> str:
-    """What is no text is written as JSON; nothing is empty."""
+    """Returns a value as text: what is none is written as JSON, and nothing is empty."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -110,7 +110,7 @@ def _object(line: str, place: str) -> Mapping[str, Any]:
 
 
 def _dialect(file: IO[str]) -> type[csv.Dialect]:
-    """By the first line: semicolons and tabs are as common as commas."""
+    """Tells the separator by the first line: semicolons and tabs are as common as commas."""
     head = file.readline(LONGEST_LINE)
     file.seek(0)
     separator = max((",", ";", "\t"), key=head.count)
@@ -157,7 +157,7 @@ class FieldNames:
                 raise ConfigError(f"there is no field {name!r} of a task{near(name, list(USUAL))}")
 
     def columns(self, row: DatasetRow) -> Mapping[str, str]:
-        """Which column of this row holds what: the usual name where none does."""
+        """Returns which column of this row holds what: the usual name where none does."""
         names = tuple(row.values)
         if names not in self._known:
             found = {name: next((each for each in usual if each in names), usual[0]) for name, usual in USUAL.items()}
@@ -182,7 +182,7 @@ class FieldNames:
         )
 
     def _asked_for(self, name: str, columns: Mapping[str, str], row: DatasetRow) -> str:
-        """What the suite names must be there; what it leaves open may be missing."""
+        """Returns a field, which must be there where the suite names it and may be missing else."""
         return row.text(columns[name]) if name in self.stated else row.optional(columns[name])
 
 

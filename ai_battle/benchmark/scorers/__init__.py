@@ -12,7 +12,7 @@ SCORERS = __name__
 
 @dataclass(frozen=True, slots=True)
 class ScoredAnswer:
-    """What a setting answered; `calls` are the tool calls of the answer and on the way to it."""
+    """Holds what a setting answered; `calls` are the tool calls of the answer and on the way to it."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -22,7 +22,7 @@ class Scorer(Protocol):
     """Made by `create(**options)` of its file; what it calls (a sandbox, a model) is given to it as an option."""
 
     def lacks(self, task: Task) -> str:
-        """What a task has not and this scorer needs, in words; empty where it can be scored."""
+        """Says what a task has not and this scorer needs; empty where it can be scored."""
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         """Never raises for what an answer says."""

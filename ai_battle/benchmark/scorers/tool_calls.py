@@ -88,7 +88,7 @@ def _possible(given: Mapping[str, Any], possible: Mapping[str, Iterable[Any]]) -
 
 
 def _same(given: Any, right: Any) -> bool:
-    """As BFCL compares: texts without regard to case, space and punctuation."""
+    """Compares as BFCL does: texts without regard to case, space and punctuation."""
     match given, right:
         case str(), str():
             return _loose(given) == _loose(right)

@@ -4,14 +4,18 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from ..core.errors import ConfigError
+from ..core.files import cache_directory, make_private
 from ..core.texts import about, printable
 from .figures import (
     axis_title,
@@ -77,9 +81,25 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=_template_cache(),
     )
     made.filters |= {each.__name__: each for each in _FILTERS}
     return made
+
+
+class _TemplateCache(FileSystemBytecodeCache):
+    """Keeps templates compiled; where nothing can be kept they are compiled each time."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            make_private(Path(self.directory))
+            super().dump_bytecode(bucket)
+
+
+def _template_cache() -> _TemplateCache | None:
+    with suppress(ConfigError):
+        return _TemplateCache(str(cache_directory() / "templates"))
+    return None
 
 
 @cache

@@ -9,9 +9,9 @@ from ai_battle.config import Loaded
 from ai_battle.config.documents import read_text
 from ai_battle.config.tree import compose
 from ai_battle.conversation import replay
-from ai_battle.conversation.journal import progress
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import Plan
+from ai_battle.conversation.reading import progress
 from ai_battle.conversation.setup import FileSetup, RunSetup, load_checked
 from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.core.redaction import Redactor

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ai_battle.conversation.journal import messages
+from ai_battle.conversation.reading import messages
 from ai_battle.conversation.replay import Difference, replay, swap
 from ai_battle.core.events import ignore
 from ai_battle.wire.genai import message_to_json

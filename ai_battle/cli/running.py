@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 import click
 
-from ai_battle.conversation.journal import messages
 from ai_battle.conversation.manager import RunResult
+from ai_battle.conversation.reading import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.helping import HelpSummed

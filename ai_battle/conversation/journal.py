@@ -13,10 +13,9 @@ from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, Tu
 from ..core.files import RunLock, make_private, open_private, write_private
 from ..core.tooling import ToolCalled
 from . import records
-from .reading import CONFIG, FILE, VERSION, Order, messages, open_journal, read, whole_lines
-from .rundir import Progress, progress
+from .reading import CONFIG, FILE, VERSION, Order, messages, open_journal, progress, read, whole_lines
 
-__all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]
+__all__ = ["Durability", "Journal", "messages", "progress", "read"]
 
 Durability = Literal["every_second", "every_turn"]
 

@@ -23,7 +23,7 @@ from ..core.plugins import check_options, near
 from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool
-from . import journal, outcome, rundir
+from . import outcome, reading, rundir
 from .discussion import DiscussionRun
 from .journal import Durability, Journal
 from .participant import Participant
@@ -162,7 +162,7 @@ class ConversationManager:
         source, run_dir = self._source, Path(run_dir)
         with source.redactor.errors():
             async with Journal.reopen(run_dir, source.durability) as written:
-                progress = journal.progress(run_dir)
+                progress = reading.progress(run_dir)
                 if progress.is_over and progress.ended:
                     outcome.keep(run_dir, progress.outcome)
                     return _result(progress.ended, run_dir, progress.help)
@@ -212,7 +212,7 @@ def _restore_state(setup: RunSetup, run_dir: Path) -> State:
     """The state that the journal tells of; what helpers had used and where ladders stood is put back too."""
     state = State(setup.plan)
     ledger = state.use.ledger
-    for _, event in journal.read(run_dir):
+    for _, event in reading.read(run_dir):
         state.apply(event)
         match event:
             case ModelReplied(speaker=speaker, role=role):
@@ -247,7 +247,7 @@ def _types(plan: Plan) -> dict[str, str]:
 
 
 def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None) -> RunResult:
-    messages = journal.messages(run_dir)
+    messages = reading.messages(run_dir)
     return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, messages, help_)
 
 

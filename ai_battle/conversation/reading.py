@@ -1,8 +1,9 @@
-"""Reads a journal line by line, at any instant and whatever is writing it."""
+"""Reads a journal line by line, at any instant and whatever is writing it; and says how far its run has come."""
 
 import logging
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
 from io import BytesIO
@@ -12,7 +13,21 @@ from typing import IO, NamedTuple, overload
 from pydantic_core import from_json
 
 from ..core.errors import JournalError, NoSuchRecord
-from ..core.events import Event, PromptGiven, TurnFinished
+from ..core.events import (
+    Concluded,
+    Event,
+    PromptGiven,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    ScriptAdvanced,
+    SpeakerSelected,
+    Summarised,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from ..core.helping import HelpSummed
 from ..core.messages import Message
 from . import records
 
@@ -190,3 +205,85 @@ def _check(record: records.Record, place: str) -> None:
             f"{place}: written in journal format {version}, this ai-battle reads up to {VERSION}; "
             "upgrade it: pip install -U ai-battle"
         )
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the journal says was done.
+
+    `turn` is the last one that is over. `positions` are how many entries of its script each scripted participant has
+    used up for what will not be asked again: turns that are over, selections and summaries; a scripted helper counts
+    as "participant/helper". `started` is None when
+    nothing was journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did,
+    and `outcome` what was made of it.
+    """
+
+    run_dir: Path
+    started: RunStarted | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    turn: int = 0
+    positions: dict[str, int] = field(default_factory=dict)
+    ended: RunFinished | None = None
+    outcome: str = ""
+    help: HelpSummed | None = None
+    _open: set[str] = field(default_factory=set)
+    _pending: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing left to do; a run that failed or was interrupted can be resumed."""
+        return self.ended is not None and self.ended.status in ("done", "limit")
+
+    @property
+    def config_digest(self) -> str:
+        return str(self.settings.get("config_digest", ""))
+
+    def apply(self, event: Event) -> None:
+        """What a turn used that is still open counts only when it is over: it will be played again."""
+        match event:
+            case RunStarted() | RunResumed():
+                self._begin(event)
+            case TurnStarted(speaker=speaker):
+                self._open.add(speaker)
+            case ScriptAdvanced(position=position, speaker=speaker):
+                self._pending[speaker] = position
+            case TurnFinished() | TurnFailed(policy="skip"):
+                self.turn = event.turn
+                self._open.discard(event.speaker)
+                self._keep_positions()
+            case SpeakerSelected() | Summarised():
+                self._keep_positions()
+            case Concluded() | HelpSummed() | RunFinished():
+                self._end(event)
+
+    def _begin(self, event: RunStarted | RunResumed) -> None:
+        if isinstance(event, RunStarted):
+            self.started = event
+        self.ended = None
+        self.settings = event.settings or self.settings
+        self._open.clear()
+        self._pending.clear()
+
+    def _end(self, event: Concluded | HelpSummed | RunFinished) -> None:
+        match event:
+            case Concluded(text=text):
+                self.outcome = text
+                self._keep_positions()
+            case HelpSummed():
+                self.help = event
+            case RunFinished():
+                self.ended = event
+
+    def _keep_positions(self) -> None:
+        """Those of participants who are not in the middle of a turn: a selector's and a summariser's too."""
+        for voice in [*self._pending]:
+            if not any(voice == speaker or voice.startswith(f"{speaker}/") for speaker in self._open):
+                self.positions[voice] = self._pending.pop(voice)
+
+
+def progress(run_dir: Path) -> Progress:
+    """Reads the journal once, one line in memory at a time."""
+    found = Progress(run_dir)
+    for _, event in read(run_dir):
+        found.apply(event)
+    return found

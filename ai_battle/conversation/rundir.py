@@ -1,10 +1,9 @@
-"""The run directory: where it is, how far its run has come, and whether its configuration has changed since."""
+"""The run directory: where it is, and whether the configuration in it has changed since its run began."""
 
 import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import unified_diff
 from pathlib import Path
@@ -12,105 +11,8 @@ from secrets import token_hex
 from typing import Any
 
 from ..core.errors import ConfigError, JournalError
-from ..core.events import (
-    Concluded,
-    Event,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    ScriptAdvanced,
-    SpeakerSelected,
-    Summarised,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
 from ..core.files import FOLDER, LOCK, make_private
-from ..core.helping import HelpSummed
-from .reading import CONFIG, FILE, read
-
-
-@dataclass(slots=True)
-class Progress:
-    """What the journal says was done.
-
-    `turn` is the last one that is over. `positions` are how many entries of its script each scripted participant has
-    used up for what will not be asked again: turns that are over, selections and summaries; a scripted helper counts
-    as "participant/helper". `started` is None when
-    nothing was journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did,
-    and `outcome` what was made of it.
-    """
-
-    run_dir: Path
-    started: RunStarted | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
-    turn: int = 0
-    positions: dict[str, int] = field(default_factory=dict)
-    ended: RunFinished | None = None
-    outcome: str = ""
-    help: HelpSummed | None = None
-    _open: set[str] = field(default_factory=set)
-    _pending: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is nothing left to do; a run that failed or was interrupted can be resumed."""
-        return self.ended is not None and self.ended.status in ("done", "limit")
-
-    @property
-    def config_digest(self) -> str:
-        return str(self.settings.get("config_digest", ""))
-
-    def apply(self, event: Event) -> None:
-        """What a turn used that is still open counts only when it is over: it will be played again."""
-        match event:
-            case RunStarted() | RunResumed():
-                self._begin(event)
-            case TurnStarted(speaker=speaker):
-                self._open.add(speaker)
-            case ScriptAdvanced(position=position, speaker=speaker):
-                self._pending[speaker] = position
-            case TurnFinished() | TurnFailed(policy="skip"):
-                self.turn = event.turn
-                self._open.discard(event.speaker)
-                self._keep_positions()
-            case SpeakerSelected() | Summarised():
-                self._keep_positions()
-            case Concluded() | HelpSummed() | RunFinished():
-                self._end(event)
-
-    def _begin(self, event: RunStarted | RunResumed) -> None:
-        if isinstance(event, RunStarted):
-            self.started = event
-        self.ended = None
-        self.settings = event.settings or self.settings
-        self._open.clear()
-        self._pending.clear()
-
-    def _end(self, event: Concluded | HelpSummed | RunFinished) -> None:
-        match event:
-            case Concluded(text=text):
-                self.outcome = text
-                self._keep_positions()
-            case HelpSummed():
-                self.help = event
-            case RunFinished():
-                self.ended = event
-
-    def _keep_positions(self) -> None:
-        """Those of participants who are not in the middle of a turn: a selector's and a summariser's too."""
-        for voice in [*self._pending]:
-            if not any(voice == speaker or voice.startswith(f"{speaker}/") for speaker in self._open):
-                self.positions[voice] = self._pending.pop(voice)
-
-
-def progress(run_dir: Path) -> Progress:
-    """Reads the journal once, one line in memory at a time."""
-    found = Progress(run_dir)
-    for _, event in read(run_dir):
-        found.apply(event)
-    return found
-
+from .reading import CONFIG, FILE, Progress
 
 TRANSCRIPT = "transcript.md"
 REPORT = "report.html"

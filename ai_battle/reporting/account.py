@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from ..conversation.journal import read
+from ..conversation.reading import read
 from ..core.events import (
     Event,
     ModelReplied,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic_core import from_json, to_json
 
-from ..conversation.journal import read
+from ..conversation.reading import read
 from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import ConfigError, JournalError
 from ..core.events import Event, PromptGiven, TurnFinished

@@ -10,7 +10,7 @@ import pytest
 
 from ai_battle import ConversationManager, RunResult
 from ai_battle.config import ConfigProblems
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog, TurnFailed, TurnFinished
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ai_battle.core.tooling import ToolCalled, ToolReturned

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager, RunResult, StuckDetector
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog
 from ai_battle.core.helping import AnswerChecked, HelpFailed, StuckFound
 from ai_battle.core.tooling import ToolCalled, ToolDecided

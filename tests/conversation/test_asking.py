@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager, Participant
-from ai_battle.conversation.journal import read
 from ai_battle.conversation.plan import Plan
+from ai_battle.conversation.reading import read
 from ai_battle.conversation.replay import find_turn, request_of
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ContextTooLong, ProviderError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation.journal import messages, progress, read
+from ai_battle.conversation.reading import messages, progress, read
 from ai_battle.core.events import RunFinished, TurnFinished
 from tests.nursery import Nursery
 

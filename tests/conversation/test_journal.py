@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation.journal import Journal, messages, read
+from ai_battle.conversation.journal import Journal
+from ai_battle.conversation.reading import messages, read
 from ai_battle.core.errors import JournalError
 from ai_battle.core.events import (
     AttemptFailed,

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation.journal import Journal, messages, progress, read
+from ai_battle.conversation.journal import Journal
+from ai_battle.conversation.reading import messages, progress, read
 from ai_battle.core.errors import JournalError
 from ai_battle.core.events import Warned
 

@@ -9,7 +9,7 @@ import pytest
 
 import ai_battle
 from ai_battle import CollaborativeConversationManager, ConversationManager, Participant
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.reading import read
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import EventLog, PromptGiven, RunStarted, Warned
 from ai_battle.core.messages import Image, Message, Text

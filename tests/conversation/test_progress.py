@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation.journal import Journal, Progress, progress
+from ai_battle.conversation.journal import Journal
+from ai_battle.conversation.reading import Progress, progress
 from ai_battle.core.events import (
     Event,
     PromptGiven,
@@ -145,7 +146,7 @@ async def test_reading_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path
 
     script = """
         import resource, sys; from pathlib import Path
-        from ai_battle.conversation.journal import messages, progress
+        from ai_battle.conversation.reading import messages, progress
         def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         before = peak()
         found, said = progress(Path(sys.argv[1])), messages(Path(sys.argv[1]))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ai_battle import ConversationManager, Participant
-from ai_battle.conversation.journal import read
 from ai_battle.conversation.person import PersonClient
+from ai_battle.conversation.reading import read
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import (
     AttemptFailed,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ai_battle.conversation import rundir
-from ai_battle.conversation.journal import Journal, Progress, progress
+from ai_battle.conversation.journal import Journal
+from ai_battle.conversation.reading import Progress, progress
 from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.core.events import RunResumed, RunStarted
 

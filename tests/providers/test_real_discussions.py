@@ -8,7 +8,7 @@ import pytest
 
 from ai_battle import ConversationManager, Participant
 from ai_battle.assembly import create_client
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.reading import read
 from ai_battle.core.events import AttemptFailed, EventLog, ModelReplied, TextDelta, TurnFinished
 
 engine = pytest.importorskip("tests.engine")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation.journal import messages
+from ai_battle.conversation.reading import messages
 from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.reporting import FORMATS, export, write_reports
 from ai_battle.wire.genai import message_from_json

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle import CollaborativeConversationManager, Participant, RunResult
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.reading import read
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, TurnFinished, Warned
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, HelpSummed, LadderStood, StuckFound

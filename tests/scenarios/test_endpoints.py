@@ -10,7 +10,7 @@ import pytest
 
 from ai_battle import ConversationManager
 from ai_battle.cli import run_command
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog, Summarised, TurnFinished, Warned
 from ai_battle.testing import FakeProviders, fault
 from tests.pixels import png

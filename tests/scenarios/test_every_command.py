@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle.cli import run_command
-from ai_battle.conversation.journal import messages, read
+from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, call, fault, reply
 

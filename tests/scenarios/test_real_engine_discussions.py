@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.cli import run_command
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.reading import read
 from ai_battle.core.events import AttemptFailed, ModelReplied, TurnFinished
 
 pytest.importorskip("xllamacpp", reason="the engine is an extra: pip install 'ai-battle[local]'")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle.cli import run_command
-from ai_battle.conversation.journal import messages
+from ai_battle.conversation.reading import messages
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .bodies import TYPES, WIRES, received

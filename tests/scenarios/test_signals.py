@@ -13,7 +13,7 @@ import pytest
 
 from ai_battle import ConversationManager
 from ai_battle.config import load
-from ai_battle.conversation.journal import messages, read
+from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, fault
 

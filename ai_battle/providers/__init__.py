@@ -10,6 +10,7 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ._calls import ProviderCaller, RetryPolicy
+    from ._capabilities import ModelCapabilities
     from ._deadlines import Deadlines, Stalled
     from ._endpoints import built_in_providers
     from ._listing import ask, capabilities, list_models
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "_calls": ("ProviderCaller", "RetryPolicy"),
+    "_capabilities": ("ModelCapabilities",),
     "_deadlines": ("Deadlines", "Stalled"),
     "_endpoints": ("built_in_providers",),
     "_listing": ("ask", "capabilities", "list_models"),
@@ -38,6 +40,7 @@ __all__ = [
     "SHORT",
     "CallTerms",
     "Deadlines",
+    "ModelCapabilities",
     "ModelName",
     "ProviderCaller",
     "RecordedExchanges",

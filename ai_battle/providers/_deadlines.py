@@ -1,15 +1,14 @@
-"""The clocks of a call, on one timer for each event loop."""
+"""The clocks of a call: until the first content, between two pieces, and over all of it."""
 
 import asyncio
 from abc import ABC, abstractmethod
-from contextvars import Context, ContextVar
+from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
 from types import TracebackType
 from typing import Self
 
 from ..core.errors import TimedOut
-from . import _scope
 
 _ends: ContextVar[float] = ContextVar("ends", default=inf)
 GRACE = 0.25
@@ -18,10 +17,12 @@ GRACE = 0.25
 class _Timed(ABC):
     """Like `asyncio.timeout_at`, for a time that may move: what runs inside is ended when `due()` (loop time) has come.
 
-    A time that may come nearer is looked at again within `every` seconds.
+    A time that may come nearer is looked at again within `every` seconds: to set a timer with each piece of an answer
+    would cost more than to read it.
     """
 
     every = inf
+    _timer: asyncio.TimerHandle | None = None
 
     @abstractmethod
     def due(self) -> float: ...
@@ -32,14 +33,14 @@ class _Timed(ABC):
 
     async def __aenter__(self) -> Self:
         self._timeout = await asyncio.timeout(None).__aenter__()
-        self._watch = _scope.loop_value(_Watch, _Watch)
-        self._watch.add(self)
+        self._look()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._watch.remove(self)
+        if self._timer is not None:
+            self._timer.cancel()
         try:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError:
@@ -47,14 +48,13 @@ class _Timed(ABC):
                 raise
             raise self.error() from None
 
-    def look(self, now: float) -> float:
-        """When to look again; never, when the time has come."""
-        due = self.due()
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        now, due = loop.time(), self.due()
         if due > now:
-            return min(due, now + self.every)
-        self._watch.remove(self)
-        self._timeout.reschedule(now)
-        return inf
+            self._timer = loop.call_at(min(due, now + self.every), self._look)
+        else:
+            self._timeout.reschedule(now)
 
 
 class Deadline(_Timed):
@@ -82,35 +82,6 @@ class Deadline(_Timed):
 
     def error(self) -> TimedOut:
         return TimedOut(self._message)
-
-
-class _Watch:
-    """Sleeps until the first deadline may be due. Those that are met meanwhile do not move its timer."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._open: set[_Timed] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._wakes = inf
-
-    def add(self, deadline: _Timed) -> None:
-        self._open.add(deadline)
-        self._wake(deadline.look(self._loop.time()))
-
-    def remove(self, deadline: _Timed) -> None:
-        self._open.discard(deadline)
-
-    def _look(self) -> None:
-        self._wakes, now = inf, self._loop.time()
-        self._wake(min([deadline.look(now) for deadline in [*self._open]], default=inf))
-
-    def _wake(self, at: float) -> None:
-        if at >= self._wakes:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._wakes = at
-        self._timer = self._loop.call_at(at, self._look, context=Context())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,15 @@
 
 import pytest
 
-from ai_battle.providers import RefusalMemory, capabilities, parse
-from ai_battle.providers._capabilities import KnownValue, capabilities_offline, first_known
+from ai_battle.providers import ModelCapabilities, RefusalMemory, capabilities, parse
 from ai_battle.testing import FakeProviders
 
+CLOSED = {"base_url": "http://127.0.0.1:9"}
 
-def test_the_first_source_that_tells_is_believed() -> None:
-    known = first_known(
-        [("file", {"tools": False}), ("server", {"tools": True, "images": True}), ("table", {"images": 0})]
-    )
-    assert known == {"tools": KnownValue(False, "file"), "images": KnownValue(True, "server")}
+
+def told(found: ModelCapabilities, name: str) -> tuple[object, str]:
+    """A capability, and who says so."""
+    return found.known[name].value, found.known[name].source
 
 
 async def test_each_value_names_its_source() -> None:
@@ -23,29 +22,29 @@ async def test_each_value_names_its_source() -> None:
         RefusalMemory.load().remember("there", name.model, "seed")
         found = await capabilities(name, {"images": False}, settings, endpoint="there")
 
-    assert found.known["images"] == KnownValue(False, "file")
-    assert found.known["reasoning"] == KnownValue(False, "learned")
-    assert found.known["tools"] == KnownValue(True, "server")
-    assert found.known["context_window"] == KnownValue(131_072, "server")
+    assert told(found, "images") == (False, "file")
+    assert told(found, "reasoning") == (False, "learned")
+    assert told(found, "tools") == (True, "server")
+    assert told(found, "context_window") == (131_072, "server")
     assert found.refused == {"reasoning", "seed"}
 
 
 async def test_when_the_server_is_silent_the_table_counts_and_a_note_says_why() -> None:
-    found = await capabilities(parse("ollama/qwen3:8b"), settings={"base_url": "http://127.0.0.1:9"})
+    found = await capabilities(parse("ollama/qwen3:8b"), settings=CLOSED)
 
     assert found["tools"] is True
     assert found.known["tools"].source.startswith("table of ")
     assert "127.0.0.1:9" in found.note
 
 
-def test_the_window_of_a_vendors_model_is_known_without_asking() -> None:
-    found = capabilities_offline(parse("gpt-4o"))
-    assert (found["context_window"], found.known["context_window"].source) == (128_000, "genai-prices")
+async def test_the_window_of_a_vendors_model_is_known_without_asking() -> None:
+    found = await capabilities(parse("gpt-4o"), settings={**CLOSED, "api_key": "k"})
+    assert told(found, "context_window") == (128_000, "genai-prices")
     assert found["reasoning"] is False
 
 
-def test_what_nobody_knows_is_neither_yes_nor_no() -> None:
-    assert capabilities_offline(parse("ollama/own-model"))["tools"] is None
+async def test_what_nobody_knows_is_neither_yes_nor_no() -> None:
+    assert (await capabilities(parse("ollama/own-model"), settings=CLOSED))["tools"] is None
 
 
 async def test_without_a_key_the_rest_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:

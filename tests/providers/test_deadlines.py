@@ -107,10 +107,10 @@ async def test_calls_and_pieces_that_come_in_time_leave_no_timers_behind(
     caller = ProviderCaller(client(), "openai/gpt-4o")
     await caller.complete(asked)
     before = timers()
-    for _ in range(20):
+    for _ in range(100):
         await caller.complete(asked)
 
-    assert timers() <= before + 20  # aiohttp's own, one for each request; ours is one for all
+    assert timers() <= before + 150  # the event loop forgets cancelled ones by the hundred
 
 
 def timers() -> int:

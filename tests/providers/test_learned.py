@@ -11,7 +11,6 @@ import pytest
 
 from ai_battle.core.files import cache_directory
 from ai_battle.providers import RefusalMemory
-from ai_battle.providers._refusals import SECONDS
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def test_a_refusal_is_remembered_for_its_model_alone(path: Path) -> None:
 
 
 def test_another_process_knows_it(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from ai_battle.providers._refusals import RefusalMemory\n"
+    code = "import sys; from pathlib import Path; from ai_battle.providers import RefusalMemory\n"
     remember = f"{code}RefusalMemory.load(Path(sys.argv[1])).remember('e', 'm', sys.argv[2])"
     RefusalMemory.load(path)
     writers = [subprocess.Popen([sys.executable, "-c", remember, str(path), f"option{n}"]) for n in range(4)]
@@ -39,7 +38,7 @@ def test_another_process_knows_it(path: Path) -> None:
 
 def test_it_is_forgotten_after_a_day(path: Path) -> None:
     path.parent.mkdir()
-    entry = {"endpoint": "e", "model": "m", "refuses": "seed", "at": time.time() - SECONDS - 1}
+    entry = {"endpoint": "e", "model": "m", "refuses": "seed", "at": time.time() - 24 * 3600 - 1}
     path.write_text(json.dumps(entry) + "\n")
 
     assert RefusalMemory.load(path).refuses("e", "m") == frozenset()

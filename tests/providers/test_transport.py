@@ -255,7 +255,7 @@ async def test_proxies_are_taken_from_the_environment_but_not_for_this_machine(
 LEAVES_NOTHING = """
 import asyncio, gc
 from aiohttp import web
-from ai_battle.providers import _scope, ollama, openai
+from ai_battle.providers import ollama, openai
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 from ai_battle.testing import FakeProviders
@@ -271,7 +271,8 @@ async def main():
 for _ in range(2):
     asyncio.run(main())
     gc.collect()
-assert not _scope._kept, _scope._kept
+loops = [each for each in gc.get_objects() if isinstance(each, asyncio.BaseEventLoop)]
+assert not loops, loops
 """
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus
 
 from .errors import AIBattleError
 from .exchange import ModelRequest, ToolSpec
-from .messages import Message, Part, Thinking
+from .messages import Message, Thinking
 from .texts import JOINERS, each_text, printable
 
 SHORTEST = 4
@@ -159,25 +159,26 @@ class Redactor:
 
     def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The very same where there is nothing to change."""
-        return self._clean_once(messages, self.message)
+        return self._clean_once(messages, self._message)
 
-    def message(self, message: Message) -> Message:
-        """The message as it may be sent."""
-        parts = _same(message.parts, map(self._part, message.parts))
-        return message if parts is message.parts else replace(message, parts=parts)
+    def _message(self, message: Message) -> Message:
+        """A signature holds for the very words of a thought; they go back to no one but its own provider."""
+        parts = [
+            part if isinstance(part, Thinking) and part.signature else each_text(part, self.text, but=STRUCTURE)
+            for part in message.parts
+        ]
+        return message if all(map(is_, parts, message.parts)) else replace(message, parts=tuple(parts))
 
     def _clean_once(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
         """Each keeps a note that it was looked at: messages and tools are sent many times."""
-        seal = self._seal
-        if all(map(contains, map(_ENCODED, values), repeat(seal))):  # as nearly all are: a talk grows at its end
+        if all(map(contains, map(_ENCODED, values), repeat(self._seal))):  # as nearly all are: a talk grows at its end
             return values
-
-        def look(each: S) -> S:
-            clean_one = clean(each)
-            clean_one.encoded[seal] = b""
-            return clean_one
-
-        return _same(values, [each if seal in each.encoded else look(each) for each in values])
+        made = []
+        for value in values:
+            clean_one = value if self._seal in value.encoded else clean(value)
+            clean_one.encoded[self._seal] = b""
+            made.append(clean_one)
+        return values if all(map(is_, made, values)) else tuple(made)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -220,10 +221,6 @@ class Redactor:
         after = bisect_right(self._in_order, begun)
         return after < len(self._in_order) and self._in_order[after].startswith(begun)
 
-    def _part(self, part: Part) -> Part:
-        """A signature holds for the very words of a thought; they go back to no one but its own provider."""
-        return part if isinstance(part, Thinking) and part.signature else self.value(part)
-
     def _name(self, found: re.Match[str]) -> str:
         return self._names[found[0]]
 
@@ -256,12 +253,6 @@ class Redactor:
 
 
 NO_SECRETS = Redactor({})
-
-
-def _same(before: tuple[T, ...], after: Iterable[T]) -> tuple[T, ...]:
-    """What comes after, or the very same tuple where that is the same."""
-    made = tuple(after)
-    return before if all(map(is_, made, before)) else made
 
 
 @lru_cache(maxsize=256)

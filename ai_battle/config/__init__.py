@@ -1,16 +1,26 @@
-"""Configuration: YAML or a dictionary in, a checked `Loaded` or one `ConfigError` with every problem out."""
+"""Configuration: YAML or a dictionary in, a checked `Loaded` or one `ConfigError` with every problem out.
+
+The schema of a discussion is loaded when it is asked for: who serves models does without it.
+"""
 
 from typing import TYPE_CHECKING
 
 from ..core.lazy import names_of
-from .discussion import DiscussionFile
-from .documents import Source, environment_redactor
-from .loading import Loaded, load
 from .packaged import packaged_config, packaged_names
 from .problems import ConfigProblems, Located, Problem
 
 if TYPE_CHECKING:
+    from .discussion import DiscussionFile
+    from .documents import Source, environment_redactor
     from .editors import json_schema
+    from .loading import Loaded, load
+
+_HOME = {
+    "discussion": ("DiscussionFile",),
+    "documents": ("Source", "environment_redactor"),
+    "editors": ("json_schema",),
+    "loading": ("Loaded", "load"),
+}
 
 __all__ = [
     "ConfigProblems",
@@ -26,5 +36,4 @@ __all__ = [
     "packaged_names",
 ]
 
-# The schemas of servers and benchmarks, which it describes as well, are a tenth of the start of a discussion.
-__getattr__ = names_of(__name__, {"editors": ("json_schema",)})
+__getattr__ = names_of(__name__, _HOME)

@@ -92,12 +92,17 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
 
 def error_in_stream(body: Any, partial: str = "") -> ProviderError:
     """Returns the error for an error object or event inside of a stream that had begun with 200."""
-    return _in_band(body, "always", partial)
+    return error_in_answer(body, "always", partial)
 
 
-def error_in_answer(body: Any) -> ProviderError:
+def error_in_answer(body: Any, again: Again = "once", partial: str = "") -> ProviderError:
     """Returns the error for an error object where an answer should be, with 200."""
-    return _in_band(body, "once", "")
+    complaint = read_complaint(body)
+    passing = complaint.status is None or _may_pass(complaint.status)
+    error = _provider_error(complaint, again if passing else "never")
+    error.partial = partial
+    error.raw = head(dumps(body))
+    return error
 
 
 def cut_error(partial: str, raw: bytes = b"") -> BadReply:
@@ -189,15 +194,6 @@ def _kinds_in(details: list[Mapping[str, Any]]) -> Iterator[str]:
 def _delay_in(details: list[Mapping[str, Any]]) -> float | None:
     delays = (str(entry["retryDelay"]) for entry in details if entry.get("retryDelay"))
     return next((_seconds(delay.removesuffix("s")) for delay in delays), None)
-
-
-def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
-    complaint = read_complaint(body)
-    passing = complaint.status is None or _may_pass(complaint.status)
-    error = _provider_error(complaint, again if passing else "never")
-    error.partial = partial
-    error.raw = head(dumps(body))
-    return error
 
 
 def _provider_error(said: Complaint, again: Again) -> ProviderError:

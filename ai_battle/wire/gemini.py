@@ -311,7 +311,7 @@ class GeminiReader(streams.StreamReader):
         if not self.whole:
             if self._answer and not self._candidate and not self._tokens.unread:
                 raise empty_answer("the server sent no candidates")
-            raise self._cut_error(has_begun=bool(self._answer))
+            raise self._cut_error()
         parts = [{"text": "".join(texts), **body} if texts else body for body, texts in self._parts]
         candidate = {**self._candidate, "content": {"role": "model", "parts": parts}}
         return decode_response({**self._answer, "candidates": [candidate]})

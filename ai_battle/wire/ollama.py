@@ -171,17 +171,15 @@ class OllamaReader(streams.StreamReader):
     def __init__(self) -> None:
         super().__init__()
         self._calls: list[Mapping[str, Any]] = []
-        self._begun = False
 
     def finish(self) -> ModelResponse:
         if not self.is_done:
-            raise self._cut_error(has_begun=self._begun)
+            raise self._cut_error()
         message = {"thinking": "".join(self._thoughts), "content": self.text, "tool_calls": self._calls}
         return decode_response({**self.bill, "message": message})
 
     def _read(self, name: str, line: dict[str, Any], events: list[Event]) -> str:
         message = line["message"]
-        self._begun = True
         self._think(field_or(message, "thinking", ""), events)
         self._say(field_or(message, "content", ""), events)
         if calls := message.get("tool_calls"):
@@ -198,7 +196,7 @@ class OllamaReader(streams.StreamReader):
 
     def _unreadable(self, payload: bytes) -> ProviderError:
         """A first line that is not of this API is a wrong server; a later one is a fault on the way."""
-        return super()._unreadable(payload) if self._begun else no_answer_error(self._tokens.head)
+        return super()._unreadable(payload) if self._has_begun else no_answer_error(self._tokens.head)
 
 
 StreamReader = OllamaReader

@@ -169,7 +169,7 @@ class StreamReader(ABC):
 
     def __init__(self) -> None:
         self.bill: Mapping[str, Any] = {}
-        self.is_done = False
+        self.is_done = self._has_begun = False
         self._tokens = self.tokenizer()
         self._said: list[str] = []
         self._thoughts: list[str] = []
@@ -250,13 +250,16 @@ class StreamReader(ABC):
             if "error" in (name, event.get("type")) or event.get("error"):
                 raise error_in_stream(event, self.text)
             self._run.learn(piece, self._read(name, event, events))
+            self._has_begun = True
         except UNREADABLE as error:
             raise self._unreadable(payload) from error
 
     def _unreadable(self, payload: bytes) -> ProviderError:
         return malformed_error(payload, self.text)
 
-    def _cut_error(self, *, has_begun: bool) -> ProviderError:
+    def _cut_error(self) -> ProviderError:
         """Returns the error for a stream that ended before its answer did."""
         tokens = self._tokens
-        return cut_error(self.text, tokens.unread) if has_begun else no_answer_error(tokens.unread or tokens.head)
+        if self._has_begun or tokens.is_event_stream:
+            return cut_error(self.text, tokens.unread)
+        return no_answer_error(tokens.unread or tokens.head)

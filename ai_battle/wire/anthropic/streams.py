@@ -63,7 +63,7 @@ class MessagesReader(StreamReader):
 
     def finish(self) -> ModelResponse:
         if not self.is_done:
-            raise self._cut_error(has_begun=bool(self._message))
+            raise self._cut_error()
         return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
     def _read(self, name: str, event: dict[str, Any], events: list[Event]) -> str:

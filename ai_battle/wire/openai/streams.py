@@ -60,7 +60,7 @@ class ChatReader(StreamReader):
         if not self._first and (self.is_done or self.bill):
             raise empty_answer("the server sent no choices")
         if not self._reason and (self._gives_reasons or not self.is_done):
-            raise self._cut_error(has_begun=self._tokens.is_event_stream)
+            raise self._cut_error()
         choice = {**self._choice, "message": self._whole_message(), "finish_reason": self._reason}
         return decode_response({**self._first, "choices": [choice], "usage": bill_in(self.bill)})
 

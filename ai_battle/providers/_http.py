@@ -14,8 +14,9 @@ from ..core.client import ModelClient
 from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from ..wire import streams
 from ..wire.errors import UNREADABLE
-from ..wire.streams import BOM
+from ..wire.streams import BOM, StreamReader
 from ._deadlines import Clocks, Deadlines
 from ._listing import A_LOOK, ListedModel, ModelList, ask_server
 from ._settings import Access
@@ -25,32 +26,6 @@ STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
 COUNTS = tuple(each.name for each in fields(Usage))
 _AFTER_THE_ANSWER = 2.0
 _A_GLANCE = Deadlines(connect=2.0, total=3.0)
-
-
-class Reader(Protocol):
-    """What each wire's `StreamReader` is."""
-
-    @property
-    def is_done(self) -> bool:
-        """Nothing more is awaited."""
-
-    @property
-    def whole(self) -> bool:
-        """The answer is complete; what it took may still come."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def bill(self) -> Mapping[str, Any]:
-        """The part of the body in which the usage stands, as far as it has come."""
-
-    def feed(self, data: bytes, events: "list[Event] | None" = None) -> "list[Event]":
-        """Adds what `data` says to `events`, where it also stands when the rest of `data` is a fault."""
-
-    def close(self, events: "list[Event] | None" = None) -> "list[Event]":
-        """What an event still says that only lacks its end, when the body has ended."""
-
-    def finish(self) -> ModelResponse: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +46,7 @@ class Wire(Protocol):
     """The module of an API's bodies."""
 
     @property
-    def StreamReader(self) -> Callable[[], Reader]: ...  # noqa: N802 - a class of that module
+    def StreamReader(self) -> Callable[[], streams.StreamReader]: ...  # noqa: N802 - a class of that module
     def decode_response(self, body: Mapping[str, Any]) -> ModelResponse: ...
     def decode_usage(self, bill: Mapping[str, Any]) -> Usage: ...
     def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError: ...
@@ -91,12 +66,12 @@ class ApiAdapter:
     wire: Wire
     encode: Callable[[ModelRequest], Awaitable[HttpRequest]]
     advise: Callable[[ProviderError, Sequence[str]], str] | None = None
-    reader: Callable[[], Reader] | None = None
+    reader: Callable[[], StreamReader] | None = None
     most_output: Callable[[ModelRequest], int | None] | None = None
     listing: ModelList = ModelList()  # noqa: RUF009 - a frozen value
     show: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> StreamReader:
         return (self.reader or self.wire.StreamReader)()
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
@@ -174,7 +149,7 @@ class HttpClient(ModelClient):
             if response is None:
                 await self._report(reader.bill, emit)
 
-    async def _attempt(self, sent: HttpRequest, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
+    async def _attempt(self, sent: HttpRequest, reader: StreamReader, emit: Emit, clocks: Clocks) -> ModelResponse:
         async with (
             clocks,
             self.transport.send("POST", sent.path, sent.body, sent.headers) as reply,
@@ -185,7 +160,7 @@ class HttpClient(ModelClient):
                 return await self._read_whole(reply, reader, emit)
             return await self._read_stream(reply, reader, clocks, emit)
 
-    async def _read_stream(self, reply: HttpReply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
+    async def _read_stream(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
         if data.removeprefix(BOM).lstrip()[:1] == b"{" and _is_unnamed(reply):
             reply.body += data
@@ -205,7 +180,7 @@ class HttpClient(ModelClient):
         await reply.rest()
         return reader.finish()
 
-    async def _rest(self, reply: HttpReply, reader: Reader, emit: Emit) -> None:
+    async def _rest(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> None:
         """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
         ends = _in_a_moment()
         async with _Batch(emit) as events:
@@ -216,12 +191,12 @@ class HttpClient(ModelClient):
                     ends = _in_a_moment() if len(events) > before else ends
                 reader.close(events)
 
-    async def _read_bill(self, reply: HttpReply, reader: Reader) -> None:
+    async def _read_bill(self, reply: HttpReply, reader: StreamReader) -> None:
         """Reads on behind an event that can't be read: the usage of what was sent until the end is still to come."""
         with suppress(ProviderError):
             await self._rest(reply, reader, ignore)
 
-    async def _read_whole(self, reply: HttpReply, reader: Reader, emit: Emit) -> ModelResponse:
+    async def _read_whole(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream."""
         answer = None
         try:
@@ -267,7 +242,7 @@ class HttpClient(ModelClient):
             self._said.add(option)
             await emit(Warned(changes[option], option))
 
-    async def _explain(self, error: ProviderError, reader: Reader) -> None:
+    async def _explain(self, error: ProviderError, reader: StreamReader) -> None:
         text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"
         there = await self._names() if error.status == 404 else ()
         error.args = (_sentences(text, self.api.advice(error, there)),)

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..core.errors import ConfigError
-from ..core.events import Event
-from ..core.exchange import ModelRequest, ModelResponse, RawBody, UnreadRequest, Wants
+from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
 from ..core.messages import Part, Text, Thinking
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.anthropic import StreamWriter as MessagesWriter
 from ..wire.anthropic import encode_error as encode_anthropic_error
-from ..wire.blocks import Failure
+from ..wire.blocks import BlockWriter
 from ..wire.bodies import decode_body
 from ..wire.messages import with_pairs
 from ..wire.openai import StreamWriter as ChatWriter
@@ -37,22 +36,6 @@ class ApiRequest:
     usage: bool = True
 
 
-class AnswerWriter(Protocol):
-    """The bytes of one answer, streamed or whole; `answer` is what later requests may refer to, when it has ended."""
-
-    @property
-    def answer(self) -> Mapping[str, Any] | None: ...
-    def whole(self, response: ModelResponse) -> bytes: ...
-
-    def begin(self) -> bytes: ...
-    def feed(self, event: Event) -> bytes:
-        """Nothing for an event that the API has no words for."""
-
-    def finish(self, response: ModelResponse) -> bytes: ...
-    def fail(self, failed: Failure) -> bytes: ...
-    def ping(self) -> bytes: ...
-
-
 class EncodesErrors(Protocol):
     def __call__(self, status: int, message: str, kind: str = "", request_id: str = "") -> bytes: ...
 
@@ -66,7 +49,7 @@ class Api:
 
     name: str
     decode_request: Callable[[Mapping[str, Any]], ModelRequest]
-    writer: Callable[[ApiRequest, int], AnswerWriter]
+    writer: Callable[[ApiRequest, int], BlockWriter]
     encode_error: EncodesErrors
     usage: Callable[[Mapping[str, Any]], bool] = lambda body: True
     refers: bool = False

@@ -11,8 +11,8 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied
 from ..core.exchange import ModelRequest, ModelResponse
-from ..wire.blocks import Failure
-from .apis import AnswerWriter, Api, ApiRequest
+from ..wire.blocks import BlockWriter, Failure
+from .apis import Api, ApiRequest
 from .errors import BrokenStream, ClientDisconnected
 from .routes import Route
 from .stats import RequestStats
@@ -57,7 +57,7 @@ class ServedRequest:
     stats: RequestStats
     conversation: Conversation | None = None
 
-    def writer(self, http: web.Request) -> AnswerWriter:
+    def writer(self, http: web.Request) -> BlockWriter:
         return self.api.writer(self.asked, (http.content_length or 0) // BYTES_PER_TOKEN)
 
     async def complete(self, client: ModelClient, listen: Emit) -> ModelResponse:
@@ -70,7 +70,7 @@ class ServedRequest:
                 raise
         return await _complete(client, replace(request), listen)
 
-    async def store(self, writer: AnswerWriter) -> None:
+    async def store(self, writer: BlockWriter) -> None:
         """Before the client hears the end of its answer, as it may refer to it at once."""
         if self.conversation:
             await self.conversation.store_answer(writer.answer)

@@ -13,19 +13,8 @@ from ai_battle.signals.outcomes import ProgramOutcome, confirms
 
 KINDS: Mapping[str, Kind] = {"gsm8k": "number", "math-l5": "number", "crux": "code", "mmlu-pro": "option"}
 FAMILIES = (
-    "llama",
-    "gemma",
-    "qwen",
-    "phi",
-    "mistral",
-    "mixtral",
-    "mathstral",
-    "yi",
-    "command",
-    "gpt",
-    "claude",
-    "gemini",
-)
+    "llama", "gemma", "qwen", "phi", "mistral", "mixtral", "mathstral", "yi", "command", "gpt", "claude", "gemini"
+)  # fmt: skip
 NOTHING_RUN: Mapping[str, ProgramOutcome] = {}
 KIN = {"mixtral": "mistral", "mathstral": "mistral"}
 

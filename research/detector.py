@@ -70,7 +70,7 @@ def left_out(pair: Pair, pairs: Sequence[Pair]) -> Weights:
     if not others or not to_learn(pair.family):
         return shipped_weights()
     profile = with_hand(with_gains(learned(others, pair.family, pair.small_model), others), pair.family)
-    return Weights({**shipped_weights().families, pair.family: profile})
+    return {**shipped_weights(), pair.family: profile}
 
 
 def calibrated(pair: Pair, weights: Weights) -> list[Score]:

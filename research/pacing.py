@@ -33,7 +33,7 @@ class Row:
 
 def row(pair: Pair, pairs: Sequence[Pair], rate: float = RATE) -> Row:
     weights = left_out(pair, pairs)
-    scores, profile = by_weights(pair, weights), weights.families[pair.family]
+    scores, profile = by_weights(pair, weights), weights[pair.family]
     stays = [bool(score.failed) or score.gain >= profile.gain_of(rate) for score in scores]
     return Row(pair.name, mean(stays), *(_paced(scores, profile, rate, turns) for turns in (SHORT, LONG)))
 

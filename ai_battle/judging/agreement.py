@@ -115,16 +115,15 @@ def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Seque
 def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
     """Who stands apart from those who lead, and what these say."""
     led = VoteCount.of(ballots).leading
-    ballot = ballots[led[0]] if led else None
-    served = ballots[led[0] if led else 0] if ballots else None
+    served = ballots[next(iter(led), 0)] if ballots else None
+    key = served.key if led and served else ""
     return {
-        "agreeing": float(sum(each is not None and each == served for each in ballots)),
-        "silent": float(sum(each is None for each in ballots)),
+        "agreeing": float(sum(each == served for each in ballots if each)),
+        "silent": float(list(ballots).count(None)),
         "divided": float(not led),
         "of_one_mind": float(len(led) == len(ballots)),
-        "asked": float(len(ballots)),
-        "fraction": float(ballot is not None and "." in ballot.key),
-        "digits": float(len(ballot.key)) if ballot else 0.0,
+        "fraction": float("." in key),
+        "digits": float(len(key)),
         **{f"apart_{n}": float(bool(led) and n not in led) for n in range(len(ballots))},
     }
 

@@ -103,7 +103,7 @@ def fitted_corrections(
 
 
 def _corrections(samples: Sequence[MeasuredAnswer], weights: Weights) -> dict[str, dict[str, float]]:
-    profile = weights.families[samples[0].family]
+    profile = weights[samples[0].family]
     wrong = [sample for sample in samples if sample.small <= 0.5]
     failure = _correction(samples, [1 - s.small for s in samples], profile.failure, "failure", weights)
     rescue = _correction(wrong, [s.large for s in wrong], profile.rescue, "rescue", weights)
@@ -123,7 +123,7 @@ def _correction(
 
 def _terms(samples: Sequence[MeasuredAnswer], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
     """What can be corrected of a head: the weight of each signal, the intercept, and that of failed hard checks."""
-    profile = weights.families[samples[0].family]
+    profile = weights[samples[0].family]
     standard = [profile.standard(sample.measurements.signals) for sample in samples]
     for each in profile.spread:
         column = [values.get(each, 0.0) for values in standard]

@@ -84,11 +84,8 @@ class Calibration:
         return rank(gain, prompt, answer) >= (round(self.cut, 6), self.tie_break)
 
     def apply_to(self, weights: Weights) -> Weights:
-        families = {
-            family: _corrected_profile(profile, self.corrections[family]) if family in self.corrections else profile
-            for family, profile in weights.families.items()
-        }
-        return Weights(families)
+        made = {family: _corrected_profile(weights[family], heads) for family, heads in self.corrections.items()}
+        return {**weights, **made}
 
     def as_json(self) -> dict[str, Any]:
         """What a pair in the YAML carries."""

@@ -47,9 +47,8 @@ def json_measures(case: Case) -> dict[str, float]:
     value, readable = read_json(case.text)
     if not readable:
         return {"json_unreadable": float(wanted is not None or not case.states_answer)}
-    wanted = wanted or schema_in(case.prompt)
-    lacks = not _has_keys(value, _keys(case.question))
-    return {"json_unreadable": 0.0, "json_unfit": float(lacks or (wanted is not None and not _fits(value, wanted)))}
+    fits = _has_keys(value, _keys(case.question)) and _fits(value, wanted or schema_in(case.prompt) or {})
+    return {"json_unreadable": 0.0, "json_unfit": float(not fits)}
 
 
 def is_asked(prompt: str) -> bool:
@@ -153,8 +152,6 @@ def _of_value(value: Any, inputs: list[Any]) -> dict[str, float]:
         "output_is_input": float(any(type(given) is type(value) and given == value for given in inputs)),
         "output_empty": float(value in ([], {}, "", ())),
         "output_is_bool": float(isinstance(value, bool)),
-        "output_is_text": float(isinstance(value, str)),
-        "output_reorders": float(_reorders(value, inputs)),
         "input_length": math.log1p(max((len(given) for given in inputs if isinstance(given, str)), default=0)) / 5,
     }
 
@@ -186,11 +183,6 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(item)
     else:
         yield value
-
-
-def _reorders(value: Any, inputs: list[Any]) -> bool:
-    """A text made of exactly the letters of the input."""
-    return isinstance(value, str) and any(isinstance(given, str) and sorted(given) == sorted(value) for given in inputs)
 
 
 _WANTED = re.compile(

@@ -1,7 +1,5 @@
 """Cuts an answer short while it streams, when its beginning shows that it comes to nothing."""
 
-import re
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeGuard
 
@@ -9,7 +7,7 @@ from ..core.client import ModelClient
 from ..core.errors import CutShort
 from ..core.events import DraftDelta, Emit, Event, TextDelta, ThinkingDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..signals.endings import looping_tail
+from ..signals.endings import four_word_repetition, looping_tail
 from ..signals.refusals import refuses
 
 LOOKS_EVERY, OPENING = 400, 240
@@ -19,7 +17,6 @@ _WINDOW = 2_400
 """All in characters."""
 RAMBLES_RUNS, RAMBLES_SHARE = 120, 0.75
 """Runs of four words that a window has to have, and the share of them that was said before in it."""
-_WORD = re.compile(r"\w+")
 
 
 class Prefix:
@@ -60,17 +57,9 @@ class Prefix:
         self._recent = [window]
         if self.length >= LOOP_FROM and looping_tail(window, LOOP_LEAST):
             return "the answer goes round in circles"
-        if self.length >= RAMBLES_FROM and _rambles(window):
+        if self.length >= RAMBLES_FROM and four_word_repetition(window, RAMBLES_RUNS) >= RAMBLES_SHARE:
             return "the answer says the same again and again"
         return ""
-
-
-def _rambles(window: str) -> bool:
-    """Nearly all runs of four words stood in the window before."""
-    said = _WORD.findall(window.casefold())
-    runs = Counter(zip(said, said[1:], said[2:], said[3:], strict=False))
-    total = runs.total()
-    return total >= RAMBLES_RUNS and 1 - len(runs) / total >= RAMBLES_SHARE
 
 
 READ = (TextDelta, DraftDelta, ThinkingDelta)

@@ -8,6 +8,8 @@ above 3. Those that are `learned` in a family stand in weights.json; there they 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from . import code_and_json, tool_use, wording, working
@@ -68,10 +70,10 @@ def habit(name: str, measure: Measure, families: Families) -> Judgement:
 JUDGEMENTS: tuple[Judgement, ...] = (
     # What decides alone.
     at_once("empty", wording.empty, "there is no answer"),
-    at_once("filtered", wording.filtered, "the provider cut the answer off"),
+    at_once("filtered", wording.is_filtered, "the provider cut the answer off"),
     at_once("loop", wording.loop, "the answer goes round in circles at its end", BUT_MCQ),
     at_once("repetition", wording.repetition, "most of the answer was said before", BUT_MCQ),
-    at_once("truncated", wording.truncated, "the answer stops in the middle"),
+    at_once("truncated", wording.is_truncated, "the answer stops in the middle"),
     at_once("gives_up", wording.gives_up, "the model says that it can't"),
     at_once("empty_promise", wording.empty_promise, "it announces something and ends"),
     at_once("no_answer", wording.no_answer, "no final answer is given", MATH),
@@ -88,13 +90,11 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("wrong_language", wording.wrong_language, "it is in another language than what it answers", CHAT, 3.0),
     Judgement("runs_on", wording.runs_on, "it goes on with turns of others", weight=3.0),
     Judgement("repeats_other", wording.repeats_other, "it repeats what another has just said", weight=3.0),
-    Judgement("two_finals", wording.two_finals, "it names two different answers", weight=1.0),
     Judgement("denial", wording.denial, "it denies what it says", weight=3.0),
     Judgement("said_before", wording.conversation_measures, "it was said before, word for word", weight=3.0),
     Judgement("nothing_new", wording.conversation_measures, "it adds little to what was said before", CHAT, 1.0),
     Judgement("only_goodbye", wording.conversation_measures, weight=0.5),
     Judgement("token_doubt", wording.token_doubt, "the model was unsure of its words", weight=1.0),
-    Judgement("token_doubt_worst", wording.token_doubt, weight=1.0),
     # Sums and what they lead to.
     Judgement("wrong_sums", working.wrong_sums, "a sum in it does not hold", (*MATH, *MCQ, *CHAT, *TOOL), 5.5, MCQ),
     Judgement("asked_sum_missed", working.asked_sum_missed, "what the prompt asks for comes out otherwise", (*MATH,
@@ -106,10 +106,7 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("equations", working.equations, families=MATH, learned=MATH),
     Judgement("arguments", working.arguments, "it argues where it could calculate", (*MATH, *MCQ), learned=(*MATH,
               *MCQ)),
-    Judgement("numbers_from_nowhere", working.numbers_from_nowhere, "it calculates with numbers that nobody gave",
-              MATH, learned=MATH),
     Judgement("no_final", working.final_missing, families=(*MATH, *MCQ), weight=1.0),
-    Judgement("final_unstated", working.final_unstated, "it states no final answer", MATH, learned=MATH),
     Judgement("results_unused", working.results_unused, "results are calculated and not used", MATH, learned=MATH),
     Judgement("final_not_in_working", working.final_not_in_working, "its final answer does not stand in the working",
               MATH, learned=MATH),
@@ -118,8 +115,6 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("facts_not_reached", working.facts_not_reached,
               "its result does not rest on all numbers of the question", MATH, learned=MATH),
     Judgement("question_length", working.question_length, families=MATH, learned=MATH),
-    habit("question_compares", working.question_compares, MATH),
-    habit("question_percent", working.question_percent, MATH),
     habit("final_unmarked", working.final_unmarked, MATH),
     habit("final_fractional", working.final_fractional, MATH),
     # Choices.
@@ -146,14 +141,12 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("named_but_left_out", tool_use.call_measures, "a parameter that the prompt names is left out", TOOL, 0.6),
     Judgement("number_not_passed_on", tool_use.call_measures, families=TOOL, weight=0.8),
     Judgement("call_repeated_in_answer", tool_use.call_measures, families=TOOL, weight=2.0),
-    Judgement("placeholder", tool_use.call_measures, "a call has a placeholder for a value", TOOL, 1.5),
     Judgement("prompt_not_served", tool_use.call_measures, "the calls leave much of the prompt aside", TOOL, 0.5),
     Judgement("name_not_asked_for", tool_use.call_measures, families=TOOL, weight=0.7),
     # Tool calls on the way to it.
     Judgement("call_repeated", tool_use.on_the_way, "the same call was made again", weight=2.0),
     Judgement("errors_in_a_row", tool_use.on_the_way, "two calls in a row failed", weight=2.0),
     Judgement("same_error_twice", tool_use.on_the_way, "the same error came twice", weight=2.0),
-    Judgement("nothing_found", tool_use.on_the_way, "no call has found anything yet", weight=0.5),
     # What the tools have returned, and what the answer makes of it.
     Judgement("result_contradicted", tool_use.result_measures, "it tells otherwise than the tools have returned",
               weight=6.0),
@@ -178,8 +171,6 @@ JUDGEMENTS: tuple[Judgement, ...] = (
               "the output has values that neither program nor input have", CODE, learned=CODE),
     Judgement("output_is_input", code_and_json.output_measures, families=CODE, learned=CODE),
     Judgement("output_is_bool", code_and_json.output_measures, families=CODE, learned=CODE),
-    Judgement("output_is_text", code_and_json.output_measures, families=CODE, learned=CODE),
-    Judgement("output_reorders", code_and_json.output_measures, families=CODE, learned=CODE),
     Judgement("output_empty", code_and_json.output_measures, families=CODE, learned=CODE),
     Judgement("output_length", code_and_json.output_measures, families=CODE, learned=CODE),
     Judgement("input_length", code_and_json.output_measures, families=CODE, learned=CODE),
@@ -199,6 +190,10 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("opinion_differs", evidence, "another answer says something else", weight=1.0),
 )  # fmt: skip
 _OF_FAMILY = {family: tuple(row for row in JUDGEMENTS if family in row.families) for family in FAMILIES}
+_BY_MEASURE = {
+    family: [(measure, tuple(rows)) for measure, rows in groupby(of_family, key=attrgetter("measure"))]
+    for family, of_family in _OF_FAMILY.items()
+}
 SENTENCES = {row.name: row.sentence for row in JUDGEMENTS if row.sentence}
 
 
@@ -206,15 +201,15 @@ def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Meas
     """All that the judgements of the answer's family say, with what others have `brought` instead of what they had."""
     signals, failed = {}, {}
     brought = evidence(case) if brought is None else brought
-    for row in _OF_FAMILY[case.family]:
-        found = brought if row.measure is evidence else case.once(row.measure)
-        value = found.get(row.name) if isinstance(found, Mapping) else found
-        if value is None:
-            continue
-        if not row.at_once:
-            signals[row.name] = value
-        elif value:
-            failed[row.name] = value
+    for measure, rows in _BY_MEASURE[case.family]:
+        found = brought if measure is evidence else case.once(measure)
+        values = {rows[0].name: found} if found is None or isinstance(found, float) else found
+        for row in rows if values else ():
+            value = values.get(row.name)
+            if row.at_once and value:
+                failed[row.name] = value
+            elif not row.at_once and value is not None:
+                signals[row.name] = value
     return Measurements(signals, failed)
 
 

@@ -19,7 +19,6 @@ from .family import asks_for_tools, property_texts, tools_meant
 
 MANY = 3
 _TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
-_UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
 _WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
@@ -61,7 +60,6 @@ def call_measures(case: Case) -> dict[str, float]:
         "named_but_left_out": float(tally.left_out > 0),
         "number_not_passed_on": min(unused, MANY) / MANY,
         "call_repeated_in_answer": float(len(set(map(_key, case.calls))) < len(case.calls)),
-        "placeholder": float(any(_UNFILLED.search(_key(call)) for call in case.calls)),
         "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
         "name_not_asked_for": _mean(1 - share(name_stems(call.name), asked) for call in case.calls),
     }
@@ -72,8 +70,7 @@ def on_the_way(case: Case) -> dict[str, float]:
     if not case.steps:
         return {}
     measured = troubles(case.steps)
-    found = {name: float(measured[key] > 0) for key, name in _TROUBLES.items()}
-    return {**found, "nothing_found": measured["nothing_yet"]}
+    return {name: float(measured[key] > 0) for key, name in _TROUBLES.items()}
 
 
 def of_no_tool(case: Case) -> float | None:

@@ -72,9 +72,7 @@ class Profile:
         return cls(spread, Head(**data["failure"]), Head(**data["rescue"]), data["spoilt"], tuple(data["gains"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    families: Mapping[Family, Profile]
+Weights = Mapping[Family, Profile]
 
 
 def logit(head: Head, standard: Mapping[str, float]) -> float:
@@ -89,7 +87,7 @@ def shipped_weights() -> Weights:
 def read(text: str) -> Weights:
     """The weights of a file as the learning script writes it."""
     data = json.loads(text)["families"]
-    return Weights({family: with_hand(Profile.read(data[family]), family) for family in FAMILIES})
+    return {family: with_hand(Profile.read(data[family]), family) for family in FAMILIES}
 
 
 def with_hand(profile: Profile, family: Family) -> Profile:
@@ -124,7 +122,7 @@ class Score:
 
 def score(found: Measurements, family: Family, weights: Weights) -> Score:
     """An answer that is empty has no quality; every other hard check that fails leaves little of it."""
-    profile = weights.families[family]
+    profile = weights[family]
     standard = profile.standard(found.signals)
     quality = 0.0 if "empty" in found.failed else profile.quality(standard, DOUBT if found.failed else 0.0)
     failure = profile.failure.weights

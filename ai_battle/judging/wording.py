@@ -1,13 +1,11 @@
 """What an answer says and says of itself, whose turn it is, and what decides at once that it is poor."""
 
 import math
-import re
 
 from ..signals.consensus import parts
 from ..signals.endings import breaks_off, cut_off, leads_nowhere, repeats
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.languages import novelty, plain_words, words_everywhere
-from ..signals.numbers import numbers
 from ..signals.refusals import denies_itself, only_announces
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
@@ -16,16 +14,13 @@ from ..signals.turn_taking import is_in_wrong_language, repeats_turn
 from ..signals.turn_taking import runs_on as writes_others
 from .case import Case
 from .family import wants_number
+from .measures import mean
 from .tool_use import call_measures, say_much
 from .working import final_missing
 
 LEAST_TOKENS = 5
 NO_STOP = 0.25
 """What a missing stop is worth where nothing else shows that more was to come: many right answers lack it."""
-_FINAL = re.compile(
-    r"\b(?:final|correct) answer (?:is|=|:)[ *$\"(]{0,6}([^\s.,;)*$\"]{1,40})|\bthe answer is["
-    r" *$\"(]{0,6}([^\s.,;)*$\"]{1,40})",
-)
 
 
 def length(case: Case) -> float:
@@ -43,22 +38,10 @@ def stops_short(case: Case) -> float:
     return 1.0 if breaks_off(case.text, case.prompt) else NO_STOP
 
 
-def token_doubt(case: Case) -> dict[str, float]:
-    """How unsure the model was of its tokens, where the provider tells."""
+def token_doubt(case: Case) -> float | None:
+    """How unsure the model was of its tokens, where that is known."""
     known = [value for value in case.context.logprobs if math.isfinite(value) and value <= 0]
-    if len(known) < LEAST_TOKENS:
-        return {}
-    lowest = sorted(known)[: max(1, len(known) // 10)]
-    return {"token_doubt": -sum(known) / len(known), "token_doubt_worst": min(10.0, -sum(lowest) / len(lowest)) / 10}
-
-
-def two_finals(case: Case) -> float:
-    """Different values are called the answer."""
-    if case.lower_text.count("answer") < 2:
-        return 0.0
-    said = [a or b for a, b in _FINAL.findall(case.lower_text)]
-    values = [next(iter(map(str, numbers(word))), word) for word in said]
-    return float(len(set(values)) > 1 and all(len(value) <= 2 or value[:1].isdigit() for value in values))
+    return -mean(known) if len(known) >= LEAST_TOKENS else None
 
 
 def denial(case: Case) -> float:
@@ -107,7 +90,7 @@ def empty(case: Case) -> float:
     return float(not case.whole and not case.calls)
 
 
-def filtered(case: Case) -> float:
+def is_filtered(case: Case) -> float:
     return float(case.context.stop in ("content_filter", "refusal"))
 
 
@@ -121,7 +104,7 @@ def repetition(case: Case) -> float:
     return share if share > REPETITION and not case.states_answer else 0.0
 
 
-def truncated(case: Case) -> float:
+def is_truncated(case: Case) -> float:
     return float(case.context.stop == "length" or cut_off(case.whole))
 
 

@@ -3,10 +3,12 @@
 import math
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
+from operator import itemgetter
 
+from ..signals.arithmetic import Claim
 from ..signals.languages import closed_words, language_of, plain_words
 from ..signals.numbers import displayed_numbers, is_shown, numbers, quantities, rounded_values, stands_among
 from ..signals.sums import asked_values
@@ -90,7 +92,6 @@ FEW, SHORT = 3, 40
 NEAR, ROUNDING, SHOWN = 0.005, 1e-9, 0.9999
 FACTORS = (1.0, 100.0, 0.01)
 MOST = 16
-_COMPARES = (" than ", "as many", "as much", "twice", " times")
 _MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
 _EQUAL = ("=", "\u2248", "equals", "~")
 _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
@@ -99,15 +100,6 @@ _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 def question_length(case: Case) -> float:
     """In logarithms."""
     return math.log1p(len(case.prompt.split())) / 5
-
-
-def question_compares(case: Case) -> float:
-    asked = case.question.lower()
-    return float(any(words in asked for words in _COMPARES))
-
-
-def question_percent(case: Case) -> float:
-    return float("%" in case.question or "percent" in case.question.lower())
 
 
 def wrong_sums(case: Case) -> float:
@@ -130,13 +122,6 @@ def arguments(case: Case) -> float | None:
         return None
     words = closed_words(language_of(case.working) or "en", "clause", "contrast")[0]
     return math.log1p(sum(word in words for word in plain_words(case.working)))
-
-
-def numbers_from_nowhere(case: Case) -> float | None:
-    """Operands that neither the question nor an earlier sum gave; three are as bad as more."""
-    if not case.has_working:
-        return None
-    return min(sum(_strange(case, rounded_values(case.facts) | CONSTANTS)), FEW) / FEW
 
 
 def number_misread(case: Case) -> float | None:
@@ -179,10 +164,7 @@ def facts_not_reached(case: Case) -> float | None:
     """Numbers of the question that the last sum rests on by no way, nor does the one that gives the final answer."""
     if not case.facts or not case.claims:
         return None
-    value, claims = final_value(case), list(case.claims)
-    while value is not None and len(claims) > 1 and not _near(claims[-1].value, float(value)):
-        claims.pop()
-    claims = claims if value is None or _near(claims[-1].value, float(value)) else list(case.claims)
+    claims = _claims_to_final(case)
     wanted, reached = {round(claims[-1].value, 4)}, set()
     for claim in reversed(claims):
         if round(claim.value, 4) in wanted:
@@ -190,6 +172,15 @@ def facts_not_reached(case: Case) -> float | None:
             wanted |= operands
             reached |= operands
     return _share_missing(case, reached)
+
+
+def _claims_to_final(case: Case) -> Sequence[Claim]:
+    """The sums up to the last one that gives the final answer; all of them where none does."""
+    value = final_value(case)
+    if value is None:
+        return case.claims
+    ends = [end for end, claim in enumerate(case.claims, 1) if _near(claim.value, float(value))]
+    return case.claims[: ends[-1]] if ends else case.claims
 
 
 def _share_missing(case: Case, among: set[float]) -> float:
@@ -212,10 +203,6 @@ def results_unused(case: Case) -> float | None:
 
 def final_missing(case: Case) -> float:
     return float(case.final is None)
-
-
-def final_unstated(case: Case) -> float | None:
-    return None if not case.has_working else float(case.final is None or not case.final.stated)
 
 
 def final_unmarked(case: Case) -> float | None:
@@ -243,21 +230,22 @@ def final_off_sums(case: Case) -> float | None:
     """The final answer is no result, no operand, no other number before it or in the prompt, and one step from none."""
     if not case.claims or (value := final_value(case)) is None:
         return None
-    final, before = abs(float(value)), _up_to_result(case)
-    if not _is_named(case, final, behind=case.calculation.text[len(before) :]):
+    final = abs(float(value))
+    behind = list(displayed_numbers(case.calculation.text[_end_of_result(case) :]))
+    if not _is_named(case, final, behind):
         return None
+    before = case.displayed_numbers[: len(case.displayed_numbers) - len(behind)]
     unit = min((unit for number, unit in case.displayed_numbers if number == final), default=1.0)
-    others = {number for number, _ in displayed_numbers(before)}.union(case.facts)
-    others.update(number for claim in case.claims for number in (claim.value, claim.true, *claim.operands))
-    least, most = final - unit * SHOWN, final + unit * SHOWN
-    leads = any(least <= abs(number * factor) <= most for number in others for factor in FACTORS)
-    return float(not leads and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
+    others = {*map(itemgetter(0), before), *case.facts}
+    others = others.union(*((claim.value, claim.true, *claim.operands) for claim in case.claims))
+    is_known = any(abs(abs(n * factor) - final) <= unit * SHOWN for n, factor in product(others, FACTORS))
+    return float(not is_known and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
 
 
-def _is_named(case: Case, final: float, behind: str) -> bool:
+def _is_named(case: Case, final: float, behind: Sequence[tuple[float, float]]) -> bool:
     """It is said to be the answer, or the only number behind what came out last."""
     stated = case.final is not None and case.final.stated
-    return case.is_split or stated or {number for number, _ in displayed_numbers(behind)} == {final}
+    return case.is_split or stated or set(map(itemgetter(0), behind)) == {final}
 
 
 def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
@@ -270,11 +258,11 @@ def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
     )
 
 
-def _up_to_result(case: Case) -> str:
-    """The working up to what comes out last; all of it where the final answer stands apart."""
+def _end_of_result(case: Case) -> int:
+    """Where the working ends with what comes out last; the end of all where the final answer stands apart."""
     text = case.calculation.text
     last = _RESULT.search(text, max(map(text.rfind, _EQUAL)))
-    return text if case.is_split or not last else text[: last.end()]
+    return len(text) if case.is_split or not last else last.end()
 
 
 def _is_in(value: float, ordered: list[float]) -> bool:

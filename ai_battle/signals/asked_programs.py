@@ -3,7 +3,7 @@
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from textwrap import dedent
@@ -87,14 +87,9 @@ def asked_program(prompt: str) -> AskedProgram | None:
     if len(prompt) > LONGEST or not _may_hold_code(prompt):
         return None
     blocks, prose = _blocks(prompt)
-    if script := _script(blocks, prose):
-        return script
     source = "\n".join(code for language, code in blocks if language in ("python", ""))
-    if found := _with_hole(source or "\n".join(_INLINE.findall(prose))):
-        return found
-    asked = _by_prose(source, prose) if _asks_outcome(prose) else None
-    is_python = bool(source.strip()) or "python" in prose.casefold()  # `2 ^ 3` is something else in other languages
-    return replace(asked, is_all=is_python and _asks_nothing_else(prose)) if asked else None
+    hole = _with_hole(source or "\n".join(_INLINE.findall(prose)))
+    return _script(blocks, prose) or hole or _by_prose(source, prose)
 
 
 def syntax_tree(code: str) -> ast.Module | None:
@@ -157,7 +152,7 @@ def _indented_code(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
 def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
     """Code that stands among the words without a mark: from its first line to the last with which it can be parsed."""
     lines = prompt.split("\n")
-    looks = [bool(line.strip()) and not line[0].isspace() and bool(_LINE.match(line)) for line in lines]
+    looks = list(map(_begins_code, lines))
     if not any(looks) or len(lines) > MOST_LINES:
         return [], prompt
     start = end = looks.index(True)
@@ -168,6 +163,10 @@ def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
         if syntax_tree(_OPEN.sub("", _SESSION.sub("", code))):
             return [("", _SESSION.sub("", code))], "\n".join((*lines[:start], *lines[end - cut :]))
     return [], prompt
+
+
+def _begins_code(line: str) -> bool:
+    return bool(line.strip()) and not line[0].isspace() and bool(_LINE.match(line))
 
 
 def _script(blocks: Sequence[tuple[str, str]], prose: str) -> AskedProgram | None:
@@ -195,20 +194,30 @@ def _with_hole(source: str) -> AskedProgram | None:
 
 def _by_prose(source: str, prose: str) -> AskedProgram | None:
     """What the words ask about: one call, one name, the expression at the end of the code, or what is printed."""
-    tree = syntax_tree(source)
-    if tree is None:
-        return None
-    inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
-    if not source.strip():
-        return AskedProgram("", inline[0]) if len({*inline}) == 1 and _calculates(inline[0]) else None
+    tree = syntax_tree(source) if _asks_outcome(prose) else None
+    asked = _asked_of(source, tree, prose) if tree else None
+    # `2 ^ 3` is something else in other languages.
+    is_python = bool(source.strip()) or "python" in prose.casefold()
+    return replace(asked, is_all=is_python and _asks_nothing_else(prose)) if asked else None
+
+
+def _asked_of(source: str, tree: ast.Module, prose: str) -> AskedProgram | None:
     defined, assigned = _names(tree)
-    spans = [span for span in inline if span in assigned or (_used(span) & defined and _calculates(span))]
-    called = dict.fromkeys((*spans, *_calls(_INLINE.sub(" ", prose), defined)))
-    if called:
-        only = next(iter(called))
-        return AskedProgram(source, only) if only and len(called) == 1 else None
+    named = {*_named_expressions(source, prose, defined, assigned)}
+    if named or not source.strip():
+        only = named.pop() if len(named) == 1 else ""
+        return AskedProgram(source, only) if only else None
     words = {*_IDENTIFIER.findall(_ASKS_OUTCOME.sub(" ", prose))}
     return None if words & assigned else _at_end(source, tree)  # a name in plain words may be what is asked about
+
+
+def _named_expressions(source: str, prose: str, defined: frozenset[str], assigned: frozenset[str]) -> Iterable[str]:
+    """What the words name of a program, as code or as a call; of no program, what they calculate in code alone."""
+    inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
+    if not source.strip():
+        return inline if all(map(_calculates, inline)) else ()
+    spans = [span for span in inline if span in assigned or (_used(span) & defined and _calculates(span))]
+    return (*spans, *_calls(_INLINE.sub(" ", prose), defined))
 
 
 def _at_end(source: str, tree: ast.Module) -> AskedProgram | None:

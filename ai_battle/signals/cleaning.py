@@ -27,6 +27,7 @@ _NEXT_TURN = re.compile(
     r"|<start_of_turn>\s?user|<[|\uff5c](?:user|human)[|\uff5c]>|\[INST\]",
     re.IGNORECASE,
 )
+_MAY_THINK = re.compile(r"[<\[\u25c1]")
 _LAST_CHANNEL = re.compile(r"<\|channel\|>final[^<\n]{0,40}<\|message\|>")
 _EMPHASIS = re.compile(
     r"\*\*(?![\d(])|\*\*(?<![\d)]\*\*)|__(?!\w)|__(?<!\w__)|\*(?<![\w*]\*)(?=\w)|\*(?<=\w\*)(?![\w*\s])"
@@ -64,7 +65,7 @@ def _without_thinking(text: str) -> tuple[str, str]:
     """The thinking is what stands in its blocks, also in one that nothing closes, and what stands before a lone end."""
     if found := list(_LAST_CHANNEL.finditer(text)):
         return text[found[-1].end() :], text[: found[-1].start()]
-    if not any(mark in text for mark in ("<", "[", "\u25c1")):
+    if not _MAY_THINK.search(text):
         return text, ""
     thought, said, at = [], [], 0
     while opened := thinking.OPEN.search(text, at):
@@ -74,8 +75,8 @@ def _without_thinking(text: str) -> tuple[str, str]:
             continue
         closed = thinking.closer(opened).search(text, opened.end())
         said.append(text[at : opened.start()])
-        thought.append(text[opened.end() : closed.start() if closed else len(text)])
-        at = closed.end() if closed else len(text)
+        end, at = closed.span() if closed else (len(text), len(text))
+        thought.append(text[opened.end() : end])
     rest = text[at:]
     if (alone := thinking.CLOSE.search(rest)) and not rest[: alone.start()].endswith("`"):
         return rest[alone.end() :], "\n".join((*thought, *said, rest[: alone.start()]))

@@ -146,7 +146,7 @@ def _is_balanced(tokens: list[str]) -> bool:
         if token in _CLOSES.values():
             opened.append(token)
         is_stray = token in _CLOSES and (not opened or opened.pop() != _CLOSES[token])
-        if is_stray or (token.startswith(_QUOTES) and not _is_closed(token)):
+        if is_stray or not _is_whole(token):
             return False
     return not opened
 
@@ -155,20 +155,23 @@ def _is_bash(code: str) -> bool:
     """Its quotes end, and what is begun with a word is ended with its counterpart."""
     open_words: list[str] = []
     at_command = True
-    for match in _TOKEN["bash"].finditer(code):
-        token = match.group()
-        if token.strip("$").startswith(("'", '"')) and not _is_closed(token.lstrip("$")):
-            return False
-        if at_command and token in _PAIRS.values():
-            open_words.append(token)
-        elif at_command and token in _PAIRS and (not open_words or open_words.pop() != _PAIRS[token]):
+    for token in (match.group() for match in _TOKEN["bash"].finditer(code)):
+        if not _is_whole(token.lstrip("$"), _QUOTES[:2]) or (at_command and not _fits_command(token, open_words)):
             return False
         at_command = token in _SEPARATES or token[:1] in ";&|\n(" or (at_command and token.startswith("#"))
     return not open_words
 
 
-def _is_closed(quoted: str) -> bool:
-    return len(quoted) > 1 and quoted[-1] == quoted[0]
+def _fits_command(word: str, open_words: list[str]) -> bool:
+    """Whether a word that ends something has its counterpart; one that begins something is added to the open ones."""
+    if word in _PAIRS.values():
+        open_words.append(word)
+    return word not in _PAIRS or (bool(open_words) and open_words.pop() == _PAIRS[word])
+
+
+def _is_whole(token: str, quotes: tuple[str, ...] = _QUOTES) -> bool:
+    """Whether a token that opens as a quotation also ends as one."""
+    return not token.startswith(quotes) or (len(token) > 1 and token[-1] == token[0])
 
 
 def _is_regex(pattern: str) -> bool:

@@ -11,10 +11,14 @@ _JSON_BEGINS = re.compile(
 )
 _STRUCTURE = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*"?')
 _FENCE = re.compile(r"^[ \t>]{0,9}(?:[-*] )?(?:```|~~~)", re.MULTILINE)
+_FRAMES = r"[)\"'\u201d\u00bb*_]"
+# From the stop, as a text has fewer of these than letters: what stands before it is looked at then.
 _STOP_INSIDE = re.compile(
-    r"[^\W_][)\"'\u201d\u00bb*_]{0,3}[.!?\u061f][)\"'\u201d\u00bb*_]{0,3}\s|[\u3002\uff01\uff1f\u0964]"
+    rf"[.!?\u061f](?:(?<=[^\W_].)|(?<=[^\W_]{_FRAMES}.)|(?<=[^\W_]{_FRAMES}{{2}}.)|(?<=[^\W_]{_FRAMES}{{3}}.))"
+    rf"{_FRAMES}{{0,3}}\s|[\u3002\uff01\uff1f\u0964]"
 )
 _STOP_AT_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f][)\"'\u201d\u00bb\u300d*_]{0,3}$")
+_ENDED_LINE = re.compile(rf"{_STOP_AT_END.pattern}|,$")
 _ITEM = re.compile(r"\s{0,12}(?:[-*+\u2022]|\d{1,3}[.)])(?:\s+|$)")
 _LEADS_ON = re.compile(r"[:\uff1a][\s*_]*$")
 _TABLE_LINE, _TABLE_RULE = re.compile(r"\s{0,3}\|.*\|\s*$"), re.compile(r"\s{0,3}\|[\s:|-]+\|\s*$")
@@ -52,11 +56,11 @@ def stops_short(text: str) -> bool:
         return False
     *before, last = lines
     if _ITEM.match(last):
-        ends = [_STOP_AT_END.search(line) is not None for line in before if _ITEM.match(line)]
-        return len(ends) > 1 and all(ends)
+        others = list(filter(_ITEM.match, before))
+        return len(others) > 1 and all(map(_STOP_AT_END.search, others))
     if stops := list(_STOP_INSIDE.finditer(last)):
         return not _is_farewell(last[stops[-1].end() :].strip(), stops[-1].group())
-    return bool(before) and _is_long(last) and (_STOP_AT_END.search(before[-1]) is not None or before[-1].endswith(","))
+    return _is_long(last) and any(map(_ENDED_LINE.search, before[-1:]))
 
 
 def breaks_off(text: str, prompt: str = "") -> bool:
@@ -235,11 +239,11 @@ def _lists_the_same(text: str, prompt: str) -> bool:
     return 2 < len(items) >= _AGAIN * different and not _LISTED.search(prompt)
 
 
-def four_word_repetition(text: str) -> float:
-    """The share of four-word runs that stood in the text before; 0 for texts too short to tell."""
+def four_word_repetition(text: str, least: int = 16) -> float:
+    """The share of four-word runs that stood in the text before; 0 where fewer than `least` tell nothing."""
     said = _WORD.findall(text[-LONGEST:].casefold())
     runs = len(said) - 3
-    if runs < 16:
+    if runs < least:
         return 0.0
     return 1 - len(set(zip(said, said[1:], said[2:], said[3:], strict=False))) / runs
 

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from math import log1p
 from unicodedata import normalize
 
@@ -128,12 +128,16 @@ class Evidence:
         return [fact for fact in self.own_facts if not (self.sources.has(fact) or self.sources.yields(fact))]
 
     @cached_property
+    def backed_facts(self) -> list[Fact]:
+        return [fact for fact in self.own_facts if fact not in self.strange_facts]
+
+    @cached_property
     def unbacked_facts(self) -> list[str]:
         """The strange facts that are neither advice nor follow from others of the answer."""
         if not self.strange_facts:
             return []
-        others = (fact.text for fact in self.own_facts if fact not in self.strange_facts or _may_be_advice(fact))
-        further = Known((self.sources.text, *others))
+        others = (*self.backed_facts, *filter(_may_be_advice, self.strange_facts))
+        further = Known((self.sources.text, *(fact.text for fact in others)))
         return [fact.text for fact in self.strange_facts if not (_may_be_advice(fact) or further.yields(fact))]
 
     @property
@@ -158,7 +162,7 @@ class Evidence:
     @property
     def hides_failure(self) -> bool:
         """It tells of no failure, nor anything else of what came back, though every call has failed."""
-        if any(step.brought_something for step in self._steps) or not any(step.failed for step in self._steps):
+        if any(step.brought_something for step in self._steps) or not any(step.is_failure for step in self._steps):
             return False
         returned = stems("\n".join(step.result for step in self._steps)) - stems(self._given_text)
         return not denies(self.text) and len(returned & stems(self.text)) < FEW_WORDS
@@ -168,9 +172,10 @@ class Evidence:
         """The prompt orders what a tool is called, which was not called, and the answer neither denies it nor asks."""
         called = {result.call.name for result in self.results}
         known, asked = name_stems(" ".join(called)), name_stems(self.prompt)
-        left = (name_stems(tool.name) - known for tool in self.tools if tool.name not in called)
-        ordered = any(names and names <= asked for names in left) and not (self._is_talk or _ASKS.search(self.prompt))
-        return ordered and not (denies(self.text) or _ASKS.search(self.text))
+        left = filter(None, (name_stems(tool.name) - known for tool in self.tools if tool.name not in called))
+        if self._is_talk or _ASKS.search(self.prompt) or not any(names <= asked for names in left):
+            return False
+        return not (denies(self.text) or _ASKS.search(self.text))
 
     @cached_property
     def _steps(self) -> list[ToolStep]:
@@ -186,12 +191,12 @@ class Evidence:
         given, back = Known((self._given_text,)), Known(result.text for result in self.results)
         if all(given.has(fact) for fact in facts(back.text) if fact.values):
             return (stems(back.text) - stems(given.text)).isdisjoint(stems(self.text))
-        held = (fact for fact in self.own_facts if fact.values and fact not in self.strange_facts)
-        return not any((back.has(fact) or not fact.is_small) and not given.has(fact) for fact in held)
+        new = (fact for fact in self.backed_facts if fact.values and not given.has(fact))
+        return not any(back.has(fact) or not fact.is_small for fact in new)
 
     def _logit(self) -> float:
         """That of an invented result where no call was made; what an earlier result has told may be told again."""
-        said = " ".join(each for each in sentences(self.text)[:MOST] if not _EXPLAINS.search(each))
+        said = " ".join(filterfalse(_EXPLAINS.search, sentences(self.text)[:MOST]))
         asked, words = content_stems(self.prompt), content_stems(said)
         exact = [fact for fact in _specific(said) if not (_is_round(fact) or self.sources.supports(fact))]
         earlier = content_stems("\n".join(result.text for result in _results(self._before))) - asked

@@ -36,9 +36,9 @@ _WIDE_COMMA = re.compile(r"(?<=\d)\uff0c(?=\d{3})")
 def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
     """Whether commas are decimal in `text`: one answer where it shows, in it or else in its prompt; both where not."""
     written = _separated_numbers(text)
-    for displayed_numbers in (written, [*_separated_numbers(prompt), *written]):
-        commas = sum(_COMMA_IS_DECIMAL.fullmatch(number) is not None for number in displayed_numbers)
-        points = sum(_POINT_IS_DECIMAL.fullmatch(number) is not None for number in displayed_numbers)
+    for known in (written, [*_separated_numbers(prompt), *written]):
+        commas = sum(map(bool, map(_COMMA_IS_DECIMAL.fullmatch, known)))
+        points = sum(map(bool, map(_POINT_IS_DECIMAL.fullmatch, known)))
         if commas and points:
             return (commas > points, commas <= points)
         if commas or points:
@@ -76,14 +76,17 @@ def readings(text: str) -> list[str]:
 
 def _plain_chain(chain: str, decimal_comma: bool) -> str:
     """Of two kinds of separators the last is the decimal one; several of one kind group digits."""
-    commas, points = chain.count(","), chain.count(".")
-    if commas and points:
-        return _of_both(chain, "," if chain.rfind(",") > chain.rfind(".") else ".")
-    mark = "," if commas else "."
+    first, *others = sorted((mark for mark in ",." if mark in chain), key=chain.rfind)
+    if others:
+        return _of_both(chain, *others)
+    return _of_one(chain, first, is_decimal=decimal_comma == (first == ","))
+
+
+def _of_one(chain: str, mark: str, *, is_decimal: bool) -> str:
     whole, *groups = chain.split(mark)
-    if _are_groups(whole, groups) and (len(groups) > 1 or (commas > 0) != decimal_comma):
+    if _are_groups(whole, groups) and (len(groups) > 1 or not is_decimal):
         return chain.replace(mark, "")
-    if len(groups) > 1 or (commas and not decimal_comma and whole != "0"):
+    if len(groups) > 1 or (mark == "," and not is_decimal and whole != "0"):
         return chain
     return f"{whole}.{groups[0]}"
 
@@ -182,34 +185,11 @@ _SHOWN = re.compile(r"(\d+)(?:\.(\d+))?")
 _LETTERS = re.compile(r"[a-z]+")
 _LONGEST_NUMBER = 30
 _NUMBER_WORDS = {
-    "two": 2.0,
-    "three": 3.0,
-    "four": 4.0,
-    "five": 5.0,
-    "six": 6.0,
-    "seven": 7.0,
-    "eight": 8.0,
-    "nine": 9.0,
-    "ten": 10.0,
-    "eleven": 11.0,
-    "twelve": 12.0,
-    "fifteen": 15.0,
-    "twenty": 20.0,
-    "thirty": 30.0,
-    "forty": 40.0,
-    "fifty": 50.0,
-    "sixty": 60.0,
-    "hundred": 100.0,
-    "thousand": 1000.0,
-    "dozen": 12.0,
-    "half": 2.0,
-    "third": 3.0,
-    "quarter": 4.0,
-    "twice": 2.0,
-    "double": 2.0,
-    "triple": 3.0,
-    "thrice": 3.0,
-}
+    "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "seven": 7.0, "eight": 8.0, "nine": 9.0,
+    "ten": 10.0, "eleven": 11.0, "twelve": 12.0, "fifteen": 15.0, "twenty": 20.0, "thirty": 30.0, "forty": 40.0,
+    "fifty": 50.0, "sixty": 60.0, "hundred": 100.0, "thousand": 1000.0, "dozen": 12.0, "half": 2.0, "third": 3.0,
+    "quarter": 4.0, "twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0,
+}  # fmt: skip
 _QUOTED_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{0,400}`")
 
 
@@ -224,10 +204,9 @@ def quantities(text: str) -> Iterator[float]:
 
 def displayed_numbers(text: str) -> Iterator[tuple[float, float]]:
     """Each number in digits, and what its last digit is worth."""
-    for match in _SHOWN.finditer(text[-LONGEST:]):
-        whole, decimals = match.groups()
+    for whole, decimals in _SHOWN.findall(text[-LONGEST:]):
         if len(whole) <= _LONGEST_NUMBER:
-            yield float(f"{whole}.{decimals or 0}"), 10.0 ** -len(decimals or "")
+            yield (float(f"{whole}.{decimals}"), 10.0 ** -len(decimals)) if decimals else (float(whole), 1.0)
 
 
 def is_shown(value: float, among: Iterable[tuple[float, float]]) -> bool:

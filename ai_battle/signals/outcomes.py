@@ -63,16 +63,23 @@ def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
     final = final_answer(said, kind="code")
     if final is None or outcome.value is _NO_LITERAL:
         return None
-    stated = list(_candidates(final.text if final.stated else said))
+    shown = final.text if final.stated else said
+    stated = list(_candidates(shown))
     if any(map(outcome.is_same, stated)):
         return True
-    if any(map(outcome.is_rounded, stated)):
-        return None
-    if isinstance(outcome.value, str) and final.text.strip() == outcome.value.strip():
-        return None  # the blanks around a text are lost before it is read
-    is_read = any(_literal(each) is not _NO_LITERAL for each in stated) or _names_text(outcome, final, said)
-    is_seen = outcome.stands_in(final.text if final.stated else said) and _literal(final.text) is _NO_LITERAL
-    return False if is_read and not is_seen else None
+    is_read = any(map(_is_literal, stated)) or _names_text(outcome, final, said)
+    return False if is_read and not _may_mean(outcome, final.text, shown) else None
+
+
+def _may_mean(outcome: ProgramOutcome, final: str, shown: str) -> bool:
+    """Whether an answer may say the same after all: with fewer decimals, without its blanks, or among its words.
+
+    The blanks around a text are lost before it is read.
+    """
+    if any(map(outcome.is_rounded, _candidates(shown))):
+        return True
+    is_stripped = isinstance(outcome.value, str) and final.strip() == outcome.value.strip()
+    return is_stripped or (outcome.stands_in(shown) and not _is_literal(final))
 
 
 def _names_text(outcome: ProgramOutcome, final: FinalAnswer, said: str) -> bool:
@@ -95,6 +102,10 @@ def _literal(text: str) -> Any:
             return ast.literal_eval(text[:LONGEST].strip().strip("`").strip())
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return _NO_LITERAL
+
+
+def _is_literal(text: str) -> bool:
+    return _literal(text) is not _NO_LITERAL
 
 
 def _is_number(value: Any) -> bool:

@@ -7,10 +7,10 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import chain, combinations, islice, product
 from typing import Any, Literal, NamedTuple
 
 from .numbers import LATIN, plain_digits
@@ -38,15 +38,8 @@ _PARTS = re.compile(r"\s*[,;|\t:]\s+|\s*[;|\t]\s*|,")
 _CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|,\s|\n|[\u3002\uff0c\uff1b\u061b\u060c\u3001]")
 _DECIMAL = re.compile(r"(?<![\d.,])\d{1,15}[.,]\d{1,15}(?![.,]?\d)")
 _FILLING = re.compile(r"[\W_]+")
-_SCALES = {
-    **dict.fromkeys(("k", "thousand", "tsd", "tausend", "mil", "mille", "mila", "tys", "тыс", "bin", "duizend"), 1e3),
-    **dict.fromkeys(("million", "millions", "mio", "mln", "millionen", "milyon", "m"), 1e6),
-    **dict.fromkeys(("\u4e07", "\u842c"), 1e4),
-    **dict.fromkeys(("\u4ebf", "\u5104"), 1e8),
-}
-_SCALED = re.compile(r"\s?([^\W\d_]{1,9})")
-# What one figure is twice, or in another unit: times, percent, bytes, miles, pounds, inches, feet.
-_FACTORS = (2, 7, 12, 24, 30, 31, 52, 60, 365, 3600, 100, 1000, 1e6, 1024, 1024**2)
+# What one figure is twice, or in another unit: times, percent, thousands and more of it, bytes; miles, pounds, inches.
+_FACTORS = (2.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 365.0, 3600.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1024.0, 1024.0**2)
 _UNITS = (0.9144, 1.609344, 2.204623, 2.54, 0.3048, 3.6)
 _CONSTANTS = sorted(
     (*_UNITS, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0)
@@ -76,6 +69,12 @@ class Fact:
         """A figure without a unit that may be no more than a way to count."""
         return self.kind == "number" and not self.measured and all(v <= 10 and half == 0.5 for v, half in self.values)
 
+    def is_shown_as(self, other: "Fact") -> bool:
+        """Whether another is the same, to the digits that it shows."""
+        if self.kind != other.kind:
+            return False
+        return any(abs(value - known) <= half for value, half in other.values for known, _ in self.values)
+
 
 class _TableCell(NamedTuple):
     """`fact` is what a cell tells that is a figure alone."""
@@ -84,6 +83,16 @@ class _TableCell(NamedTuple):
     column: Hashable
     value: str
     fact: Fact | None
+
+    def place_in(self, text: str, told: Sequence[Fact]) -> int:
+        """Where a text tells the value, if it does so once; -1 otherwise."""
+        if self.fact is None:
+            if self.value not in text:  # a name that was looked for is found in a tenth of the time
+                return -1
+            found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(self.value)}(?!\w)", text)]
+            return found[0] if len(found) == 1 else -1
+        same = [fact.text for fact in told if self.fact.is_shown_as(fact)]
+        return text.find(same[0].casefold()) if len(same) == 1 else -1
 
 
 def facts(text: str) -> Iterator[Fact]:
@@ -97,7 +106,7 @@ def facts(text: str) -> Iterator[Fact]:
         said = found.group()
         values: tuple[tuple[float, float], ...] = ()
         if kind == "number":
-            values = tuple(_readings(said.lstrip("#$\u20ac\u00a3\u00a5\u20b9"), plain[found.end() : found.end() + 10]))
+            values = tuple(_readings(said.lstrip("#$\u20ac\u00a3\u00a5\u20b9")))
         elif kind == "time":
             values = tuple((minutes, 0.0) for minutes in _minutes(said))
         measured = kind == "number" and (not said[0].isdigit() or bool(_MEASURED.match(plain, found.end())))
@@ -125,12 +134,20 @@ class Known:
 
     def has(self, fact: Fact) -> bool:
         """Whether it was there as it stands; figures may be rounded, and of a name one word is enough."""
-        if fact.kind == "name":
-            return any(word[:4] in self.text.casefold() for word in fact.text.casefold().split())
-        if fact.kind in ("code", "address"):
-            return _FILLING.sub("", fact.text).casefold() in self._letters
-        if fact.kind == "time":
-            return any(minutes in self._times or (minutes + 720) % 1440 in self._times for minutes, _ in fact.values)
+        return _LOOKUPS[fact.kind](self, fact)
+
+    def has_name(self, fact: Fact) -> bool:
+        return any(word[:4] in self.text.casefold() for word in fact.text.casefold().split())
+
+    def has_letters(self, fact: Fact) -> bool:
+        return _FILLING.sub("", fact.text).casefold() in self._letters
+
+    def has_time(self, fact: Fact) -> bool:
+        """Whether a time was there, or the same twelve hours away."""
+        return any(not self._times.isdisjoint((minutes, (minutes + 720) % 1440)) for minutes, _ in fact.values)
+
+    def has_number(self, fact: Fact) -> bool:
+        """Whether a figure was there; 9.30 may be a time, and 3.11.2 a part of a longer one."""
         if any(_near(self._base, value, half) for value, half in fact.values):
             return True
         parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
@@ -166,8 +183,7 @@ class Known:
         base = self._numbers[:PAIRED]
         found = {float(len(base)), sum(base) / max(1, len(base)), *(100 - value for value in base)}
         found |= {sum(base[at : at + many]) for at in range(len(base)) for many in range(3, PAIRED)}
-        found |= {value * factor for value in base for factor in _FACTORS} | {v / f for v in base for f in _FACTORS}
-        found = found.union(*(_steps(a, b) for a, b in combinations(base, 2)))
+        found = found.union(_multiples(base, _FACTORS), *(_steps(a, b) for a, b in combinations(base, 2)))
         gaps = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))
         return sorted(found.union(*((minutes, minutes / 60, minutes % 60) for minutes in gaps)))
 
@@ -175,8 +191,7 @@ class Known:
     def _converted_values(self) -> list[float]:
         """The numbers that are known, in other units."""
         base = self._numbers[:PAIRED]
-        found = {value * factor for value in base for factor in _UNITS} | {v / f for v in base for f in _UNITS}
-        return sorted(found.union(*((value * 1.8 + 32, (value - 32) / 1.8) for value in base)))
+        return sorted({*_multiples(base, _UNITS), *(v * 1.8 + 32 for v in base), *((v - 32) / 1.8 for v in base)})
 
     def _is_step_from_time(self, minutes: float) -> bool:
         if minutes % 60 == 0 and not {int(minutes // 60), int(minutes // 60) % 12}.isdisjoint(self._parts):
@@ -185,8 +200,23 @@ class Known:
         return any((gap in self._numbers and gap >= _LEAST_GAP) or gap / 60 in self._numbers for gap in gaps)
 
 
+_LOOKUPS: Mapping[Kind, Callable[[Known, Fact], bool]] = {
+    "name": Known.has_name,
+    "code": Known.has_letters,
+    "address": Known.has_letters,
+    "time": Known.has_time,
+    "number": Known.has_number,
+}
+
+
 def is_constant(fact: Fact) -> bool:
     return not fact.measured and any(_near(_CONSTANTS, value, half) for value, half in fact.values)
+
+
+def _multiples(values: Iterable[float], factors: Iterable[float]) -> Iterator[float]:
+    for value, factor in product(values, factors):
+        yield value * factor
+        yield value / factor
 
 
 def _steps(a: float, b: float) -> Iterator[float]:
@@ -202,21 +232,14 @@ def _near(values: list[float], value: float, within: float) -> bool:
     return place < len(values) and values[place] <= value + within + 1e-6
 
 
-def _readings(written: str, behind: str) -> Iterator[tuple[float, float]]:
+def _readings(written: str) -> Iterator[tuple[float, float]]:
     """A separator may group thousands or begin decimals: 1.482 is read both ways."""
-    scaled = _SCALED.match(behind)
-    scale = _SCALES.get(scaled[1].casefold(), 0.0) if scaled else 0.0
     *groups, last = _DIGITS.findall(written)
     separators = {char for char in written if not char.isdigit()}
-    ways = []
     if not groups or (len(last) == 3 and len(groups[0]) <= 3 and len(separators) == 1) or len(groups) > 1:
-        ways.append((float("".join((*groups, last))), 0.5))
+        yield float("".join((*groups, last))), 0.5
     if groups and separators & set(".,\u066b") and not (len(groups) > 1 and len(separators) == 1):
-        ways.append((float(f"{''.join(groups)}.{last}"), 0.5 * 10 ** -len(last)))
-    for value, half in ways:
-        yield value, half
-        if scale:
-            yield value * scale, half * scale
+        yield float(f"{''.join(groups)}.{last}"), 0.5 * 10 ** -len(last)
 
 
 def _minutes(written: str) -> Iterator[float]:
@@ -238,23 +261,26 @@ def misplaces(text: str, table: str) -> bool:
     unique = [cell for cell in cells if times[cell.value] == 1]
     if len({cell.row for cell in unique}) < 2:
         return False
-    lowered, told = text.casefold(), list(facts(text))
-    here = [cell for cell in unique if cell.value in lowered or any(_are_same(fact, cell.fact) for fact in told)]
-    clauses = _CLAUSE.split(text)[:MOST_CLAUSES] if len(here) > 1 else ()
-    return any(_mixes_rows(clause, here, fewest=1) for clause in clauses) or _mixes_rows(text, here)
+    clauses = _CLAUSE.split(text)[:MOST_CLAUSES]
+    return any(_mixes_rows(clause, unique, fewest=1) for clause in clauses) or _mixes_rows(text, unique, fewest=2)
 
 
-def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int = 2) -> bool:
+def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int) -> bool:
     """It tells as many values of two columns, of the same rows in another order; or one of each, of different rows."""
-    lowered, told = text.casefold(), list(facts(text))
-    columns: dict[Hashable, list[tuple[int, int]]] = {}
-    for cell in cells:
-        if (place := _place(cell, lowered, told)) >= 0:
-            columns.setdefault(cell.column, []).append((place, cell.row))
-    orders = [[row for _, row in sorted(found)] for found in columns.values() if len(found) >= fewest]
+    orders = _row_orders(text.casefold(), cells, fewest)
     if all(len(order) == 1 for order in orders):
-        return len({row for order in orders for row in order}) > 1
+        return len(set(chain.from_iterable(orders))) > 1
     return any(one != other and sorted(one) == sorted(other) for one, other in combinations(orders[:PAIRED], 2))
+
+
+def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[list[int]]:
+    """For each column of which a text tells as many values or more, their rows in the order in which it tells them."""
+    columns: dict[Hashable, list[tuple[int, int]]] = {}
+    told = list(facts(text))
+    for cell in cells:
+        if (place := cell.place_in(text, told)) >= 0:
+            columns.setdefault(cell.column, []).append((place, cell.row))
+    return [[row for _, row in sorted(found)] for found in columns.values() if len(found) >= fewest]
 
 
 def _cells(table: str) -> Iterator[_TableCell]:
@@ -266,30 +292,15 @@ def _cells(table: str) -> Iterator[_TableCell]:
                 yield _TableCell(row, column, written, next((f for f in known if f.values and f.text == written), None))
 
 
-def _rows(table: str) -> list[Any]:
-    """Those of a list of objects, of an object of numbers, or of lines of as many parts each."""
+def _rows(table: str) -> Iterable[Any]:
+    """Those of a list of objects, of an object that has one or numbers alone, or of lines of as many parts each."""
     try:
         found = json.loads(table[:LONGEST])
     except (ValueError, RecursionError):
-        lines = [dict(enumerate(_PARTS.split(line.strip(" |")))) for line in table[:LONGEST].splitlines()]
-        return lines if len({len(line) for line in lines}) == 1 else []
-    if isinstance(found, dict):
-        lists = [value for value in found.values() if isinstance(value, list)]
-        are_numbers = all(isinstance(value, int | float) for value in found.values())
-        return lists[0] if len(lists) == 1 else [dict(enumerate(pair)) for pair in found.items() if are_numbers]
-    return found if isinstance(found, list) else []
-
-
-def _place(cell: _TableCell, text: str, told: Sequence[Fact]) -> int:
-    """Where a text tells a value, if it does so once."""
-    if cell.fact is None:
-        found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(cell.value)}(?!\w)", text)]
-        return found[0] if len(found) == 1 else -1
-    same = [fact.text for fact in told if _are_same(fact, cell.fact)]
-    return text.find(same[0].casefold()) if len(same) == 1 else -1
-
-
-def _are_same(one: Fact, other: Fact | None) -> bool:
-    if other is None or one.kind != other.kind:
-        return False
-    return any(abs(value - known) <= half for value, half in one.values for known, _ in other.values)
+        lines = [_PARTS.split(line.strip(" |")) for line in table[:LONGEST].splitlines()]
+        return map(dict, map(enumerate, lines)) if len(set(map(len, lines))) == 1 else ()
+    named = found if isinstance(found, dict) else {"": found}
+    lists = [value for value in named.values() if isinstance(value, list)]
+    if len(lists) == 1:
+        return lists[0]
+    return map(dict, map(enumerate, named.items())) if set(map(type, named.values())) <= {int, float} else ()

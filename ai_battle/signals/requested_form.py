@@ -45,15 +45,11 @@ def _wanted_forms(prompt: str) -> tuple[_Misses, ...]:
 
 
 def _requests(asked: str, prompt: str) -> Iterator[_Misses]:
-    for name, misses in _PLAIN.items():
-        if any(not _is_about(asked, found) for found in _mentions(name, asked)):
-            yield misses
-    for name, count in _COUNTED.items():
-        numbers = (_number(found["number"]) for found in _mentions(name, asked))
-        yield from (partial(count, number) for number in numbers if number)
-    for found in _TAG.finditer(prompt):
-        if f"</{found[1]}>" not in prompt:
-            yield partial(_lacks_tag, f"<{found[1]}")
+    yield from (misses for name, misses in _PLAIN.items() if not all(_abouts(name, asked)))
+    for name, misses_number in _COUNTED.items():
+        numbers = {_number(found["number"]) for found in _mentions(name, asked)} - {0}
+        yield from (partial(misses_number, number) for number in numbers)
+    yield from (partial(_lacks_tag, f"<{tag}") for tag in _TAG.findall(prompt) if f"</{tag}>" not in prompt)
     if choice := _ONE_OF.search(asked):
         yield partial(_is_none_of, choice.groups())
 
@@ -73,10 +69,11 @@ def _forms() -> Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]]:
     }
 
 
-def _is_about(asked: str, found: re.Match[str]) -> bool:
-    """A question about a form asks for none."""
-    clause = _CLAUSE.split(asked[: found.start()])[-1].split(maxsplit=1)
-    return bool(clause) and clause[0] in words_everywhere("question")
+def _abouts(name: str, asked: str) -> Iterator[bool]:
+    """Whether each mention of a form stands in a question about it, which asks for none."""
+    for found in _mentions(name, asked):
+        clause = _CLAUSE.split(asked[: found.start()])[-1].split(maxsplit=1)
+        yield bool(clause) and clause[0] in words_everywhere("question")
 
 
 def _lacks_tag(tag: str, text: str) -> bool:

@@ -1,14 +1,14 @@
 """The tokens of a sum and its value, and the sum that a prompt asks for."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import add, mul, sub, truediv
 from typing import NamedTuple
 
 from .numbers import readings, without_latex
 
 LARGEST = 1e15
-_STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 3, "negative": 4}
 CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20ab\u0e3f\u20aa\u20b4"
 _TOKEN = re.compile(
     rf"[\s{CURRENCY},]*+(?:"
@@ -96,78 +96,38 @@ def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> b
 
 def value_of(tokens: Sequence[SumToken]) -> float | None:
     """None for what is no sum, and for what has no value or one too large to be meant."""
-    if len(tokens) == 1 and tokens[0].kind == "number":
-        return tokens[0].value if tokens[0].value < LARGEST else None
-    return _sum_value(tokens)
-
-
-def _sum_value(tokens: Sequence[SumToken]) -> float | None:
-    values: list[float] = []
-    waiting: list[str] = []
-    expects_number = True
+    rest = list(reversed(tokens))
     try:
-        for token in tokens:
-            expects_number = _step(token, expects_number, values, waiting)
-        while waiting:
-            _apply(waiting.pop(), values)
+        value = _value_above(0, rest)
     except (ValueError, ZeroDivisionError, OverflowError, IndexError):
         return None
-    return values[0] if len(values) == 1 and abs(values[0]) < LARGEST else None
+    return value if not rest and abs(value) < LARGEST else None
 
 
-def _step(token: SumToken, expects_number: bool, values: list[float], waiting: list[str]) -> bool:
-    """Takes one token in and says whether a number has to come next."""
-    if token.kind == "number":
-        _expect(expects_number)
-        values.append(token.value)
-        return False
-    if token.kind == "percent":
-        values[-1] /= 100
-        return False
-    if token.text == "(":
-        if not expects_number:
-            _take_operator("*", waiting, values)
-        waiting.append("(")
-        return True
-    if token.text == ")":
-        _close(values, waiting)
-        return False
-    if expects_number and token.text == "-":
-        waiting.append("negative")
-    else:
-        _expect(not expects_number)
-        _take_operator(token.text, waiting, values)
-    return True
+def _value_above(strength: int, rest: list[SumToken]) -> float:
+    """The value of what signs stronger than `strength` hold together; its tokens are taken off the end of `rest`.
+
+    It calls itself once for each bracket or sign at the most, and nobody has more than a window of them.
+    """
+    value = _operand(rest)
+    while rest and (sign := _SIGN_BEFORE.get(rest[-1].text)) and _STRENGTH[sign] > strength:
+        if rest[-1].text == sign:
+            rest.pop()
+        value = _OPERATIONS[sign](value, _value_above(_STRENGTH[sign], rest))
+    return value
 
 
-def _take_operator(sign: str, waiting: list[str], values: list[float]) -> None:
-    while waiting and waiting[-1] != "(" and _STRENGTH[waiting[-1]] >= _STRENGTH[sign]:
-        _apply(waiting.pop(), values)
-    waiting.append(sign)
-
-
-def _close(values: list[float], waiting: list[str]) -> None:
-    while waiting[-1] != "(":
-        _apply(waiting.pop(), values)
-    waiting.pop()
-
-
-def _apply(sign: str, values: list[float]) -> None:
-    b = values.pop()
-    a = 0.0 if sign == "negative" else values.pop()
-    match sign:
-        case "+":
-            values.append(a + b)
-        case "-" | "negative":
-            values.append(a - b)
-        case "*":
-            values.append(a * b)
-        case "/":
-            values.append(a / b)
-        case "^":
-            values.append(_power(a, b))
-        case _:
-            raise ValueError(sign)
+def _operand(rest: list[SumToken]) -> float:
+    token = rest.pop()
+    if token.text == "-":
+        return -_operand(rest)
+    value = _value_above(0, rest) if token.text == "(" else token.value
+    if token.kind != "number" and (token.text != "(" or rest.pop().text != ")"):
+        raise ValueError("no sum")
+    while rest and rest[-1].kind == "percent":
+        rest.pop()
+        value /= 100
+    return value
 
 
 def _power(a: float, b: float) -> float:
@@ -176,9 +136,12 @@ def _power(a: float, b: float) -> float:
     return float(a**b)
 
 
-def _expect(wanted: bool) -> None:
-    if not wanted:
-        raise ValueError("no sum")
+_STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 3}
+_SIGN_BEFORE = {**{sign: sign for sign in _STRENGTH}, "(": "*"}
+"""The sign that a token stands for or is preceded by: between a number and a bracket nobody writes one."""
+_OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
+    "+": add, "-": sub, "*": mul, "/": truediv, "^": _power
+}  # fmt: skip
 
 
 LONGEST_PROMPT = 160

@@ -26,12 +26,12 @@ class ToolStep:
     is_error: bool = False
 
     @property
-    def failed(self) -> bool:
+    def is_failure(self) -> bool:
         return self.is_error or bool(_FAILED.match(self.result))
 
     @property
     def brought_something(self) -> bool:
-        return not self.failed and self.result[:LONGEST].strip(_FRAME).casefold() not in _NOTHING
+        return not self.is_failure and self.result[:LONGEST].strip(_FRAME).casefold() not in _NOTHING
 
 
 def in_trouble(steps: Sequence[ToolStep]) -> str:
@@ -40,7 +40,7 @@ def in_trouble(steps: Sequence[ToolStep]) -> str:
     calls = [words(step.call) for step in steps]
     if len(set(calls)) < len(calls):
         return "a call was repeated"
-    if any(before.failed and after.failed for before, after in pairwise(steps)):
+    if any(before.is_failure and after.is_failure for before, after in pairwise(steps)):
         return "two calls in a row failed"
     if same_errors(steps):
         return "the same error came twice"
@@ -62,7 +62,7 @@ def troubles(steps: Sequence[ToolStep], prompt: str = "") -> dict[str, float]:
         "turns": float(len(steps)),
         "nothing_yet": float(not any(step.brought_something for step in steps)),
         "nothing_now": float(not last.brought_something),
-        "two_errors": float(last.failed and len(steps) > 1 and steps[-2].failed),
+        "two_errors": float(last.is_failure and len(steps) > 1 and steps[-2].is_failure),
         "same_error": float(same_errors(steps)),
         "repeated": float(len({words(step.call) for step in steps}) < len(steps)),
         "alike": max(_likenesses(steps), default=0.0),
@@ -74,7 +74,7 @@ def troubles(steps: Sequence[ToolStep], prompt: str = "") -> dict[str, float]:
 
 def same_errors(steps: Sequence[ToolStep]) -> int:
     """How many errors were there before, whatever numbers and names stand in them."""
-    errors = [_VARIES.sub("#", step.result[:LONGEST].casefold()).strip() for step in steps if step.failed]
+    errors = [_VARIES.sub("#", step.result[:LONGEST].casefold()).strip() for step in steps if step.is_failure]
     return len(errors) - len(set(errors))
 
 
@@ -91,7 +91,7 @@ def _likenesses(steps: Sequence[ToolStep]) -> Iterator[float]:
 def _ungrounded_share(steps: Sequence[ToolStep], prompt: str) -> float:
     shown = set(words(prompt))
     for step in steps[:-1]:
-        if not step.failed:
+        if not step.is_failure:
             shown.update(words(step.result))
     said = set(words(steps[-1].call))
     return len(said - shown) / max(1, len(said))

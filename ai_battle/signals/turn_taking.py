@@ -101,11 +101,18 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
         return _is_untranslated(said, prompt)
     if wanted := _to_answer_in(prompt):
         return language_of(said) not in ("", *wanted) and len(said.split()) >= LEAST_OF_SCRIPT
+    return not _named_languages(prompt) and _is_foreign(said, prompt)
+
+
+def _is_foreign(said: str, prompt: str) -> bool:
+    """Of a prompt whose language is not known, its letters tell, but in the same letters nothing can be said."""
     asked, found = language_of(_QUOTED.sub("", prompt), LEAST_ASKED), language_of(said)
-    if not found or found == asked or _named_languages(prompt):
+    if found in ("", asked):
         return False
-    if _letters(found) == (_letters(asked) if asked or not _has_other_letters(prompt) else found):
-        return bool(asked) and len(said.split()) >= LEAST and language_of(said, SURE) == found
+    if asked and _letters(found) == _letters(asked):
+        return len(said.split()) >= LEAST and language_of(said, SURE) == found
+    if not asked and (found in LATIN) != _has_other_letters(prompt):
+        return False
     return _is_long(said) and {found, asked} != {"zh", "ja"}
 
 
@@ -116,7 +123,7 @@ def _is_untranslated(said: str, prompt: str) -> bool:
         return False
     if said.strip(_FRAME).casefold() in prompt.casefold():
         return True
-    wanted = {_letters(name) for name in named}
+    wanted = set(map(_letters, named))
     return _letters(language_of(said) or "en") not in {*wanted, _letters(language_of(prompt) or "en")} or (
         "" not in wanted and not _has_other_letters(said) and not _has_other_letters(prompt)
     )

@@ -61,9 +61,7 @@ def test_a_good_answer_is_left_alone() -> None:
         (NOT_CALCULATED, "facts_unused"),
         ("12 - 5 = 7, which she has left at the end.\n#### 7", "facts_not_reached"),
         (f"If she gives 5 away, 7 are left, but it is not clear why, because nothing is said. {RIGHT}", "arguments"),
-        (RIGHT.replace("\n#### 19", ""), "final_unstated"),
-        ("She has 12 - 5 = 7 and 89 / 2 = 44.5.\n#### 44.5", "numbers_from_nowhere"),
-        (RIGHT.replace("#### 19", "The final answer is 19. The final answer is 20."), "two_finals"),
+        ("She has 12 - 5 = 7 and 89 / 2 = 44.5.\n#### 44.5", "number_misread"),
     ],
 )
 def test_each_signal_of_a_calculation_is_named_and_costs_quality(response: str, signal: str) -> None:
@@ -95,7 +93,7 @@ def test_an_answer_alone_is_not_blamed_for_showing_no_working() -> None:
 def test_a_sentence_or_two_without_a_sum_is_not_blamed_for_showing_no_working(response: str, prompt: str) -> None:
     found = judged(response, prompt)
     assert not found.stuck
-    assert found.signals.keys().isdisjoint({"no_sums", "final_not_in_working", "final_unstated", "facts_unused"})
+    assert found.signals.keys().isdisjoint({"no_sums", "final_not_in_working", "facts_unused"})
 
 
 def test_a_sum_that_is_cut_off_is_working_all_the_same() -> None:

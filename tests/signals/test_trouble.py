@@ -36,12 +36,12 @@ def test_what_counts_as_trouble(steps: list[ToolStep], why: str) -> None:
     ['{"error": "no such file"}', "Traceback (most recent call last):", "ValueError: x", "Error: y", "FATAL disk full"],
 )
 def test_a_result_that_reads_like_an_error_is_one(result: str) -> None:
-    assert ToolStep("call", result).failed
+    assert ToolStep("call", result).is_failure
 
 
 @pytest.mark.parametrize("result", ["", "[]", "{}", "None", "null", "[()]", "No results found.", "[(None,)]"])
 def test_a_result_may_bring_nothing_without_being_an_error(result: str) -> None:
-    assert not ToolStep("call", result).failed
+    assert not ToolStep("call", result).is_failure
     assert not ToolStep("call", result).brought_something
 
 

@@ -45,20 +45,8 @@ def code_of(text: str, prompt: str) -> list[tuple[str, str]]:
 
 LONGEST = 20_000
 _C_LIKE = (
-    "javascript",
-    "typescript",
-    "java",
-    "c",
-    "cpp",
-    "c++",
-    "csharp",
-    "go",
-    "php",
-    "kotlin",
-    "swift",
-    "dart",
-    "css",
-)
+    "c", "c++", "cpp", "csharp", "css", "dart", "go", "java", "javascript", "kotlin", "php", "swift", "typescript"
+)  # fmt: skip
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _TOKEN = {
     "c": re.compile(

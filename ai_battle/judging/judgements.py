@@ -115,6 +115,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("facts_not_reached", working.facts_not_reached,
               "its result does not rest on all numbers of the question", MATH, learned=MATH),
     Judgement("question_length", working.question_length, families=MATH, learned=MATH),
+    habit("question_compares", working.question_compares, MATH),
+    habit("question_percent", working.question_percent, MATH),
     habit("final_unmarked", working.final_unmarked, MATH),
     habit("final_fractional", working.final_fractional, MATH),
     # Choices.

@@ -92,6 +92,7 @@ FEW, SHORT = 3, 40
 NEAR, ROUNDING, SHOWN = 0.005, 1e-9, 0.9999
 FACTORS = (1.0, 100.0, 0.01)
 MOST = 16
+_COMPARES = (" than ", "as many", "as much", "twice", " times")
 _MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
 _EQUAL = ("=", "\u2248", "equals", "~")
 _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
@@ -100,6 +101,15 @@ _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 def question_length(case: Case) -> float:
     """In logarithms."""
     return math.log1p(len(case.prompt.split())) / 5
+
+
+def question_compares(case: Case) -> float:
+    asked = case.question.lower()
+    return float(any(words in asked for words in _COMPARES))
+
+
+def question_percent(case: Case) -> float:
+    return float("%" in case.question or "percent" in case.question.lower())
 
 
 def wrong_sums(case: Case) -> float:

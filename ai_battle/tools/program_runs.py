@@ -15,9 +15,6 @@ from ..core.errors import ToolError
 from ._tasks import in_thread
 from .sandbox import Level, NoFence, Outcome, Program, Sandbox, SandboxLimits, choose
 
-SECONDS = 5.0
-PLACES = max(3, cpu_count() or 1)
-PATIENCE = 10.0
 LIMITS = SandboxLimits(memory=256 << 20, tasks=16, disk=8 << 20, inodes=200, file_size=4 << 20)
 # The program runs in a child whose output leads nowhere: only the parent writes what is read here, and it asks for the
 # expressions once the program has run, under a word that is new each time. So a program that prints a result, or ends
@@ -85,11 +82,13 @@ class _Waiting:
 class FairPlaces:
     """A bounded number of places, of which no single key takes all.
 
-    A free place goes to the waiting key that has the fewest; within a key, and between equals, to who came first.
+    A free place goes to the waiting key that has the fewest; within a key, and between equals, to who came first. A
+    program may take `seconds`, and one that waits longer than `patience` is not run.
     """
 
-    places: int
-    patience: float
+    places: int = max(3, cpu_count() or 1)
+    patience: float = 10.0
+    seconds: float = 5.0
     _running: Counter[str] = field(default_factory=Counter)
     _queue: "list[_Waiting]" = field(default_factory=list)
 
@@ -133,7 +132,7 @@ _places: "WeakKeyDictionary[asyncio.AbstractEventLoop, FairPlaces]" = WeakKeyDic
 
 def shared_places() -> FairPlaces:
     """Return the places of this event loop, which all pairs of a server share."""
-    return _places.setdefault(asyncio.get_running_loop(), FairPlaces(PLACES, PATIENCE))
+    return _places.setdefault(asyncio.get_running_loop(), FairPlaces())
 
 
 class ProgramRunner:
@@ -165,7 +164,7 @@ class ProgramRunner:
     async def run_python(self, source: str, expressions: list[str]) -> PythonRun | None:
         """Run a Python program and evaluate expressions after it; None where it does not get that far."""
         code = _HARNESS.format(given=json.dumps([source, expressions]))
-        ran = await self.run(Program("python", code, SECONDS))
+        ran = await self.run(Program("python", code, shared_places().seconds))
         try:
             printed, results = json.loads(ran.stdout)
         except ValueError:

@@ -23,7 +23,7 @@ from ..signals.numbers import displayed_numbers, is_shown
 from ..signals.outcomes import Example, ProgramOutcome, confirms, examples, literal, program_for
 from ..signals.sums import asked_values
 from ._tasks import together
-from .program_runs import SECONDS, ProgramRunner, PythonRun, shared_places
+from .program_runs import ProgramRunner, PythonRun, shared_places
 from .sandbox import Level, NoFence, Program
 
 KEPT, SHOWN = 256, 200
@@ -118,7 +118,7 @@ class Verification:
 
     async def _run_asked(self, asked: AskedProgram) -> ProgramOutcome | None:
         if asked.language != "python":
-            ran = await self._runner.run(Program(asked.language, asked.source, SECONDS))
+            ran = await self._runner.run(Program(asked.language, asked.source, shared_places().seconds))
             return ProgramOutcome(ran.stdout, is_printed=True) if not ran.exit_code and ran.stdout else None
         found = await self._runner.run_python(asked.source, [asked.expression] if asked.expression else [])
         return _outcome_of(found) if found else None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle.testing import FakeProviders, reply
-from ai_battle.tools import program_runs
+from ai_battle.tools.program_runs import FairPlaces, shared_places
 from ai_battle.tools.sandbox import NoFence, choose
 
 from .serving import asked, serving_to
@@ -28,12 +28,15 @@ RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
 
 
 @pytest.fixture(autouse=True)
-def fenced(monkeypatch: pytest.MonkeyPatch) -> None:
+async def places() -> FairPlaces:
+    """The places of the test's event loop, in which its server runs too."""
     try:
         choose("auto")
     except NoFence as problem:
         pytest.skip(str(problem))
-    monkeypatch.setattr(program_runs, "PLACES", 3)
+    places = shared_places()
+    places.places = 3
+    return places
 
 
 @pytest.fixture
@@ -57,10 +60,10 @@ async def ask(address: str, route: str, key: str, prompt: str) -> str:
 
 
 async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified(
-    fakes: FakeProviders, file: str, monkeypatch: pytest.MonkeyPatch
+    fakes: FakeProviders, file: str, places: FairPlaces
 ) -> None:
     """Both routes share the places; of three the greedy key has two, and the third is free for who comes next."""
-    monkeypatch.setattr(program_runs, "PATIENCE", 1.0)
+    places.patience = 1.0
     fakes.openai.always(answered)
     log: list[bytes] = []
     async with serving_to(fakes, log.append, file) as (_, address):
@@ -84,12 +87,9 @@ async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified
     assert [line.get("help_failed") for line in lines if line.get("key") == "modest"] == [None]
 
 
-async def test_a_free_place_goes_to_the_key_that_has_none(
-    fakes: FakeProviders, file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_free_place_goes_to_the_key_that_has_none(fakes: FakeProviders, file: str, places: FairPlaces) -> None:
     """Ten programs of a greedy key wait already, and the two of a modest one are run before them."""
-    monkeypatch.setattr(program_runs, "SECONDS", 2.0)
-    monkeypatch.setattr(program_runs, "PATIENCE", 60.0)
+    places.seconds, places.patience = 2.0, 60.0
     fakes.openai.always(answered)
     async with serving_to(fakes, len, file) as (_, address):
         prompts = [ENDLESS.format(number=number + 1) for number in range(8)]

@@ -223,13 +223,12 @@ def _pair_route(name: str, recipe: "assembly.Recipe") -> Route:
 
 def named_code(document: LoadedServer) -> tuple[str, ...]:
     """The modules that a file names and that serving it would import: they need to be trusted first."""
-    server, custom = document.file.server, document.file.providers
-    tiers = (getattr(server.tiers, tier) for tier in WORDS.values())
-    models = [*(tier for tier in tiers if tier), *(route.model for route in server.routes.values())]
-    models += [helper for route in server.routes.values() for _, helper in strategies.helpers_of(route)]
-    providers = (_provider(model.type, custom) for model in models)
-    used = (strategies.with_file(route, document.base).strategy for route in server.routes.values())
-    names = (*providers, *used)
+    server, routes = document.file.server, document.file.server.routes.values()
+    models = [model for tier in WORDS.values() if (model := getattr(server.tiers, tier))]
+    for route in routes:
+        models += [route.model, *(helper for _, helper in strategies.helpers_of(route))]
+    names = [_provider(model.type, document.file.providers) for model in models]
+    names += [strategies.with_file(route, document.base).strategy for route in routes]
     return tuple(dict.fromkeys(name for name in names if "." in name))
 
 

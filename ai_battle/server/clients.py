@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import collaboration
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ProviderError
 from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
@@ -24,14 +24,14 @@ LONGEST_SIGNATURE = 32_768
 """Characters; a longer one is not kept."""
 
 
-class ToolFallback(ModelClient):
+class ToolFallback(ClientWrapper):
     """`client` as it is, unless it has no tools: then it is told of them in the text, and its calls are read there.
 
     `native`: whether it has, None where nobody says. A refusal is remembered, so that it costs one call a day.
     """
 
     def __init__(self, client: ModelClient, native: bool | None, known_as: tuple[str, str]) -> None:
-        self.client = client
+        super().__init__(client)
         self._native = native
         self._known_as = known_as
         self._memory = RefusalMemory.load()
@@ -47,9 +47,6 @@ class ToolFallback(ModelClient):
             if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may only refuse the choice
                 self._memory.remember(*self._known_as, TOOLS)
             return await self._in_words.complete(request, emit)
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
     @property
     def _has_tools(self) -> bool:
@@ -105,20 +102,17 @@ class SignatureCache:
         return isinstance(part, ToolCall) and part.id in self._kept and GEMINI not in part.extra
 
 
-class SigningClient(ModelClient):
+class SigningClient(ClientWrapper):
     """The calls of `client` come back to it as it has signed them, whatever API its answers go out by."""
 
     def __init__(self, client: ModelClient, signatures: SignatureCache) -> None:
-        self.client = client
+        super().__init__(client)
         self.signatures = signatures
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         response = await self.client.complete(self.signatures.restore(request), emit)
         self.signatures.store(response)
         return response
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 @dataclass(slots=True)
@@ -145,21 +139,21 @@ class PlanStore:
         self._kept.move_to_end(key)
         return plan
 
-    def put(self, key: bytes, plan: ModelResponse) -> None:
+    def store(self, key: bytes, plan: ModelResponse) -> None:
         self._kept[key] = (self.clock() + self.seconds, plan)
         self._kept.move_to_end(key)
         if len(self._kept) > self.size:
             self._kept.popitem(last=False)
 
 
-class PlanCachingClient(ModelClient):
+class PlanCachingClient(ClientWrapper):
     """The boost model, asked only for what it has not planned yet. A plan from the store costs nothing.
 
     Replies in none of the loop's formats are not kept: asked again, it may do better.
     """
 
     def __init__(self, boost: ModelClient, model: str, plans: PlanStore) -> None:
-        self.client = boost
+        super().__init__(boost)
         self.model = model
         self.plans = plans
 
@@ -170,11 +164,8 @@ class PlanCachingClient(ModelClient):
             return replace(plan, usage=NOTHING_USED)
         plan = await self.client.complete(request, emit)
         if plan.stop == "end" and collaboration.is_plan(plan.text):
-            self.plans.put(key, plan)
+            self.plans.store(key, plan)
         return plan
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 def plan_key(model: str, request: ModelRequest) -> bytes:

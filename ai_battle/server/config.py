@@ -72,6 +72,16 @@ class ServerConfig:
     def has_budgets(self) -> bool:
         return any(key.budget_usd is not None for key in self.server.keys)
 
+    def require_safe(self) -> None:
+        """Raises `ConfigError` for a server that anybody could use, and for budgets that would not hold."""
+        if not is_loopback(self.server.host) and not self.server.keys:
+            raise ConfigError(
+                f"{self.server.host} can be reached from elsewhere, so clients need a key: set AI_BATTLE_SERVE_KEYS, "
+                "or write keys under server:."
+            )
+        if self.has_budgets and self.server.limits.unpriced == "refuse" and (names := self.unpriced_models):
+            raise ConfigError(unpriced_reason(names, "under 'server: limits:'"))
+
     def make_state(self, write: Write) -> ServerState:
         """What a server shares that begins with this configuration; `write` gets its log."""
         limits = self.server.limits
@@ -118,18 +128,12 @@ class ConfigSource:
         boost, status = _boost(environment)
         deployment = _deployment(document, server, boost)
         keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
-        if not is_loopback(server.host) and not keys:
-            raise ConfigError(
-                f"{server.host} can be reached from elsewhere, so clients need a key: set AI_BATTLE_SERVE_KEYS, "
-                "or write keys under server:."
-            )
         state = Path(server.state) if server.state else state_directory(environment)
         level = log_level(environment.get("LOG_LEVEL", ""))
         redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         server = server.model_copy(update={"keys": keys})
         config = ServerConfig(server, deployment, Keys.of(keys), status, state, level, redactor, seen)
-        if config.has_budgets and server.limits.unpriced == "refuse" and (names := config.unpriced_models):
-            raise ConfigError(unpriced_reason(names, "under 'server: limits:'"))
+        config.require_safe()
         return config
 
 
@@ -143,21 +147,24 @@ def file_stamp(file: str) -> Stamp:
 
 def with_environment(server: Server, environment: Mapping[str, str]) -> Server:
     """The section with what the environment adds; raises `ConfigError` that names the variable."""
+    said = {place: environment.get(name, "").strip() for place, name in VARIABLES.items()}
     section: dict[str, Any] = {}
-    for place, name in VARIABLES.items():
-        if value := environment.get(name, "").strip():
-            head, _, key = place.partition(".")
-            if key:
-                section.setdefault(head, {})[key] = value
-            else:
-                section[head] = [each.strip() for each in value.split(",") if each.strip()] if head == "keys" else value
+    for place, value in said.items():
+        head, _, key = place.rpartition(".")
+        if value:
+            (section.setdefault(head, {}) if head else section)[key] = value
+    if said["keys"]:
+        section["keys"] = [key.strip() for key in said["keys"].split(",") if key.strip()]
     try:
         return _merge(server, Server.model_validate(section))
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(step) for step in first["loc"] if isinstance(step, str))
-        name = next((name for place, name in VARIABLES.items() if key.startswith(place)), key)
-        raise ConfigError(f"The variable {name} can't be used: {first['msg']}.") from error
+        raise ConfigError(f"The variable {_variable_at(first['loc'])} can't be used: {first['msg']}.") from error
+
+
+def _variable_at(place: tuple[int | str, ...]) -> str:
+    key = ".".join(step for step in place if isinstance(step, str))
+    return next((name for place, name in VARIABLES.items() if key.startswith(place)), key)
 
 
 def _merge(written: S, more: S) -> S:

@@ -78,7 +78,7 @@ class Metrics:
         counters["tokens_total"][route, "input"] += stats.usage.input_tokens
         counters["tokens_total"][route, "output"] += stats.usage.output_tokens
         counters["cost_usd_total"][here] += stats.dollars
-        if stats.helped:
+        if stats.has_help:
             counters["helped_total"][here] += 1
         for outcome in stats.outcomes:
             counters["boost_loops_total"][route, outcome] += 1
@@ -197,7 +197,7 @@ def _log_fields(stats: RequestStats, level: str) -> Mapping[str, Any]:
         "input_tokens": stats.usage.input_tokens,
         "output_tokens": stats.usage.output_tokens,
         "cost_usd": stats.usage.cost_usd,
-        "helped": stats.helped,
+        "helped": stats.has_help,
         "loops": len(stats.outcomes),
         "boost": ", ".join(stats.outcomes),
         "help_failed": ", ".join(stats.help_failed),

@@ -18,8 +18,6 @@ LEFT = 499
 """What the log and the metrics say of a client that did not wait for its answer."""
 UNVERIFIED = "unverified"
 """An answer that was to be verified by running, and could not be."""
-UNVERIFIED = "unverified"
-"""An answer that was to be verified by running, and could not be."""
 NOTHING = "nothing_usable"
 """What a helper came to that was heard, or not waited for, and brought no error of an upstream."""
 
@@ -68,7 +66,7 @@ class RequestStats:
     def _count_help(self, event: HelpAsked | HelpFailed | BoostStep) -> None:
         match event:
             case HelpAsked():
-                self._has_helped, self._helps = self.helped, event.is_help
+                self._has_helped, self._helps = self.has_help, event.is_help
                 self._errors_before = len(self.upstream_errors)
             case HelpFailed():
                 self._helps = False
@@ -88,7 +86,7 @@ class RequestStats:
         return self.budget.ledger.known_cost
 
     @property
-    def helped(self) -> bool:
+    def has_help(self) -> bool:
         """Whether a helper brought something; one that is being asked counts until it fails."""
         return self._has_helped or self._helps
 
@@ -125,7 +123,7 @@ class RequestStats:
                 headers["x-ai-battle-strategy"] = self.route.strategy
         if self.left_out:
             headers["x-ai-battle-left-out"] = ", ".join(self.left_out)
-        if self.helped:
+        if self.has_help:
             headers["x-ai-battle-helped"] = "true"
         if self.outcomes:
             headers["x-ai-battle-loops"] = str(len(self.outcomes))
@@ -136,7 +134,7 @@ class RequestStats:
         """The same when all is known."""
         headers = self.early_headers
         if self.route and self.route.strategy:
-            headers |= {"x-ai-battle-helped": str(self.helped).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
+            headers |= {"x-ai-battle-helped": str(self.has_help).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
         if self.budget.ledger.calls and self.usage.cost_usd is not None:
             headers["x-ai-battle-cost-usd"] = f"{self.usage.cost_usd:.6f}"
         return headers

@@ -115,7 +115,7 @@ class ClientStream:
 
     def fail(self, failed: Failure) -> None:
         """Says in the stream that there will be no answer."""
-        self._put(self._writer.fail(failed))
+        self._send(self._writer.fail(failed))
 
     async def end(self) -> web.StreamResponse:
         try:
@@ -148,11 +148,11 @@ class ClientStream:
     def _say(self, data: bytes) -> None:
         self._call.stats.mark_first_token()
         self._is_amid_reply = True
-        self._put(data)
+        self._send(data)
 
-    def _put(self, data: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         opening, self._opening = self._opening, b""
-        self.buffer.put(opening + data)
+        self.buffer.add(opening + data)
 
     def _watch(self) -> None:
         """Comes back when the present silence would be too long, so that a busy stream costs next to nothing."""
@@ -162,7 +162,7 @@ class ClientStream:
             left = self._timing.ping
             if not self.buffer.is_writing:
                 with suppress(ClientDisconnected):  # who answers is told of a client that has left by being cancelled
-                    self._put(self._writer.ping())
+                    self._send(self._writer.ping())
             elif now - self.buffer.written_at >= self._timing.stuck and self._http.transport:
                 self._http.transport.abort()
         self._timer = self._loop.call_later(left, self._watch)
@@ -191,7 +191,7 @@ class StreamBuffer:
         self._sending: asyncio.Task[None] | None = None
         self.written_at = self._loop.time()
 
-    def put(self, data: bytes) -> None:
+    def add(self, data: bytes) -> None:
         """Raises `ClientDisconnected` when the client has gone."""
         if self._lost:
             raise ClientDisconnected("The client has left.") from self._lost
@@ -200,7 +200,7 @@ class StreamBuffer:
         self._size += len(data)
         self._news.set()
         if not self._sending:
-            self._sending = self._loop.create_task(self._send())
+            self._sending = self._loop.create_task(self._send_pending())
 
     @property
     def is_full(self) -> bool:
@@ -232,7 +232,7 @@ class StreamBuffer:
             self._sending.cancel()
             await asyncio.wait((self._sending,))
 
-    async def _send(self) -> None:
+    async def _send_pending(self) -> None:
         try:
             self.is_writing = True
             self._response.headers.update(self._head())

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
@@ -17,28 +17,25 @@ OPERATION = "chat"
 ERROR = "error.type"
 Attributes: TypeAlias = dict[str, Any]
 
-# What it is, its name in version 1.36 of the conventions and its name in the latest; empty: not there.
-TABLE = (
-    ("operation", "gen_ai.operation.name", "gen_ai.operation.name"),
-    ("provider", "gen_ai.system", "gen_ai.provider.name"),
-    ("model", "gen_ai.request.model", "gen_ai.request.model"),
-    ("answered_by", "gen_ai.response.model", "gen_ai.response.model"),
-    ("max_tokens", "gen_ai.request.max_tokens", "gen_ai.request.max_tokens"),
-    ("temperature", "gen_ai.request.temperature", "gen_ai.request.temperature"),
-    ("top_p", "gen_ai.request.top_p", "gen_ai.request.top_p"),
-    ("top_k", "gen_ai.request.top_k", "gen_ai.request.top_k"),
-    ("seed", "gen_ai.request.seed", "gen_ai.request.seed"),
-    ("frequency_penalty", "gen_ai.request.frequency_penalty", "gen_ai.request.frequency_penalty"),
-    ("presence_penalty", "gen_ai.request.presence_penalty", "gen_ai.request.presence_penalty"),
-    ("finish", "gen_ai.response.finish_reasons", "gen_ai.response.finish_reasons"),
-    ("input_tokens", "gen_ai.usage.input_tokens", "gen_ai.usage.input_tokens"),
-    ("output_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.output_tokens"),
-    ("cache_read_tokens", "", "gen_ai.usage.cache_read.input_tokens"),
-    ("cache_write_tokens", "", "gen_ai.usage.cache_creation.input_tokens"),
-    ("reasoning_tokens", "", "gen_ai.usage.reasoning.output_tokens"),
-)
 OPTIONS = ("max_tokens", "temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
-TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+TOKENS = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cache_read_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
+    "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
+}
+NAMES = {
+    "operation": "gen_ai.operation.name",
+    "provider": "gen_ai.provider.name",
+    "model": "gen_ai.request.model",
+    "answered_by": "gen_ai.response.model",
+    "finish": "gen_ai.response.finish_reasons",
+    **{option: f"gen_ai.request.{option}" for option in OPTIONS},
+    **TOKENS,
+}
+# Where version 1.36 of the conventions has another name; empty: none.
+OLDER = {"provider": "gen_ai.system", "cache_read_tokens": "", "cache_write_tokens": "", "reasoning_tokens": ""}
 PROVIDERS = {"gemini": "gcp.gemini", "azure": "azure.ai.openai", "mistral": "mistral_ai"}
 FINISHES = {"end": "stop", "stop_sequence": "stop"}
 
@@ -53,7 +50,7 @@ class SpanNames:
     def of(cls, environment: Mapping[str, str]) -> "SpanNames":
         """Those that are asked for; without a wish the older ones, as the conventions demand."""
         wishes = [wish.strip() for wish in environment.get(OPT_IN, "").split(",")]
-        return cls({what: latest if LATEST in wishes else old for what, old, latest in TABLE})
+        return cls(NAMES if LATEST in wishes else {**NAMES, **OLDER})
 
     def request_attributes(self, model: ModelName, request: ModelRequest) -> Attributes:
         numbers = {name: value for name in OPTIONS if isinstance(value := request.options.get(name), int | float)}
@@ -99,11 +96,11 @@ class Tracing:
         self.context.attach(self.propagate.extract(headers))
 
 
-class TracedClient(ModelClient):
+class TracedClient(ClientWrapper):
     """Each answer is a span. No text is in it, also none of an error's message, which may quote the conversation."""
 
     def __init__(self, client: ModelClient, model: ModelName, tracing: Tracing) -> None:
-        self.client = client
+        super().__init__(client)
         self.model = model
         self._tracing = tracing
         self._tracer = tracing.trace.get_tracer("ai_battle")
@@ -125,9 +122,6 @@ class TracedClient(ModelClient):
                 raise
             span.set_attributes(names.response_attributes(response))
             return response
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 def is_tracing_wanted(environment: Mapping[str, str]) -> bool:

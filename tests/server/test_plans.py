@@ -71,7 +71,7 @@ def test_plans_are_bounded_in_number_and_in_time() -> None:
     now = [0.0]
     plans = PlanStore(2, 10.0, lambda: now[0])
     for name in (b"a", b"b", b"c"):
-        plans.put(name, ModelResponse(assistant(name.decode())))
+        plans.store(name, ModelResponse(assistant(name.decode())))
         now[0] += 4
 
     assert plans.get(b"a") is None

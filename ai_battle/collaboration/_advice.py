@@ -78,6 +78,30 @@ def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
     return reason or ("" if why_hand_over(newest[:-1], prompt) else why_hand_over(newest, prompt))
 
 
+def with_forced_calls_in_rounds(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
+    """Return the messages with each call that was put behind results as one of the calls that they answer.
+
+    A model that thinks has to begin each message with calls with a thought of its own, signed by its API.
+    """
+    folded: list[Message] = []
+    is_folding = False
+    for message in messages:
+        if is_folding:
+            folded[-1] = replace(folded[-1], parts=(*folded[-1].parts, *message.parts))
+            is_folding = False
+        elif len(folded) > 1 and folded[-1].tool_results and _is_forced_call(message, tool):
+            folded[-2] = replace(folded[-2], parts=(*folded[-2].parts, *message.parts))
+            is_folding = True
+        else:
+            folded.append(message)
+    return tuple(folded)
+
+
+def _is_forced_call(message: Message, tool: str) -> bool:
+    calls = message.tool_calls
+    return len(message.parts) == len(calls) == 1 and calls[0].name == tool and not calls[0].arguments
+
+
 def without_note(request: ModelRequest) -> ModelRequest:
     """The request as it is judged: what is said of results right behind them comes from no user."""
     before, last = request.messages[:-1], request.messages[-1:]

@@ -16,7 +16,7 @@ from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..core.traits import CalledModel, StrategyTraits
 from ..judging.detector import StuckDetector
-from ._advice import TurnRecord, advisor_tool, trouble_now, without_advised, without_note
+from ._advice import TurnRecord, advisor_tool, trouble_now, with_forced_calls_in_rounds, without_advised, without_note
 from ._attempts import CALLS_AGAIN, Attempts, Strategy, draft_or_silence
 from ._checks import Judges
 from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
@@ -164,7 +164,8 @@ class AdvisedStep:
 
     def _next_request(self) -> ModelRequest:
         tools = (*self._request.tools, self._tool) if self._is_offered else self._request.tools
-        return replace(self._request, messages=self._messages, tools=tools)
+        messages = with_forced_calls_in_rounds(self._messages, self._tool.name)
+        return replace(self._request, messages=messages, tools=tools)
 
     async def _break_circle(self, draft: Draft) -> bool:
         """Put a question in the place of calls that would bring nothing new, and return whether it did.

@@ -457,3 +457,22 @@ async def test_a26_a_resumed_run_remembers_its_advice(fakes: FakeProviders) -> N
     await manager.resume("run")
 
     assert ADVICE in asked(fakes.ollama)
+
+
+async def test_a27_a_worker_that_thinks_is_sent_each_call_behind_its_thought(fakes: FakeProviders) -> None:
+    """Its API refuses a message with a call that begins with none; the call that was put in stands beside another."""
+    thinking = [reply("", calls=(each,), thinking="Hm.") for each in (*FAILING, SUM)]
+    fakes.anthropic.says(*thinking, reply(SOLVED, thinking="So."))
+    fakes.openai.says(ADVICE)
+    worker = {"parameters": {"reasoning": "low"}}
+    tools = {"registry": ["calculator"], "runner": {"max_rounds": 9}}
+
+    source = discussion("anthropic/claude-haiku-4-5", tools, secondary="openai/gpt-4o", settings=worker)
+    result, log = await played(source)
+
+    assert result.messages[-1].text == SOLVED
+    assert len(advice_in(log)) == 1
+    for question in fakes.anthropic.questions:
+        said = [message["content"] for message in question.body["messages"] if message["role"] == "assistant"]
+        assert all(blocks[0]["type"] == "thinking" for blocks in said)
+    assert [block["type"] for block in said[1]] == ["thinking", "tool_use", "tool_use"]

@@ -34,10 +34,6 @@ class Decision:
     by: By
     reason: str = ""
 
-    @property
-    def word(self) -> Literal["allowed", "denied"]:
-        return "allowed" if self.allowed else "denied"
-
 
 Ask: TypeAlias = Callable[[ToolCall, str], Awaitable[Answer | bool | None]]
 """Puts a call of a participant to a person; None: there is nobody who could answer."""

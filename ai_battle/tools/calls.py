@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import Literal
 
 from ..core.errors import ConfigError, ToolError, translate_errors
 from ..core.events import Emit
@@ -19,6 +20,7 @@ from .manager import ToolManager
 from .results import LONGEST_ERROR, cut
 
 LONGEST_PAUSE = 5.0
+AT_ONCE = 8
 FAILURES = 3
 CIRCLE = "the model goes in a circle"
 GIVEN_ALREADY = "the model asks again for what it was given"
@@ -39,11 +41,10 @@ class RunnerLimits:
     summarize_threshold: int = 4000
     backoff_seconds: float = 0.1
     calls: int = 50
-    parallel: int = 8
 
     def __post_init__(self) -> None:
-        if self.max_rounds < 1 or self.parallel < 1:
-            raise ConfigError("max_rounds and parallel must be at least 1; leave the tools away to have none called.")
+        if self.max_rounds < 1:
+            raise ConfigError("max_rounds must be at least 1; leave the tools away to have none called.")
 
     @property
     def rounds(self) -> int:
@@ -206,7 +207,7 @@ class CallRunner:
     def __init__(self, manager: ToolManager, limits: RunnerLimits, emit: Emit, consent: Consent | None = None) -> None:
         self.guard = CallGuard(limits)
         self._manager = manager
-        self._places = asyncio.Semaphore(limits.parallel)
+        self._places = asyncio.Semaphore(AT_ONCE)
         self._emit = emit
         self._consent = consent
 
@@ -252,7 +253,8 @@ class CallRunner:
             return ""
         call = planned.prepared or planned.call
         decision = await self._consent.decide(call, writes=planned.writes and not tool.is_fenced, doubt=tool.doubt)
-        await self._emit(ToolDecided(call, decision.word, decision.by, decision.reason))
+        word: Literal["allowed", "denied"] = "allowed" if decision.allowed else "denied"
+        await self._emit(ToolDecided(call, word, decision.by, decision.reason))
         return "" if decision.allowed else refusal_words(call.name, decision)
 
 

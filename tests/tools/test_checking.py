@@ -11,7 +11,7 @@ from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.tooling import ToolCalled, ToolReturned
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
-from ai_battle.tools.checking import ToolCheck
+from ai_battle.tools.toolset import ToolCheck
 
 from .conftest import manager_of
 

@@ -32,7 +32,7 @@ _PATIENCE = 10.0  # for a supervisor to start, and to end whatever the program h
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 
 # Each after those that it imports.
-_MODULES = ("orders", "kernel", "processes", "watchdog", "supervisor")
+_MODULES = ("orders", "kernel", "processes", "supervisor")
 # A supervisor reads its own code from stdin, so that it need not look for it, and its orders.
 _OPENING = """
 import marshal, os, sys

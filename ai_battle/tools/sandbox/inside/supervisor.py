@@ -13,7 +13,6 @@ from types import ModuleType
 
 from . import kernel, processes
 from .orders import PROXY_PORT, Orders
-from .watchdog import Watchdog
 
 _LIFELINE, _ANSWER = 0, 1
 _LINGER = 0.3  # how long output is still read when the program has ended but somebody holds its pipe
@@ -32,7 +31,7 @@ def main(orders: Orders) -> None:
     if orders.proxy_channel >= 0:
         _send_listener(orders.proxy_channel)
     started = time.monotonic()
-    watchdog = Watchdog(orders)
+    watchdog = processes.Watchdog(orders)
     child = _start(orders)
     if child is None:
         run_python(orders.argv[0])
@@ -74,7 +73,7 @@ def _start(orders: Orders) -> "tuple[int, tuple[int, int], str] | None":
 class _Run:
     """One program from its start to the end of its last descendant."""
 
-    def __init__(self, orders: Orders, watchdog: Watchdog, pid: int, streams: tuple[int, int]) -> None:
+    def __init__(self, orders: Orders, watchdog: processes.Watchdog, pid: int, streams: tuple[int, int]) -> None:
         self._orders = orders
         self._watchdog = watchdog
         self._pid = pid

@@ -20,7 +20,7 @@ NOT_OF_THREADS = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 
 class _TaskOutcome:
-    """What a piece of work came to: around it, whatever is raised is kept for whoever waits."""
+    """Keeps what a piece of work came to, also whatever is raised in it, for whoever waits."""
 
     __slots__ = ("error", "value")
 

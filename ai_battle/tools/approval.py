@@ -19,7 +19,7 @@ STRICTER: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person says to a call. `for_good`: of this tool, until the run ends; `reason` is for the model."""
+    """Says what a person answers to a call. `for_good`: of this tool, until the run ends; `reason` is for the model."""
 
     allowed: bool
     for_good: bool = False
@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a call may run, by whom that was decided, and what the person said to it."""
+    """Says whether a call may run, who decided that, and what the person said to it."""
 
     allowed: bool
     by: By
@@ -40,7 +40,7 @@ Ask: TypeAlias = Callable[[ToolCall, str], Awaitable[Answer | bool | None]]
 
 
 class Approver:
-    """Who is asked in a run: about one call at a time, and not again where an answer was for good."""
+    """Asks a person about one call at a time, and not again where an answer was for good."""
 
     def __init__(self, ask: Ask | None = None) -> None:
         self._ask = ask
@@ -48,7 +48,7 @@ class Approver:
         self._settled: dict[str, Answer] = {}
 
     def refuses(self, tool: str) -> bool:
-        """Whether its calls were refused for good."""
+        """Tells whether its calls were refused for good."""
         return tool in self._settled and not self._settled[tool].allowed
 
     async def decide(self, call: ToolCall, participant: str) -> Decision:
@@ -72,7 +72,7 @@ class Approver:
 
 
 class Consent:
-    """What one participant may do with tools: the strictest that `said` has to say of a tool holds."""
+    """Decides what one participant may do with tools: the strictest that `said` has to say of a tool holds."""
 
     def __init__(self, participant: str = "", said: tuple[Approval, ...] = (), person: Approver | None = None) -> None:
         self._participant = participant
@@ -80,7 +80,7 @@ class Consent:
         self._person = person or Approver()
 
     def denies(self, tool: str) -> bool:
-        """Whether it need not be offered at all."""
+        """Tells whether it need not be offered at all."""
         return self._verdict(tool) == "deny" or self._person.refuses(tool)
 
     async def decide(self, call: ToolCall, *, writes: bool = True, doubt: str = "") -> Decision:
@@ -104,13 +104,13 @@ def verdict(tool: str, said: Approval) -> Verdict | None:
 
 
 def is_code_denied(said: Discussion, participant: ParticipantSettings) -> bool:
-    """Whether a participant's code may not be run, be it offered the tool for it or not."""
+    """Tells whether a participant's code may not be run, be it offered the tool for it or not."""
     approvals = (participant.approval, *((said.tools.approval,) if said.tools else ()))
     return any(verdict(CODE, each) == "deny" for each in approvals)
 
 
 def refusal_words(tool: str, decision: Decision) -> str:
-    """What the model is told of a call that may not run."""
+    """Returns what the model is told of a call that may not run."""
     match decision.by:
         case "policy":
             return f"{tool} may not be used in this discussion. Answer without it."

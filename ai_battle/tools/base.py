@@ -46,7 +46,7 @@ class Tool(ABC):
         """Does it. `{"error": ...}`, or any exception, tells the model what went wrong."""
 
     def changes(self, parameters: Parameters) -> bool:
-        """Whether this very call writes; a tool that both reads and writes says so by its parameters."""
+        """Tells whether this very call writes; a tool that both reads and writes says so by its parameters."""
         return self.writes
 
 

@@ -110,12 +110,12 @@ class CallGuard:
 
     @property
     def rounds(self) -> int:
-        """How many rounds are over."""
+        """Counts the rounds that are over."""
         return len(self._past)
 
     @property
     def in_circles(self) -> bool:
-        """Whether it ended because the calls got nowhere, not at a limit."""
+        """Tells whether it ended because the calls got nowhere, not at a limit."""
         return self.ended in (CIRCLE, GIVEN_ALREADY, NO_SUCH_TOOLS)
 
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
@@ -195,7 +195,7 @@ class CallGuard:
             self.excluded.add(tool)
 
     def _limit(self) -> str:
-        """Which limit is reached; empty while none is."""
+        """Names the limit that is reached; empty while none is."""
         if self._calls >= self._limits.calls:
             return f"{self._calls} calls were made, which is the limit of one answer"
         return limit_reached()
@@ -247,7 +247,7 @@ class CallRunner:
         return result
 
     async def _objection(self, planned: PlannedCall) -> str:
-        """Why it may not run; what is decided on is what would run."""
+        """Returns why it may not run; what is decided on is what would run."""
         tool = self._manager.registry.get_tool(planned.tool)
         if self._consent is None or tool is None:
             return ""
@@ -259,7 +259,7 @@ class CallRunner:
 
 
 def refusal(call: ToolCall, problem: str) -> ToolResult:
-    """What a model is told of a call that was not run."""
+    """Returns what a model is told of a call that was not run."""
     words = json.dumps({"error": cut(problem, LONGEST_ERROR)}, ensure_ascii=False)
     return ToolResult(call, (Text(words),), is_error=True)
 

@@ -59,7 +59,7 @@ class ToolCapableClient(ClientWrapper):
         return await _ToolTurn(self, request, emit).answer()
 
     async def _emit_offer(self, emit: Emit) -> None:
-        """Which tools are offered, when these are others than the last time; and why there are none any more."""
+        """Tells which tools are offered, when these are others than the last time, and why there are none any more."""
         if self.offered_tools == self._last_offer or not (self._last_offer or self.offered_tools):
             return
         self._last_offer = self.offered_tools
@@ -129,7 +129,7 @@ class _ToolTurn:
         return await self._sum_up()
 
     def _should_ask_back(self, requested: "RequestedCalls") -> bool:
-        """Whether calls that were perhaps not meant are asked about, which is done once."""
+        """Tells whether calls that were perhaps not meant are asked about, which is done once."""
         return bool(requested.proposals) and self._may_ask_back and not self._guard.ended
 
     def _next_request(self) -> ModelRequest:
@@ -146,7 +146,7 @@ class _ToolTurn:
 
     @property
     def _messages(self) -> tuple[Message, ...]:
-        """What was said before, and the calls and results since."""
+        """Returns what was said before, and the calls and results since."""
         return (*self._request.messages, *self._steps)
 
     async def _read_calls(self, response: ModelResponse) -> "RequestedCalls":
@@ -248,14 +248,14 @@ class RequestedCalls:
     proposals: tuple[Proposal, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether something has to be done before there can be an answer."""
+        """Tells whether something has to be done before there can be an answer."""
         return bool(self.calls or self.problems)
 
     @classmethod
     def of(
         cls, response: ModelResponse, specs: tuple[ToolSpec, ...], messages: Iterable[Message] = ()
     ) -> "RequestedCalls":
-        """What `response` asks for. A call that only repeats what a tool returned in `messages` is a quotation."""
+        """Returns what `response` asks for. A call that only repeats a result in `messages` is a quotation."""
         proposed = response.extra.get(PROPOSED, ())
         if calls := response.tool_calls:
             return cls(_by_tool_name(calls, specs), response.text, (), response.extra.get(BEHIND, ""), proposed)
@@ -271,7 +271,7 @@ class RequestedCalls:
 
 
 def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
-    """What a model with these tools is asked first."""
+    """Returns what a model with these tools is asked first."""
     return replace(request, system=_join(request.system, prompt("data") if tools else ""), tools=tools)
 
 
@@ -313,7 +313,7 @@ def _with_text(response: ModelResponse, text: str) -> ModelResponse:
 
 
 def _results_in_words(results: Iterable[ToolResult]) -> str:
-    """What tools returned, where the model found no words; nothing where they only failed."""
+    """Returns what tools returned, where the model found no words; nothing where they only failed."""
     found = (f"{result.call.name} returned: {result.text}" for result in results if not result.is_error)
     return "\n\n".join(dict.fromkeys(found))
 

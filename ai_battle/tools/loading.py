@@ -25,7 +25,7 @@ Source = Tool | type[Tool]
 
 @dataclass(frozen=True, slots=True)
 class LoadContext:
-    """What tools are given when their constructor asks for it by name; a YAML can't set `allow_unsandboxed`.
+    """Holds what tools are given when their constructors ask for it by name; no YAML sets `allow_unsandboxed`.
 
     `base` is the folder that paths in the YAML start from, `run_dir` the one that the run is recorded in.
     """

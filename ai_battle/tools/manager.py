@@ -92,7 +92,7 @@ class ToolManager:
         return replace(bounded_output({**output.fields, "printed": text}, self.max_output), images=output.images)
 
     async def _execute(self, tool: Tool, arguments: dict[str, Any]) -> Any:
-        """What the tool returns, if it does so in time; one that does not listen is left behind."""
+        """Returns what the tool returns, if it does so in time; one that does not listen is left behind."""
         task = asyncio.create_task(_run_tool(tool, arguments))
         try:
             await _wait_for(task, tool.timeout)
@@ -151,7 +151,7 @@ async def _run_tool(tool: Tool, arguments: dict[str, Any]) -> Any:
 
 
 def _error_words(error: BaseException | None) -> str:
-    """What an exception says; those that say nothing by themselves, with their name."""
+    """Returns what an exception says; those that say nothing by themselves, with their name."""
     text = error_text(error)
     return text if text and not isinstance(error, LookupError) else f"{type(error).__name__}: {text}".rstrip(": ")
 

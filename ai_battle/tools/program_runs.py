@@ -66,7 +66,7 @@ os._exit(0)
 
 @dataclass(frozen=True, slots=True)
 class PythonRun:
-    """What a Python program printed, and for each expression its `repr` and output, or None and the error's name."""
+    """Holds what a Python program printed, and of each expression `repr` and output, or None and the error's name."""
 
     printed: str
     results: tuple[tuple[str | None, str], ...]

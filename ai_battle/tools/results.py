@@ -25,7 +25,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool returned as a mapping of JSON values, the text of it, and the images that were among the values."""
+    """Holds what a tool returned: a mapping of JSON values, its text, and the images that were among the values."""
 
     fields: dict[str, Any]
     text: str
@@ -223,7 +223,7 @@ class _Routed:
 
 
 class collect_prints:  # noqa: N801 - used like contextlib.redirect_stdout
-    """What is printed in here, and in the tasks and threads that are started here; at most `limit` characters."""
+    """Keeps what is printed in here, and in tasks and threads that are started here; at most `limit` characters."""
 
     __slots__ = ("_before", "_kept")
 

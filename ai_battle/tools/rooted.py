@@ -89,7 +89,7 @@ class RootedFolder:
         return before is None
 
     def entries(self, path: str, most: int) -> list[Entry]:
-        """What a folder holds, at most so much of it, unsorted; a root that is not there yet holds nothing."""
+        """Lists what a folder holds, at most so much of it, unsorted; a root that is not there yet holds nothing."""
         steps = parts(path, folder=True)
         found: list[Entry] = []
         if not steps and not self.root.exists():

@@ -35,7 +35,7 @@ NO_APPROVAL = Approval()
 
 @dataclass(frozen=True, slots=True)
 class ToolSupport:
-    """What is known of a model: whether its API has tools (None: nobody knows), and what it refused before."""
+    """Says what is known of a model: whether its API has tools (None: nobody knows), and what it refused before."""
 
     native: bool | None
     memory: RefusalStore
@@ -154,7 +154,7 @@ def tool_settings(said: Discussion) -> Tools:
 
 
 def settings_problems(settings: Tools, base: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """What is wrong with the section, by place; code that the file names is not imported."""
+    """Yields what is wrong with the section, by place; code that the file names is not imported."""
     place = loading.LoadContext(base / WORKSPACE, base)
     there = loading.builtin_names()
     for index, entry in enumerate(settings.registry):
@@ -184,7 +184,7 @@ class ToolCheck:
         self._consent = consent
 
     async def __call__(self, prompt: str, answer: str, emit: Emit) -> tuple[AnswerChecked, str] | None:
-        """What was found, and the report of a failure; None for an answer without code, where the tool runs code.
+        """Returns what was found and the report of a failure; None where the tool runs code and the answer has none.
 
         Raises `ToolError` for a call that brought no result.
         """

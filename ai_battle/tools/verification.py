@@ -58,7 +58,7 @@ class Verification:
         self._locks: WeakValueDictionary[AskedProgram, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, prompt: str, answer: str, emit: Emit) -> tuple[AnswerChecked, str, str] | None:
-        """What running shows of an answer, the words of a refutation, and what they say of the prompt itself.
+        """Returns what running shows of an answer, the words of a refutation, and what they say of the prompt itself.
 
         None where there is nothing to run, and where nothing can be told. Raises `ToolError` where nothing could be
         run.
@@ -73,7 +73,7 @@ class Verification:
         return AnswerChecked(VERIFICATION, {signal: 1.0}, f"{signal}: {words}"), told, told if asked else ""
 
     async def outcome(self, asked: AskedProgram) -> ProgramOutcome | None:
-        """What the program comes to; None where it fails, takes too much, or comes to something else each time.
+        """Returns what the program comes to; None where it fails, takes too much, or comes to something else each time.
 
         That it came to nothing is remembered for a while, as a busy machine may have been the reason. Raises
         `ToolError` where it could not be run.
@@ -125,7 +125,7 @@ class Verification:
 
 
 async def _twice_the_same(run: Callable[[], Awaitable[T | None]]) -> T | None:
-    """What two runs come to, at once in one place; None where they differ, or come to nothing."""
+    """Runs it twice at once in one place and returns what both come to; None where they differ, or come to nothing."""
     async with shared_places().place(payer()):
         first, second = await together([run(), run()])
         return first if first == second else None
@@ -141,7 +141,7 @@ def _outcome_of(ran: PythonRun) -> ProgramOutcome | None:
 
 
 def reads_surroundings(language: str, *sources: str) -> bool:
-    """Whether a program may come to something else elsewhere or at another time, even where two runs agree here."""
+    """Tells whether a program may come to something else elsewhere or at another time, though two runs agree here."""
     if language != "python":
         return any(map(_SCRIPTS.search, sources))
     trees = [syntax_tree(source) for source in sources]
@@ -160,7 +160,7 @@ def _reads_surroundings(node: ast.AST) -> bool:
 
 
 def _by_sum(prompt: str, answer: str) -> Verdict | None:
-    """Whether an answer is the one sum that a prompt asks for; that it is another number, the detector sees."""
+    """Tells whether an answer is the one sum that a prompt asks for; that it is another number, the detector sees."""
     values = asked_values(prompt)
     final = final_answer(cleaned_answer(answer).text, prompt, "number") if values else None
     if final is None or not any(is_shown(value, displayed_numbers(final.key)) for value in values):
@@ -186,7 +186,7 @@ def _is_met(example: Example, result: tuple[str | None, str]) -> bool:
 
 
 def _is_unsure(example: Example, result: tuple[str | None, str]) -> bool:
-    """Whether a miss may be no fault of the program: the fence keeps things from it, and examples are rounded."""
+    """Tells whether a miss may be no fault of the program: a fence keeps things from it, and examples are rounded."""
     value, said = result
     return not said if value is None else ProgramOutcome(value).is_rounded(example.expected)
 

@@ -149,7 +149,7 @@ def _walk(files: RootedFolder, path: str) -> Iterator[Entry]:
 
 
 def _inside(files: RootedFolder, path: str, most: int) -> list[Entry]:
-    """What a folder that was just seen holds; nothing when it can't be opened, or has become something else."""
+    """Returns what a folder that was just seen holds; nothing when it can't be opened, or has become something else."""
     try:
         return files.entries(path, most)
     except ToolError:

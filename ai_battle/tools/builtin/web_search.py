@@ -210,7 +210,7 @@ class _Found:
 
 
 def _part(token: HtmlToken, found: list[_Found]) -> list[str]:
-    """Where the text after this tag belongs; a list that nobody keeps when it is no part of a result."""
+    """Returns where the text after this tag belongs; a list that nobody keeps when it is no part of a result."""
     classes = token.attributes.get("class", "").split() if token.kind == "open" else ()
     if "result__a" in classes:
         found.append(_Found(token.attributes.get("href", "")))
@@ -219,7 +219,7 @@ def _part(token: HtmlToken, found: list[_Found]) -> list[str]:
 
 
 def _target(link: str) -> str:
-    """Where a link leads behind DuckDuckGo's own redirect; nowhere, for one that is no address."""
+    """Returns where a link leads behind DuckDuckGo's own redirect; nowhere, for one that is no address."""
     absolute = f"https:{link}" if link.startswith("//") else link
     try:
         behind = parse_qs(urlsplit(absolute).query).get("uddg") if "duckduckgo.com/l/" in absolute else None
@@ -233,7 +233,7 @@ def _bearer(key: str) -> dict[str, str]:
 
 
 def _service_message(page: "Page") -> str:
-    """What the service says of itself, in the one line that it is worth."""
+    """Returns what the service says of itself, in the one line that it is worth."""
     try:
         body = json.loads(page.body)
     except (ValueError, RecursionError):

@@ -53,7 +53,7 @@ class DatabaseServer:
             return rows
 
     def _run_on_postgres(self, connection: Any, statement: str, limits: QueryLimits) -> Rows:
-        """What reads is a cursor: the server takes nothing but one statement for it, and hands out rows as asked."""
+        """Reads by a cursor: the server takes nothing but one statement for it, and hands out rows as asked."""
         _dates_as_text(connection.connection.driver_connection.adapters)
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(limits.seconds * 1000)}")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(limits.seconds * 1000)}")

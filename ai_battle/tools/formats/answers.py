@@ -56,7 +56,7 @@ def results_in(messages: Iterable[Message]) -> tuple[ToolResult, ...]:
 
 
 def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult]) -> bool:
-    """Whether all that looks like a call in `text` stands in a result too, as a text or as an equal call.
+    """Tells whether all that looks like a call in `text` stands in a result too, as a text or as an equal call.
 
     Whoever repeats a call that a tool returned quotes it: results are data.
     """
@@ -70,7 +70,7 @@ def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results:
 
 
 def stands_in(text: str, results: Iterable[ToolResult]) -> bool:
-    """Whether a result holds this very text, white space aside."""
+    """Tells whether a result holds this very text, white space aside."""
     return _contain_all(list(_texts(results)), [text])
 
 

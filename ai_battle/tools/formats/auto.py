@@ -42,7 +42,7 @@ _NO_BLOCKS = re.compile(
 
 
 class RefusalStore(Protocol):
-    """What models have refused, by endpoint and model; it forgets after a while, and then they are asked again."""
+    """Remembers what models have refused, by endpoint and model, for a while; then they are asked again."""
 
     def refuses(self, endpoint: str, model: str) -> Collection[str]: ...
 
@@ -118,7 +118,7 @@ class Auto(ClientWrapper):
         return without_tools(request) if not request.tools and BLOCKS in self._refusals else request
 
     async def _complete_after(self, error: ProviderError, request: ModelRequest, emit: Emit) -> ModelResponse:
-        """What can be done about an error that has to do with tools; any other is raised again."""
+        """Does what can be done about an error that has to do with tools; any other is raised again."""
         if request.tools and (text := unread_generation(error)):
             await emit(TextDelta(text))
             return ModelResponse(assistant(text))
@@ -141,12 +141,12 @@ def _has_blocks(request: ModelRequest) -> bool:
 
 
 def refuses_tools(error: ProviderError) -> bool:
-    """Whether the model, or whoever serves it, has no tools at all; not that something is wrong with the given ones."""
+    """Tells whether the model, or whoever serves it, has no tools at all; not that the given ones are wrong."""
     return _may_be_refusal(error) and _NO_TOOLS.search(f"{error}\n{error.raw}") is not None
 
 
 def refuses_blocks(error: ProviderError) -> bool:
-    """Whether calls and results of earlier turns are not taken in a request that offers no tools."""
+    """Tells whether calls and results of earlier turns are not taken in a request that offers no tools."""
     return _may_be_refusal(error) and _NO_BLOCKS.search(f"{error}\n{error.raw}") is not None
 
 
@@ -236,7 +236,7 @@ class WireNames:
         self._own = {form: name for name, form in self._wire.items()}
 
     def __bool__(self) -> bool:
-        """Whether any name differs from what it is on the wire."""
+        """Tells whether any name differs from what it is on the wire."""
         return any(name != form for name, form in self._wire.items())
 
     def wire_name(self, name: str) -> str:

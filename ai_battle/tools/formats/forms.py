@@ -22,7 +22,7 @@ class Dialect(Protocol):
     """A form in which a model is told to call; each is a file of this folder. Whatever form it then uses is read."""
 
     def describe(self, tools: Iterable[ToolSpec]) -> str:
-        """What the system prompt says of the tools, and of the form of a call."""
+        """Returns what the system prompt says of the tools, and of the form of a call."""
 
     def write(self, call: ToolCall) -> str:
         """A call of an earlier turn, as the model is to write one."""

@@ -53,7 +53,7 @@ class Link(ABC):
 
     @abstractmethod
     def _last_output(self) -> str:
-        """What the server last said of itself, outside of the protocol."""
+        """Returns what the server last said of itself, outside of the protocol."""
 
     def last_words(self) -> str:
         return Redactor(self.secrets).text(self._last_output())[-LAST_WORDS:]

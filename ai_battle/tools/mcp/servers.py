@@ -30,7 +30,7 @@ CHANGED = "it describes itself otherwise than when it was first used here"
 
 
 class ToolShelf(Protocol):
-    """Where the tools are put for models to use, such as a `ToolRegistry`."""
+    """Takes the tools that models may use, as a `ToolRegistry` does."""
 
     def register_tool(self, tool: Tool) -> None: ...
 
@@ -206,7 +206,7 @@ class _RunningServer:
 
 
 def _size(tool: McpTool, left: int) -> int:
-    """What it adds to a request; raises `ConfigError` where that is too much."""
+    """Returns what it adds to a request; raises `ConfigError` where that is too much."""
     size = len(json.dumps(tool.parameters, ensure_ascii=False, default=str)) + len(tool.description)
     if size > LARGEST_SCHEMA:
         raise ConfigError(
@@ -249,7 +249,7 @@ class ToolPins:
         return {}
 
     def _write(self, pins: Mapping[str, Mapping[str, str]]) -> None:
-        """Where nothing can be kept, each run is the first one."""
+        """Keeps them; where nothing can be kept, each run is the first one."""
         with suppress(OSError):
             make_private(self._path.parent)
             write_private(self._path, [json.dumps(pins, indent=1)])

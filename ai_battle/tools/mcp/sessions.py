@@ -34,7 +34,7 @@ class McpServerError(ToolError):
 
 
 class Session:
-    """What the server offers and does. `changed` is awaited when the server says that its tools are others now.
+    """Asks a server for what it offers and does. `changed` is awaited when it says that its tools are others now.
 
     The SDK wants a connection closed by the task that opened it, so one task does both. Its session group knows
     neither lists of tools that change nor servers that are started again, so it is not used.
@@ -97,7 +97,7 @@ class Session:
         raise McpServerError(f"it lists tools without an end: {len(found):,} on the first {PAGES} pages")
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """What the server answers, in its own words. When this is cancelled, the server is told so."""
+        """Returns what the server answers, in its own words. When this is cancelled, the server is told so."""
         with self._requesting():
             client = self._ready.result()
             return await client.call_tool(tool, dict(arguments), progress_callback=partial(_log_progress, tool))
@@ -178,7 +178,7 @@ async def _log_progress(tool: str, progress: float, total: float | None, message
 
 
 def _words(error: McpServerError) -> str:
-    """What really went wrong: in the SDK, it is often wrapped in a group of one."""
+    """Returns what really went wrong: in the SDK, it is often wrapped in a group of one."""
     cause: BaseException = error.__cause__ or error
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
@@ -251,7 +251,7 @@ class _Inbound:
             yield self._message(self._types.JSONRPCError(jsonrpc="2.0", id=each, error=data))
 
     def _look_at(self, message: Any) -> None:
-        """What is no tool in a list of tools costs itself and not the whole list."""
+        """Takes out of a list of tools what is none, so that it costs itself and not the whole list."""
         if getattr(message, "method", "") == TOOLS_CHANGED:
             self._session.tools_changed = True
         elif self._session.waiting.pop(getattr(message, "id", NO_REQUEST), "") == "tools/list":

@@ -42,7 +42,7 @@ class HostPaths:
 
     @property
     def way_to_closed(self) -> tuple[Path, ...]:
-        """Who could rename these folders would put another closed one in its place."""
+        """Lists the folders that a program must not rename: it could put another closed one in its place."""
         if not self.closed:
             return ()
         return tuple(path for path in reversed(self.closed.parents) if self.workspace in path.parents)

@@ -86,7 +86,7 @@ class EgressProxy:
                     _log.info("a program and %s", visit)
 
     async def _listen(self, channel: socket.socket) -> None:
-        """What comes to that socket is in the program's network; what it is given leaves from this one."""
+        """Serves what comes to that socket in the program's network; what it is given leaves from this one."""
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(channel, ready.set)
         try:

@@ -17,7 +17,7 @@ def is_folder(path: Path) -> bool:
 
 
 def entries(folder: Path) -> list[Path]:
-    """What it holds; nothing if it is no folder."""
+    """Lists what it holds; nothing if it is no folder."""
     if not is_folder(folder):
         return []
     make_usable(folder)

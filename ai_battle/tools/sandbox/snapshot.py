@@ -34,7 +34,7 @@ _Copy: TypeAlias = "str | tuple[bytes, int] | Mapping[str, _Copy] | None"
 
 
 def protected_paths(workspace: Path) -> list[Path]:
-    """What is there of it, for fences that can keep a program from writing in a part of the workspace."""
+    """Lists what is there of it, for fences that can keep a program from writing in a part of the workspace."""
     there = (path for name in PROTECTED if (path := workspace / name).exists() and not path.is_symlink())
     return [path for path in there if not (path.name == ".git" and is_programs_own(path))]
 
@@ -123,7 +123,7 @@ def _copy(path: Path) -> _Copy:
 
 
 def _is_as(copy: _Copy, path: Path) -> bool:
-    """What a program has put there is not read further than to see that it is something else."""
+    """Compares them; what a program has put there is read no further than to see that it is something else."""
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

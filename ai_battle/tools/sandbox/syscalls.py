@@ -114,7 +114,7 @@ class _SyscallRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyscallFilter:
-    """What the kernel answers to the system calls of a program, on a kind of processor.
+    """Says what the kernel answers to the system calls of a program, on a kind of processor.
 
     `isolated` says that namespaces hide the machine's files, sockets and processes already, and that the supervisor is
     the first process in them. Without namespaces more is refused, or has no effect. `keeps_metadata` is whether modes,
@@ -218,7 +218,7 @@ def _in_namespaces() -> Iterator[_SyscallRule]:
 
 
 def _beside_others() -> Iterator[_SyscallRule]:
-    """What namespaces would have kept away: the user's other files, sockets and processes."""
+    """Keep away what namespaces would have: the user's other files, sockets and processes."""
     yield from (_refuse(name, error=errno.EACCES) for name in _NAMES)
     yield from (_refuse(name, _is_not(argument, 0)) for name, argument in _OF_A_PROCESS.items())
     # A datagram socket could send to any path, and the address stands where a filter can't look.

@@ -21,7 +21,7 @@ NOT_PUBLIC = tuple(
 
 
 def why_not_public(address: str) -> str:
-    """What an address that must not be reached is; empty for a public one. Anything that is no plain address is not."""
+    """Says what an address is that must not be reached; empty for a public one. Only plain addresses are public."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -32,7 +32,7 @@ def why_not_public(address: str) -> str:
 
 
 def is_own(address: str) -> bool:
-    """Whether a packet to that address would stay on this machine; none is sent."""
+    """Tells whether a packet to that address would stay on this machine; none is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

@@ -48,7 +48,7 @@ class HtmlToken:
 
 
 def tokens(text: str) -> Iterator[HtmlToken]:
-    """What is not closed (a comment, a tag, a script) ends the text, as it does for a browser."""
+    """Reads tags and text. What is not closed (a comment, a tag, a script) ends the text, as it does for a browser."""
     here = 0
     while found := MARKUP.search(text, here):
         tag = found.start()
@@ -117,7 +117,7 @@ class ReadablePage:
 
 
 def readable_page(html: str, url: str = "") -> ReadablePage:
-    """What a person would read: the article or main part when there is one, else all but the frame, else all."""
+    """Returns what a person would read: the article or main part where there is one, else all but the frame, or all."""
     found = list(islice(tokens(html), MOST))
     title = _title(found)
     for chosen in (_inside(found, ("article", "main")), found):

@@ -24,7 +24,7 @@ AGENT = f"ai-battle/{version('ai-battle')}"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a page may cost."""
+    """Says what a page may cost."""
 
     seconds: float = 20.0
     size: int = 5 << 20
@@ -36,7 +36,7 @@ USUAL = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What an address answered; `is_cut` when there was more of it than is allowed."""
+    """Holds what an address answered; `is_cut` when there was more of it than is allowed."""
 
     url: str
     status: int
@@ -48,7 +48,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """What may be reached: the public internet, and what `allow` says beside ("10.0.0.5", or "10.0.0.5:8080")."""
+    """Fetches pages of the public internet, and of the addresses that `allow` says ("10.0.0.5", or "10.0.0.5:8080")."""
 
     allow: frozenset[str] = frozenset()
     bounds: Bounds = USUAL

@@ -18,7 +18,7 @@ from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
 from ..providers._capabilities import capabilities_offline
-from ..providers._endpoints import PACKAGE, is_plugin, provider_module, provider_traits
+from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
@@ -198,16 +198,14 @@ def _replay_model(name: ModelName, tape: RecordedExchanges) -> Model:
 
 
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> ModelClient:
-    module, options = provider_module(name.provider), {**around.providers.get(name.provider, {}), **settings}
-    if not is_plugin(name.provider):
-        options["endpoint"] = name.provider
+    options = {**around.providers.get(name.provider, {}), **settings}
     if provider_traits(name.provider).http:
         options |= {"deadlines": around.retry.deadlines}
         if around.environment is not None:
             options |= {"environment": around.environment}
-    if plugins.takes(plugins.factory(PACKAGE, module), "base"):
+    if plugins.takes(plugins.factory(PACKAGE, provider_module(name.provider)), "base"):
         options = {"base": around.base, **options}
-    client: ModelClient = plugins.create(PACKAGE, module, name.model, **options)
+    client: ModelClient = create_provider(name.provider, name.model, options)
     return client
 
 

@@ -5,6 +5,7 @@ Nothing here loads an HTTP client: names are read, and files checked, without on
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..core import plugins
 from ..core.traits import ProviderTraits
@@ -142,3 +143,9 @@ def provider_traits(provider: str) -> ProviderTraits:
 def provider_module(provider: str) -> str:
     """Return the name of the module that makes its clients."""
     return provider if is_plugin(provider) else "openai"
+
+
+def create_provider(provider: str, model: str, options: Mapping[str, Any]) -> Any:
+    """The bare client of a provider; raises `ConfigError` for options that it does not take."""
+    named = {} if is_plugin(provider) else {"endpoint": provider}
+    return plugins.create(PACKAGE, provider_module(provider), model, **named, **options)

@@ -19,8 +19,8 @@ from ..wire.errors import UNREADABLE
 from ..wire.streams import BOM, StreamReader
 from ._deadlines import Clocks, Deadlines
 from ._listing import A_LOOK, ListedModel, ModelList, ask_server
-from ._settings import Access
-from ._transport import HttpReply, Transport, public_url
+from ._settings import Access, public_url
+from ._transport import HttpReply, Transport
 
 STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
 COUNTS = tuple(each.name for each in fields(Usage))
@@ -85,7 +85,7 @@ class HttpClient(ModelClient):
         self._redactor = api.access.redactor
         self._deadlines = deadlines = api.access.settings.deadlines
         self._patient = replace(deadlines, first_byte=deadlines.total) if deadlines.is_last else deadlines
-        self._where = str(transport.address)
+        self._where = str(transport.access)
         self._said: set[str] = set()
         self.most_output = api.most_output
 
@@ -95,7 +95,7 @@ class HttpClient(ModelClient):
     @property
     def endpoint(self) -> str:
         """The base URL; calls to the same one share its rate limit."""
-        return public_url(self.transport.address.base_url)
+        return public_url(self.transport.access.url)
 
     async def require_listener(self) -> None:
         """Raises `Unreachable` where nothing listens, before anything is asked."""

@@ -10,7 +10,7 @@ from ..core import plugins
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ._capabilities import ModelCapabilities, Says, merge_capabilities
 from ._deadlines import Clocks, Deadlines
-from ._endpoints import PACKAGE, is_plugin, provider_module, provider_traits
+from ._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ._names import ModelName
 from ._transport import Transport
 
@@ -81,7 +81,7 @@ async def ask_server(
     deadlines: Deadlines = A_LOOK,
 ) -> Row:
     """The JSON object that a server answers with to a question that costs nothing; raises `ProviderError`."""
-    where = str(transport.address)
+    where = str(transport.access)
     async with Clocks(deadlines, where), transport.send("POST" if body else "GET", path, body) as reply:
         data = await reply.whole()
     if reply.status >= 300:
@@ -121,9 +121,7 @@ async def ask(provider: str, model: str, **settings: Any) -> Says:
 
 def _connection(provider: str, model: str, settings: Mapping[str, Any]) -> Any:
     """The bare client of a provider, which can be asked for its list."""
-    module = provider_module(provider)
-    named = {} if is_plugin(provider) else {"endpoint": provider}
-    client = plugins.create(PACKAGE, module, model, **named, **settings)
+    client = create_provider(provider, model, settings)
     if not hasattr(client, "list_models"):
         raise ConfigError(f"{provider} has no list of models that could be asked for.")
     return client

@@ -14,12 +14,12 @@ from pydantic_core import from_json
 from ..core import plugins
 from ..core.errors import ProviderError, translate_errors
 from . import _scope
+from ._settings import Access
 from ._transport import (
     MOST_REDIRECTS,
     NO_HEADERS,
     REDIRECTS,
     HttpReply,
-    ProviderAddress,
     Transport,
     connection_fault,
     redirect_target,
@@ -47,12 +47,12 @@ class Sdk:
 class SdkTransport(Transport):
     """Bodies go through as bytes; a variant (Azure, Vertex) gets them as a mapping, as it makes its URL from them."""
 
-    def __init__(self, address: ProviderAddress, sdk: Sdk) -> None:
-        self.address = address
+    def __init__(self, access: Access, sdk: Sdk) -> None:
+        self.access = access
         self._package = plugins.optional(sdk.package, sdk.package)
         self._http = plugins.optional(sdk.http, sdk.package)
         self._sdk = sdk
-        self._timeout = self._http.Timeout(None, connect=address.connect)
+        self._timeout = self._http.Timeout(None, connect=access.settings.deadlines.connect)
         self._send = self._send_raw if sdk.package == "ollama" else self._send_through
         self._breaks = (
             self._http.HTTPError,
@@ -68,7 +68,7 @@ class SdkTransport(Transport):
     async def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
     ) -> AsyncIterator[HttpReply]:
-        response = await self._request_through_redirects(method, path, body, {**_headers(self.address), **headers})
+        response = await self._request_through_redirects(method, path, body, {**_headers(self.access), **headers})
         raw = _read_before(response.content) if response.is_closed else response.aiter_raw()
         packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
         chunks = _inflate(raw) if packed else raw
@@ -85,21 +85,21 @@ class SdkTransport(Transport):
             if response.status_code not in REDIRECTS:
                 return response
             await response.aclose()
-            url = redirect_target(self.address, str(response.request.url), response.headers)
-        raise too_many_redirects(self.address)
+            url = redirect_target(self.access, str(response.request.url), response.headers)
+        raise too_many_redirects(self.access)
 
     async def _request(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """What an SDK raises beyond broken connections (no credentials, a token that can't be had) does not pass."""
-        with translate_errors(str(self.address), ProviderError):
+        with translate_errors(str(self.access), ProviderError):
             try:
                 return await self._send(await self._client(), method, url, body, headers)
             except self._breaks as error:
-                raise connection_fault(error, str(self.address), self.address.start) from error
+                raise connection_fault(error, self.access) from error
 
     async def _client(self) -> Any:
         if self._sdk.brought is not None:
             return self._sdk.brought
-        key = (SdkTransport, self._sdk.package, self.address.base_url, *self.address.headers.items())
+        key = (SdkTransport, self._sdk.package, self.access.url, *self.access.headers.items())
         return await _scope.loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 
     async def _send_through(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
@@ -130,7 +130,7 @@ class SdkTransport(Transport):
             try:
                 return await anext(chunks, b"")
             except self._breaks as error:
-                raise connection_fault(error, str(self.address), self.address.start) from error
+                raise connection_fault(error, self.access) from error
 
         return read
 
@@ -145,9 +145,9 @@ def _read_certificates(http: ModuleType, file: str | None, folder: str | None) -
     return http.create_ssl_context()
 
 
-def _headers(address: ProviderAddress) -> dict[str, str]:
+def _headers(access: Access) -> dict[str, str]:
     """The key is the SDK's own matter."""
-    return {"content-type": "application/json", "accept-encoding": "identity", **address.headers}
+    return {"content-type": "application/json", "accept-encoding": "identity", **access.headers}
 
 
 async def _read_before(content: bytes) -> AsyncGenerator[bytes]:

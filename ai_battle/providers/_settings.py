@@ -6,8 +6,9 @@ What the file's `providers:` section leaves open comes from the usual variables.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from ..core.errors import ConfigError, ProviderError
 from ..core.plugins import check_options, near
@@ -59,15 +60,30 @@ def read_settings(provider: str, options: Mapping[str, Any]) -> Settings:
     return settings
 
 
+@lru_cache
+def public_url(url: str) -> str:
+    """A URL as it may be shown: without user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a provider is reached: `start` says what to look at when nobody answers."""
+    """Where and how a provider is called: `start` says what to look at when nobody answers."""
 
     provider: str
     settings: Settings
     key: Key
     url: str
     start: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.provider} at {public_url(self.url)}"
+
+    def with_headers(self, headers: Mapping[str, str]) -> "Access":
+        """The same with the `headers` of an API; what the user states goes before them."""
+        return replace(self, headers={**headers, **self.settings.headers})
 
     @property
     def redactor(self) -> Redactor:

@@ -7,13 +7,11 @@ import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
 from ipaddress import ip_address
 from types import MappingProxyType, TracebackType
 from typing import TypeAlias
-from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -22,7 +20,7 @@ from yarl import URL
 
 from ..core.errors import BadReply, TimedOut, Unreachable
 from . import _scope
-from ._settings import Access
+from ._settings import Access, public_url
 
 _ERRNOS = {
     errno.ECONNREFUSED: "nothing listens there (connection refused).",
@@ -32,9 +30,9 @@ _ERRNOS = {
 }
 
 
-def connection_fault(error: BaseException, where: str, start: str = "") -> Unreachable:
-    """What a library's exception means for the user; `start` is how the server at `where` is started."""
-    chain = list(_causes(error))
+def connection_fault(error: BaseException, access: Access) -> Unreachable:
+    """What a library's exception means for the user."""
+    where, start, chain = str(access), access.start, list(_causes(error))
     if tls := _first(chain, (ssl.SSLError, ssl.CertificateError)):
         return Unreachable(f"{where}: no secure connection: {_tls_reason(tls)}")
     if any("Timeout" in type(cause).__name__ for cause in chain):
@@ -44,13 +42,6 @@ def connection_fault(error: BaseException, where: str, start: str = "") -> Unrea
     if told := _errno_text(chain):
         return Unreachable(f"{where}: {told} {start}".rstrip(), again="always")
     return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
-
-
-@lru_cache
-def public_url(url: str) -> str:
-    """A URL as it may be shown: without user, password and query."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -93,27 +84,6 @@ _FOR_THE_END = 0.25
 _FOR_A_LISTENER = 1.0
 Headers: TypeAlias = CIMultiDict[str]
 _BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderAddress:
-    """Where and how a provider is called. `start` tells how to start a server of one's own."""
-
-    provider: str
-    base_url: str
-    headers: Mapping[str, str] = field(repr=False)
-    connect: float = 10.0
-    start: str = ""
-
-    @classmethod
-    def of(cls, access: Access, headers: Mapping[str, str] = NO_HEADERS) -> "ProviderAddress":
-        """`headers` are those of the API; what the user states goes before them."""
-        settings = access.settings
-        named = {**headers, **settings.headers}
-        return cls(access.provider, access.url, named, settings.deadlines.connect, access.start)
-
-    def __str__(self) -> str:
-        return f"{self.provider} at {public_url(self.base_url)}"
 
 
 class HttpReply:
@@ -159,7 +129,7 @@ class HttpReply:
 
 
 class Transport(ABC):
-    address: ProviderAddress
+    access: Access
 
     @abstractmethod
     def send(
@@ -172,34 +142,34 @@ class Transport(ABC):
         """Raises `Unreachable` where a connection is refused at once; whatever can't be told so is believed."""
 
 
-def redirect_target(address: ProviderAddress, url: str, headers: Mapping[str, str]) -> str:
+def redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str:
     """Where a redirect leads; another origin than that of the address gets neither the key nor the request."""
     location = headers.get("location", "")
     try:
         target = URL(url).join(URL(location))
-        same = target.origin() == URL(address.base_url).origin()
+        same = target.origin() == URL(access.url).origin()
     except ValueError:
-        raise Unreachable(f"{address}: redirects to {location[:100]!r}, which is no address.") from None
+        raise Unreachable(f"{access}: redirects to {location[:100]!r}, which is no address.") from None
     if not same:
         raise Unreachable(
-            f"{address}: redirects to {public_url(str(target))}; nothing was sent there. Is base_url right?"
+            f"{access}: redirects to {public_url(str(target))}; nothing was sent there. Is base_url right?"
         )
     return str(target)
 
 
-def too_many_redirects(address: ProviderAddress) -> Unreachable:
-    return Unreachable(f"{address}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
+def too_many_redirects(access: Access) -> Unreachable:
+    return Unreachable(f"{access}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
 
 
 class AiohttpTransport(Transport):
-    def __init__(self, address: ProviderAddress) -> None:
-        self.address = address
-        base = URL(address.base_url.rstrip("/"))
-        base = base.with_user(None) if "authorization" in address.headers else base
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        base = URL(access.url.rstrip("/"))
+        base = base.with_user(None) if "authorization" in access.headers else base
         self._root = str(base)
-        self._timeout = aiohttp.ClientTimeout(total=None, connect=address.connect)
+        self._timeout = aiohttp.ClientTimeout(total=None, connect=access.settings.deadlines.connect)
         self._proxy = _proxy_for(base)
-        self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **address.headers})
+        self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **access.headers})
 
     def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
@@ -219,7 +189,7 @@ class AiohttpTransport(Transport):
         except TimeoutError:
             return
         except OSError as error:
-            raise connection_fault(error, str(self.address), self.address.start) from error
+            raise connection_fault(error, self.access) from error
 
     async def request_through_redirects(
         self, method: str, url: URL, body: bytes, headers: Headers
@@ -230,8 +200,8 @@ class AiohttpTransport(Transport):
             if response.status not in REDIRECTS:
                 return response
             response.close()
-            url = URL(redirect_target(self.address, str(url), response.headers))
-        raise too_many_redirects(self.address)
+            url = URL(redirect_target(self.access, str(url), response.headers))
+        raise too_many_redirects(self.access)
 
     async def _request_once_more(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
         try:
@@ -243,7 +213,7 @@ class AiohttpTransport(Transport):
                 # The server had closed a kept connection: no request was sent on it whole, so none was answered.
                 return await self._request(method, url, body, headers)
         except _BREAKS as error:
-            raise connection_fault(error, str(self.address), self.address.start) from error
+            raise connection_fault(error, self.access) from error
 
     async def _request(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
         session = await _scope.loop_resource(AiohttpTransport, _session)
@@ -281,8 +251,7 @@ class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
         try:
             return await self._response.content.readany()
         except _BREAKS as error:
-            address = self._transport.address
-            raise connection_fault(error, str(address), address.start) from error
+            raise connection_fault(error, self._transport.access) from error
 
 
 def _use_once(response: aiohttp.ClientResponse) -> None:

@@ -15,7 +15,7 @@ from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList, mapping_at
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Key, find_access, read_settings
-from ._transport import NO_HEADERS, AiohttpTransport, ProviderAddress, Transport
+from ._transport import NO_HEADERS, AiohttpTransport, Transport
 
 HEADERS = "anthropic headers"
 """Under this name the `extra` of a request has HTTP headers that go with it to this API alone.
@@ -134,9 +134,10 @@ def _told_headers(request: ModelRequest) -> Mapping[str, str]:
 def _transport(access: Access, version: str) -> Transport:
     settings = access.settings
     if settings.through_sdk:
-        address = ProviderAddress.of(access, {VERSION: version})
-        return SdkTransport(address, Sdk("anthropic", "httpx2", _maker(access), settings.client))
-    return AiohttpTransport(ProviderAddress.of(access, {**_key_header(access.key, version), VERSION: version}))
+        return SdkTransport(
+            access.with_headers({VERSION: version}), Sdk("anthropic", "httpx2", _maker(access), settings.client)
+        )
+    return AiohttpTransport(access.with_headers({**_key_header(access.key, version), VERSION: version}))
 
 
 def _key_header(key: Key, version: str) -> Mapping[str, str]:

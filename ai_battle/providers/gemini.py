@@ -11,7 +11,7 @@ from ..wire import gemini as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList
 from ._settings import find_access, read_settings
-from ._transport import AiohttpTransport, ProviderAddress
+from ._transport import AiohttpTransport
 
 _NO_SDK = (
     "gemini has only the transport 'aiohttp': Google's SDK builds and reads the bodies itself, so that no other can be "
@@ -58,4 +58,4 @@ def create(model: str, **options: Any) -> ModelClient:
         return HttpRequest(f"{path}:{way}", body, wire.unsupported_options(request.options, model))
 
     api = ApiAdapter(model, access, wire, encode, listing=_LIST)
-    return HttpClient(AiohttpTransport(ProviderAddress.of(access, headers)), api)
+    return HttpClient(AiohttpTransport(access.with_headers(headers)), api)

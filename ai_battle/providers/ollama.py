@@ -21,7 +21,7 @@ from ._listing import ModelList, ask_server, mapping_at
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
 from ._settings import Access, Settings, address_advice, find_key, read_settings
-from ._transport import AiohttpTransport, ProviderAddress, Transport
+from ._transport import AiohttpTransport, Transport
 
 PORT = 11434
 SMALLEST_CONTEXT = 4_096
@@ -107,7 +107,7 @@ class Chat:
 
     async def _served_model(self) -> ServedModel:
         """What the server says of the model, asked once; when it does not say, the call itself shows what is wrong."""
-        models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self.transport.address.base_url), dict)
+        models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self.transport.access.url), dict)
         if self.model not in models:
             try:
                 models[self.model] = await self._look_up()
@@ -185,6 +185,6 @@ def _transport(access: Access) -> Transport:
         return package.AsyncClient(host=access.url, verify=certificates)
 
     if access.settings.through_sdk:
-        return SdkTransport(ProviderAddress.of(access), Sdk("ollama", "httpx", make, access.settings.client))
+        return SdkTransport(access.with_headers({}), Sdk("ollama", "httpx", make, access.settings.client))
     named = {"authorization": f"Bearer {access.key.value}"} if access.key.value else {}
-    return AiohttpTransport(ProviderAddress.of(access, named))
+    return AiohttpTransport(access.with_headers(named))

@@ -15,7 +15,7 @@ from ._endpoints import CUSTOM, ENDPOINTS, Endpoint, built_in_providers
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
-from ._transport import AiohttpTransport, ProviderAddress, Transport
+from ._transport import AiohttpTransport, Transport
 
 _REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that refuse `max_tokens`, wherever they are served
 _AZURE_CAUGHT_UP = "2024-09-01"  # with `stream_options` and `max_completion_tokens`
@@ -87,9 +87,9 @@ def _azure_version(settings: Settings) -> str:
 def _transport(access: Access) -> Transport:
     settings, key = access.settings, access.key
     if settings.through_sdk:
-        return SdkTransport(ProviderAddress.of(access), Sdk("openai", "httpx2", _maker(access), settings.client))
+        return SdkTransport(access.with_headers({}), Sdk("openai", "httpx2", _maker(access), settings.client))
     named = {"api-key": key.value} if access.provider == "azure" else {"authorization": f"Bearer {key.value}"}
-    return AiohttpTransport(ProviderAddress.of(access, named if key.value else {}))
+    return AiohttpTransport(access.with_headers(named if key.value else {}))
 
 
 def _maker(access: Access) -> Callable[[Any, Any], Any]:

@@ -46,17 +46,17 @@ class RecordingClient(ModelClient):
         try:
             response = await self.client.complete(request, listen)
         except ProviderError as error:
-            self._recorder.add(
-                RecordedExchange(self._model, request_digest(request), heard, error=_error_to_json(error)), request
-            )
+            self._record(request, heard, error=_error_to_json(error))
             raise
         except CutShort as cut:
-            ended = _error_to_json(BadReply(f"The answer was not recorded to its end: {cut}"))
-            self._recorder.add(RecordedExchange(self._model, request_digest(request), heard, error=ended), request)
+            ended = BadReply(f"The answer was not recorded to its end: {cut}")
+            self._record(request, heard, error=_error_to_json(ended))
             raise
-        said = response_to_json(response)
-        self._recorder.add(RecordedExchange(self._model, request_digest(request), heard, response=said), request)
+        self._record(request, heard, response=response_to_json(response))
         return response
+
+    def _record(self, request: ModelRequest, heard: list[list[Any]], **ended: Any) -> None:
+        self._recorder.add(RecordedExchange(self._model, request_digest(request), heard, **ended), request)
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -67,7 +67,7 @@ def test_a_server_elsewhere_needs_its_key() -> None:
 def test_no_key_is_seen_in_a_repr(provider: str) -> None:
     client = made(provider, api_key=KEY, base_url="http://127.0.0.1:9", headers={"x-gateway": KEY})
 
-    assert KEY not in f"{client!r} {client.transport.address!r} {vars(client)!r} {client.api!r}"
+    assert KEY not in f"{client!r} {client.transport.access!r} {vars(client)!r} {client.api!r}"
 
 
 async def test_a_key_that_the_provider_repeats_is_taken_out(way: Way, asked: ModelRequest) -> None:

@@ -28,7 +28,6 @@ from .models import (
     Speaking,
     find_unreachable,
     participant,
-    require_local,
     require_priced,
     with_tools,
 )
@@ -100,9 +99,6 @@ def build(
         models = {name: with_tools(name, model, tool_set, said.models[name]) for name, model in models.items()}
     builder = PairBuilder(pairs := Pairs(said, context), tool_set)
     models = {name: builder.pair_up(name, model) for name, model in models.items()}
-    if said.local_only:
-        for name, model in models.items():
-            require_local(name, model)
     notes = (*(model.name.note for model in models.values()), *builder.notes, *pairs.beyond_the_prompt())
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     return Assembled(models, warnings, context.recorder, tool_set, builder.help_use, builder.standings, builder.recipes)
@@ -130,8 +126,6 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
     pairs = Pairs(said, context)
     name = next(iter(pairs.participants(named)), named)
     model = participant(name, said.models.get(name) or HelperSettings(type=named), context)
-    if said.local_only:
-        require_local(name, model)
     return PairBuilder(pairs).pair_up(name, model).client
 
 
@@ -235,8 +229,6 @@ def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -
     if "." in parse(spec.type, pairs.context.providers).provider:
         return None
     model = participant(name, spec, pairs.context)
-    if pairs.said.local_only:
-        require_local(name, model)
     require_priced(model, pairs.said.limits, *limits)
     return model
 

@@ -62,6 +62,7 @@ class BuildContext:
     tape: RecordedExchanges | None = None
     base: Path = Path()
     redactor: Redactor = NO_SECRETS
+    local_only: bool = False
 
     @classmethod
     def of(
@@ -69,6 +70,7 @@ class BuildContext:
     ) -> Self:
         return replace(
             cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
+            local_only=loaded.file.discussion.local_only,
             starts=starts or {},
             recorder=Recorder(Path(tapes.record), loaded.redactor) if tapes.record else None,
             tape=RecordedExchanges.read(Path(tapes.replay)) if tapes.replay else None,
@@ -159,6 +161,8 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
         _require_recorded(model_name, around.tape)
     settings = _script(spec, around.starts.get(name, 0)) if _takes_script(model_name, around) else {}
     made = _within(spec.capabilities, model(model_name, settings, around))
+    if around.local_only and not made.local:
+        raise ConfigError(f"{name} is {made.name}, which is not on this machine, and the file says 'local_only: true'.")
     return replace(made, options={**made.options, **spec.parameters.options()})
 
 
@@ -179,6 +183,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) ->
     window = cache(partial(context_window, name, around.context_windows, address))
     is_real = not provider_traits(name.provider).recited
     most = getattr(client, "most_output", None) or partial(most_output, name, window)
+    # The redactor is around all that sends and repeats, so that no attempt leaves without it; a recorder has its own.
     client = ProviderCaller(client, str(name), CallTerms(cost, most, bounded=is_real), around.retry)
     client = RedactedClient(client, around.redactor)
     if around.recorder:
@@ -225,13 +230,6 @@ def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits") -
     is_limited = any(each.cost_usd is not None and each.unpriced == "refuse" for each in limits)
     if is_limited and model.price is None:
         raise ConfigError(unpriced_reason(str(model.name)))
-
-
-def require_local(name: str, model: Model) -> None:
-    if not model.local:
-        raise ConfigError(
-            f"{name} is {model.name}, which is not on this machine, and the file says 'local_only: true'."
-        )
 
 
 def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> Model:

@@ -15,7 +15,7 @@ from ..core.plugins import near
 from ..core.traits import StrategyTraits
 from ..providers._names import parse
 from . import strategies
-from .models import BuildContext, Model, helper_model, require_local, told_of_tools, with_tools
+from .models import BuildContext, Model, helper_model, told_of_tools, with_tools
 from .strategies import helpers_of, secondaries
 
 PAIRS = ("discussion", "collaboration", "pairs")
@@ -259,8 +259,6 @@ class PairBuilder:
         settings, said = self.pairs.settings(settings), self.pairs.said
         model = helper_model(voice, settings, self.pairs.context)
         self.notes.append(model.name.note)
-        if said.local_only:
-            require_local(settings.type, model)
         if not self.tool_set:
             return model
         spec = said.models[voice.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})

@@ -135,6 +135,7 @@ def check_document(
     all_notes = tuple(map(expansion.hide, (*notes, *expander.notes, *kind.notes(file))))
     redactor = _redactor(frozenset(kind.allowed(file)), expansion)
     found = make(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=redactor)
+    # Only a file that fits its schema is looked at as a whole, and only what is not beside a wrong key counts.
     further = [*kind.check(file), *_secrets_in_prompts(expander, redactor.for_models), *also(found)]
     problems = [*problems, *_elsewhere(problems, further)]
     if problems or expander.problems or origin.faults:

@@ -163,7 +163,7 @@ class DiscussionRun:
         try:
             while calls:
                 result = await calls[0].answer
-                call = calls.pop(0)
+                call = calls.pop(0)  # only now: while it is awaited it is one of those that may be abandoned
                 await self._replay_events(call)
                 await self._turns.settle(call.step, result)
         finally:
@@ -181,6 +181,7 @@ class DiscussionRun:
         """What is left of a round that ends early was paid for as well, and will have to be asked again."""
         for call in calls:
             call.answer.cancel()
+        # Exceptions are returned, as the first would leave the others running, and what they cost untold.
         results = await asyncio.gather(*(call.answer for call in calls), return_exceptions=True)
         for call, result in zip(calls, results, strict=True):
             if call.log.events:

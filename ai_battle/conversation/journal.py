@@ -103,7 +103,7 @@ class Journal:
             await self._wait_until_synced()
         finally:
             os.close(self._fd)
-            self._lock.release()
+            self._lock.release()  # last, so that whoever waits for it finds all lines
             self._broken = f"The journal of {self.run_dir} is closed."
 
     def _repair(self) -> None:
@@ -132,7 +132,7 @@ class Journal:
                 written += os.write(self._fd, line[written:])
         except OSError as error:
             self._break(error)
-            with suppress(OSError):
+            with suppress(OSError):  # a full disk may have taken half of the line, which nobody could read on from
                 os.ftruncate(self._fd, self._end)
             self._raise_if_broken()
         self._seq += 1
@@ -151,7 +151,7 @@ class Journal:
             self._raise_if_broken()
 
     def _sync(self) -> None:
-        end = self._end
+        end = self._end  # read before the sync: lines that are written meanwhile may not be in it
         try:
             if not self._synced_end:
                 _sync_way_to(self.run_dir)

@@ -223,6 +223,7 @@ def _restore_state(setup: RunSetup, run_dir: Path) -> State:
                 ledger.tool_calls += 1
             case TurnFinished(seconds=seconds):
                 ledger.seconds_before += seconds
+    # Calls are counted by questions, not replies: one that failed used up a call as well.
     for name, use in setup.assembled.help_use.items():
         use.calls = state.help.asked[name]
     state.ladders.restore(setup.assembled.standings)

@@ -193,7 +193,7 @@ class State:
         self.summary = event.text or self.summary
         kept = [turn for turn in self.history if turn.turn > event.through]
         self.history.clear()
-        self.views = self._fresh_views()
+        self.views = self._fresh_views()  # a view can't forget: it is made again of what is kept
         self.tokens = 0
         for message in self._opening():
             self._begin_with(message)
@@ -284,6 +284,8 @@ class EventDispatcher:
 
     async def __call__(self, event: Event) -> None:
         if not isinstance(event, DELTAS):
+            # The journal comes first: what is not on disk has not happened, whoever hears of it. What leaves has no
+            # secrets in it; the state keeps the words themselves, as models are sent what was really said.
             heard, event = event, self._redactor.value(event)
             await self._journal(event)
             self.state.apply(heard)

@@ -52,7 +52,7 @@ class ContextMemory:
         return min(allowed, default=None)
 
     async def _fold(self, participant: Participant, target: int, budget: int) -> bool:
-        async with self._folding:
+        async with self._folding:  # in a round all may find their context too long at once, and one fold serves all
             old = self._oldest(int(target / self._state.scale.get(participant.name, 1.0)), participant)
             if not old:
                 return False

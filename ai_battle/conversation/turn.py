@@ -104,6 +104,7 @@ class TurnTaker:
         except AIBattleError as error:
             return _fault(error, listener)
         except asyncio.CancelledError:
+            # What was asked has cost something, and a resumed run has to know it: that is told on the way out.
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
 
@@ -128,7 +129,7 @@ class TurnTaker:
 
     async def watch_limits(self) -> None:
         reached = None if self._state.limit else nearest(self._plan.limits, self._state.use)
-        if reached and self._state.turn:
+        if reached and self._state.turn:  # before the first turn there is nothing that last words could sum up
             await self._emit(reached)
 
     async def _warn_of_unknown_price(self, turn: TurnFinished) -> None:

@@ -28,6 +28,7 @@ class Cache:
 
     async def turn(self, key: bytes) -> str | None:
         """Returns what is kept; None says that the caller is to ask, and to call `release` whatever comes of it."""
+        # Who asked may have failed, so each that waited looks again, and the first that finds nothing asks.
         while (asking := self._asking.get(key)) is not None:
             await asyncio.wait([asking])
         if (found := self._keeper.answer(key)) is None:

@@ -57,6 +57,7 @@ class ConcurrencyLimit:
         try:
             await turn
         except asyncio.CancelledError:
+            # Cancelled in the moment that it was let in: its place is another's, or nobody would come in any more.
             if turn.done() and not turn.cancelled():
                 self.leave()
             raise

@@ -43,12 +43,9 @@ class LoadOptions:
     trust: bool = False
 
 
-DEFAULT_OPTIONS = LoadOptions()
-
-
 def load(
     source: Source,
-    options: LoadOptions = DEFAULT_OPTIONS,
+    options: LoadOptions = LoadOptions(),
     environment: Mapping[str, str] | None = None,
     base: Path | None = None,
 ) -> Suite:

@@ -166,6 +166,7 @@ class Player:
     async def _play(self, key: SampleKey, task: Task, listener: SampleListener) -> Sample:
         begun = perf_counter()
         try:
+            # Foreign code of a scorer or a strategy may raise anything; it costs this sample and no other.
             with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
                 with charge_to(listener.budget):
                     answer = await self._answer(self._context.settings[key.setting], task, listener)

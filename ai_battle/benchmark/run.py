@@ -75,9 +75,6 @@ class RunOptions:
     allow_unsandboxed: bool = False
 
 
-DEFAULT_RUN = RunOptions()
-
-
 def begin(suite: Suite, folder: Path) -> Store:
     """New results, with all that is needed to go on with them, the suite last; raises `JournalError`."""
     hide = suite.document.expansion.hide
@@ -107,13 +104,13 @@ def reopen(folder: Path, options: LoadOptions) -> tuple[Suite, Store]:
     return suite, store
 
 
-def run(suite: Suite, store: Store, options: RunOptions = DEFAULT_RUN) -> RunOutcome:
+def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
     """Plays what is lacking; the store stays open."""
     with frozen():
         return asyncio.run(play(suite, store, options))
 
 
-async def play(suite: Suite, store: Store, options: RunOptions = DEFAULT_RUN) -> RunOutcome:
+async def play(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
     context = _sample_context(suite, options)
     keeper = store if suite.benchmark.cache and suite.benchmark.repeats == 1 and _asked_twice(suite) else None
     executor = plugins.create(EXECUTORS, suite.benchmark.executor, context, keeper)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ai_battle.benchmark.loading import DEFAULT_OPTIONS, LoadOptions, load
-from ai_battle.benchmark.run import DEFAULT_RUN, RunOptions, RunOutcome, begin, run
+from ai_battle.benchmark.loading import LoadOptions, load
+from ai_battle.benchmark.run import RunOptions, RunOutcome, begin, run
 from ai_battle.benchmark.sample import Sample, SampleKey
 from ai_battle.benchmark.store import Store
 
@@ -30,13 +30,13 @@ def suite(folder: Path, *settings: Mapping[str, Any], **more: Any) -> dict[str, 
 
 
 def played(
-    folder: Path, written: Mapping[str, Any], terms: RunOptions = DEFAULT_RUN, wishes: LoadOptions = DEFAULT_OPTIONS
+    folder: Path, written: Mapping[str, Any], options: RunOptions | None = None, loading: LoadOptions | None = None
 ) -> tuple[RunOutcome, dict[SampleKey, Sample]]:
     """How a suite ended, and its samples."""
-    loaded = load(written, wishes, base=folder)
+    loaded = load(written, loading or LoadOptions(), base=folder)
     store = begin(loaded, folder / "out")
     try:
-        ended = run(loaded, store, terms)
+        ended = run(loaded, store, options or RunOptions())
         return ended, {sample.key: sample for sample in store.samples()}
     finally:
         store.close()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from statistics import fmean
 
 from ..judging.measures import apgr, auroc, cpt, curve, interval
-from .intervals import Interval, rate_interval, wilson
+from .intervals import rate_interval, wilson
 from .sample import Sample
 from .setting_results import by_task
 
@@ -90,15 +90,16 @@ class HelpEffect:
     """Sums up what help came to in the samples of a setting.
 
     `rescued` are first answers of the small model that were wrong, or that nobody could read, and ended right; `spoilt`
-    the other way round. Both are None where first answers were not scored. `wasted` counts samples with tokens that no
-    answer was made of.
+    the other way round. Both are None where first answers were not scored. `drafts_wasted` counts samples with tokens
+    that no answer was made of.
     """
 
-    rate: float
-    rate_interval: Interval
+    help_rate: float
+    help_rate_low: float
+    help_rate_high: float
     rescued: float | None
     spoilt: float | None
-    wasted: int
+    drafts_wasted: int
     wasted_usd: float | None
 
 
@@ -110,7 +111,7 @@ def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
     pairs = list(_before_and_after(samples, _unread(samples)))
     return HelpEffect(
         fmean(rates),
-        rate_interval(rates),
+        *rate_interval(rates),
         _gain(pairs) if pairs else None,
         _gain((after, before) for before, after in pairs) if pairs else None,
         sum(bool(sample.wasted.total_tokens) for sample in samples),

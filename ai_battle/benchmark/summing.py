@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import chain
 from math import log10
 from statistics import fmean, median
@@ -10,7 +10,7 @@ from statistics import fmean, median
 from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
 from ..judging.measures import calibration_error
-from .cascade import HelpEffect, HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
+from .cascade import HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
 from .intervals import mean_interval, quantile, quantile_interval, rate_interval, wilson
 from .setting_results import ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
 from .settings import RECORDED
@@ -22,55 +22,59 @@ from .tasks import Task
 
 BINS, LATENCY_BINS = 10, 30
 MOST_ERRORS, LONGEST_ERROR = 3, 200
+OF_ORDER = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
+"""What a row has of its order by itself."""
 
 
 def summary_of(store: Store) -> BenchmarkSummary:
     """All that the results say; the same each time."""
     everything, tasks = setting_results(store), list(store.tasks())
-    field = compared_settings(everything)
-    rows = [_row(each, whole, field, tasks) for each, whole in zip(field.settings, everything, strict=True)]
-    answers = _first_answers(field.settings)
+    compared = compared_settings(everything)
+    rows = [_row(each, whole, compared, tasks) for each, whole in zip(compared.settings, everything, strict=True)]
+    answers = _first_answers(compared.settings)
     items, of = replayed_of(store, everything)
     return BenchmarkSummary(
         store.fact("name", store.folder.name),
         len(tasks),
-        len(field.tasks),
+        len(compared.tasks),
         store.unscored_rule,
         store.fact("repeats", 1),
-        field.axis,
+        compared.axis,
         tuple(rows),
-        field.pairs,
-        median(pair.smallest for pair in field.pairs) if field.pairs else None,
+        compared.pairs,
+        median(pair.smallest for pair in compared.pairs) if compared.pairs else None,
         tuple(_bins(answers)),
         _calibration_error(answers),
-        {each.name: found for each in field.settings if each.is_helped and (found := by_signal(each.answers))},
+        {each.name: found for each in compared.settings if each.is_helped and (found := by_signal(each.answers))},
         tuple(sweep(items, [*grid(), *rates()])),
         of,
-        _latency(field.settings),
+        _latency(compared.settings),
         tuple(_items(everything, tasks)),
         store.fact("forecast"),
         store.spent_dollars(),
-        (*_left_out(rows, field, len(tasks)), *_notes(rows, store)),
+        (*_left_out(rows, compared, len(tasks)), *_notes(rows, store)),
     )
 
 
-def _row(of: SettingResult, whole: SettingResult, field: ComparedSettings, tasks: Sequence[Task]) -> SettingRow:
+def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, tasks: Sequence[Task]) -> SettingRow:
     """`whole` has all samples of the setting, `of` those of the tasks that are compared."""
-    values, efforts = list(of.values.values()), field.efforts(of)
+    values, efforts = list(of.values.values()), compared.efforts(of)
     failed = len(whole.samples) - len(whole.answers)
     row = SettingRow(
         of.name, of.model, of.strategy, of.helpers, len(whole.samples), len(values), whole.unreadable, failed
     )
     row = replace(row, errors=_errors(whole), effort=fmean(efforts.values()) if efforts else None)
-    row = replace(row, dominated=field.beaten.get(of.name, ""), is_apart=of.name not in field.names)
+    row = replace(row, dominated=compared.beaten.get(of.name, ""), is_apart=of.name not in compared.names)
     if values:
         low, high = rate_interval(values)
         row = replace(row, quality=fmean(values), low=low, high=high)
     row = _with_costs(_with_seconds(row, of), of)
-    found = help_effect(of.answers) if of.is_helped else None
-    if found is None:
+    help_ = help_effect(of.answers) if of.is_helped else None
+    if help_ is None:
         return row
-    return _with_order(_with_help(row, of, found, field.settings), _order(of, field.settings, tasks))
+    row = replace(row, **asdict(help_), usd_per_rescued=per_rescued(_extra(of, compared.settings), help_.rescued))
+    found = _order(of, compared.settings, tasks)
+    return replace(row, order=found, **{name: getattr(found, name) for name in OF_ORDER}) if found else row
 
 
 def _with_costs(row: SettingRow, of: SettingResult) -> SettingRow:
@@ -91,27 +95,6 @@ def _with_seconds(row: SettingRow, of: SettingResult) -> SettingRow:
     middle, most = quantile_interval(seconds, 0.5), quantile_interval(seconds, 0.95)
     row = replace(row, seconds_p50=quantile(seconds, 0.5), seconds_p50_low=middle[0], seconds_p50_high=middle[1])
     return replace(row, seconds_p95=quantile(seconds, 0.95), seconds_p95_low=most[0], seconds_p95_high=most[1])
-
-
-def _with_help(row: SettingRow, of: SettingResult, found: HelpEffect, settings: Sequence[SettingResult]) -> SettingRow:
-    return replace(
-        row,
-        help_rate=found.rate,
-        help_rate_low=found.rate_interval.low,
-        help_rate_high=found.rate_interval.high,
-        rescued=found.rescued,
-        spoilt=found.spoilt,
-        usd_per_rescued=per_rescued(_extra(of, settings), found.rescued),
-        drafts_wasted=found.wasted,
-        wasted_usd=found.wasted_usd,
-    )
-
-
-def _with_order(row: SettingRow, found: HelpOrder | None) -> SettingRow:
-    if found is None:
-        return row
-    sure = replace(row, order=found, apgr=found.apgr, apgr_low=found.apgr_low, apgr_high=found.apgr_high)
-    return replace(sure, cpt50=found.cpt50, cpt80=found.cpt80)
 
 
 def _extra(of: SettingResult, settings: Sequence[SettingResult]) -> float | None:
@@ -228,10 +211,10 @@ def _not_scored(rows: Sequence[SettingRow], unscored: Unscored) -> Iterator[str]
             yield f"{sum(counts):,} of {sum(row.samples for row in rows):,} samples {what}: {', '.join(named)}"
 
 
-def _left_out(rows: Sequence[SettingRow], field: ComparedSettings, tasks: int) -> Iterator[str]:
+def _left_out(rows: Sequence[SettingRow], compared: ComparedSettings, tasks: int) -> Iterator[str]:
     """Tasks and settings that the comparison is not about."""
-    if field.tasks and len(field.tasks) < tasks:
-        yield f"the figures are over the {len(field.tasks):,} of {tasks:,} tasks that all compared settings have"
+    if compared.tasks and len(compared.tasks) < tasks:
+        yield f"the figures are over the {len(compared.tasks):,} of {tasks:,} tasks that all compared settings have"
     for row in rows if len(rows) > 1 else ():
         if row.is_apart:
             yield f"{row.name} has scores for {row.n:,} of {tasks:,} tasks and is compared with no other setting"

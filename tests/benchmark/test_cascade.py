@@ -44,17 +44,19 @@ def test_a_few_tasks_are_not_measured() -> None:
 def test_help_is_counted_by_what_it_did_to_the_answers() -> None:
     found = help_effect(made.helped(*TEN))
     assert found is not None
-    assert (found.rate, found.rescued, found.spoilt, found.wasted) == (0.4, 2, 1, 4)
+    assert (found.help_rate, found.rescued, found.spoilt, found.drafts_wasted) == (0.4, 2, 1, 4)
     assert found.wasted_usd == pytest.approx(0.004)
-    assert found.rate_interval == pytest.approx((0.168, 0.687), abs=0.001)
+    assert (found.help_rate_low, found.help_rate_high) == pytest.approx((0.168, 0.687), abs=0.001)
 
 
 def test_help_is_a_rate_of_tasks_where_there_are_repeats() -> None:
     twice = [replace(sample, repeat=n) for n in range(2) for sample in made.helped(*TEN)]
     found = help_effect(twice)
     assert found is not None
-    assert found.rate == 0.4
-    assert found.rate_interval == pytest.approx((0.168, 0.687), abs=0.001), "as ten tasks, not as twenty"
+    assert found.help_rate == 0.4
+    assert (found.help_rate_low, found.help_rate_high) == pytest.approx((0.168, 0.687), abs=0.001), (
+        "as ten tasks, not as twenty"
+    )
 
 
 def test_signals_tell_in_how_many_answers_they_spoke_and_what_became_of_those() -> None:

@@ -140,6 +140,7 @@ class BlockWriter(ABC):
     def add_block(self, block: AnswerBlock, text: str = "") -> bytes:
         """Starts the block, or lets it wait: for its name if it is a call, or for the end of the call before it."""
         self.blocks.append(block)
+        # A block that starts closes the one before, and what is closed can't grow: a call must have all its arguments.
         may_close = self.interleaves or self._open is None or self._open.is_complete
         if self._waiting or (block.kind == "call" and not block.name) or not may_close:
             self._waiting.append(block)
@@ -231,6 +232,7 @@ class _Rest:
 
     def _words(self, kind: Words, part: Text | Thinking) -> bytes:
         """Writes what was not streamed; words of other answers (a helper's thoughts) are not the beginning of this."""
+        # Text that was streamed is the answer's, in this order. Thoughts of others may stand between the answer's own.
         streamed, at = self._streamed[kind], self._at[kind]
         found = streamed.find(part.text, at) if kind == "thinking" or streamed.startswith(part.text, at) else -1
         if found >= 0:

@@ -126,6 +126,7 @@ class DecodeCache(Generic[T]):
 
     def remember(self, raw: bytes, made: T) -> T:
         """Returns `made`, and remembers it if it was met before; what is longer than `LONGEST` is not remembered."""
+        # Of what came once only a number is kept. Two pieces with the same number cost a place too early, no more.
         if (digest := hash(raw)) not in self._met:
             if len(self._met) >= MOST_MET:
                 self._met.clear()
@@ -146,7 +147,8 @@ def decode_body(data: bytes, largest: int = LARGEST) -> dict[str, Any]:
     if len(data) > largest:
         raise TooLarge(f"The body has {len(data):,} bytes; {largest:,} are allowed.")
     try:
-        data.decode()
+        if not data.isascii():  # raw pieces are not checked when they are cut out
+            data.decode()
         fields = READ_FIELDS.decode(data)
     except (ValueError, RecursionError):
         return _whole_body(data)

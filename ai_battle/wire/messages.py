@@ -81,6 +81,7 @@ class MessageCache:
         for index, body in enumerate(bodies):
             raw = body if isinstance(body, bytes) else b""
             made = self._made.get(raw) if raw else None
+            # The same bytes after other calls are other messages; ids come again in later turns and conversations.
             if made is None or (made.answered and not made.fits(calls)):
                 made = self._read(decode_piece(raw) if raw else body, raw, calls, index)
             calls |= made.calls
@@ -95,7 +96,6 @@ class MessageCache:
             return message
         raw = b"".join(each.raw for each in run)
         made = self._join_cache.get(raw)
-        # The same bytes after other calls are other results.
         if made and [*map(id, made.parts)] == [*map(id, message.parts)]:
             return made
         return self._join_cache.remember(raw, message)

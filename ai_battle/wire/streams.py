@@ -66,6 +66,7 @@ class LineTokenizer:
         unread, separator = self._unread, self.separator
         scanned = len(unread)
         unread += data
+        # A separator may come in two reads, so the last bytes of the one before are looked at again.
         end = unread.rfind(separator, max(scanned - len(separator) + 1, 0))
         if end >= 0:
             complete = bytes(unread[:end])
@@ -114,7 +115,7 @@ class EventTokenizer(LineTokenizer):
 
     def _with_plain_newlines(self, data: bytes) -> bytes:
         if self._after_cr and data.startswith(b"\n"):
-            data = data[1:]
+            data = data[1:]  # of a CR LF that came in two reads, the CR counted already
         elif not data:
             return data
         self._after_cr = data.endswith(b"\r")
@@ -133,6 +134,7 @@ class TextEvents:
     def learn(self, piece: bytes, text: str) -> None:
         """Remembers an event that brings `text` and nothing else; another kind of event, without text, ends a run."""
         before, quoted, after = piece.partition(dumps(text)) if text else (b"", b"", b"")
+        # The text must stand there once, as the value of a field: what is cut out of the next event is its text, then.
         is_clear = quoted and quoted not in after and before.rstrip().endswith(b'":')
         self._ends = (before + b'"', b'"' + after) if is_clear else (b"", b"")
 
@@ -147,7 +149,7 @@ class TextEvents:
             piece = pieces[place]
             text = piece[len(before) : -len(after)]
             if before + text + after != piece or text.endswith(b"\\"):
-                break
+                break  # a backslash at the end might hide the quote that closes the text
             spelled.append(text)
         with suppress(ValueError):
             texts: list[str] = from_json(b'["%b"]' % b'","'.join(spelled))
@@ -233,7 +235,7 @@ class StreamReader(ABC):
                 self._take(pieces[place - 1], events)
         except ProviderError:
             for piece in pieces[place:]:
-                with suppress(ProviderError):
+                with suppress(ProviderError):  # the first fault is the one to tell
                     self._take(piece, [])
             raise
         return events

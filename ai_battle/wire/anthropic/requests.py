@@ -145,6 +145,7 @@ def _encode_message(message: Message, version: str, key: str) -> bytes:
 
 def _mark_last(blocks: bytes, message: Message) -> bytes:
     """The API takes no mark on thinking; a client's own mark stands."""
+    # The mark goes into the bytes of the last block, so that those of the message stay as they are for later requests.
     last = message.parts[-1] if blocks else Thinking("")
     if isinstance(last, Thinking) or "cache_control" in own(WIRE, last.extra):
         return blocks

@@ -131,7 +131,7 @@ class ChatReader(StreamReader):
         number, own_id = self._number_call(id_)
         growing = _GrowingCall(number, id_, name, {**fragment, "id": own_id}, [arguments])
         self._calls.append(growing)
-        self._latest |= {id_: growing, index: growing}
+        self._latest |= {id_: growing, index: growing}  # later fragments name one of them, or neither
         return ToolCallDelta(number, own_id, name, arguments)
 
 

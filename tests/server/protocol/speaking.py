@@ -154,12 +154,13 @@ def message_of(streamed: Streamed) -> Message:
     start, delta = events[0].data["message"], events[-2].data
     assert (start["content"], start["stop_reason"], start["role"]) == ([], None, "assistant")
     assert isinstance(delta["usage"]["output_tokens"], int)
-    blocks, deltas = _blocks_of([event.data for event in events[1:-2]])
+    blocks, deltas = blocks_of([event.data for event in events[1:-2]])
     usage = {**start["usage"], **delta["usage"]}
     return Message(blocks, delta["delta"]["stop_reason"], usage, start["model"], deltas)
 
 
-def _blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+def blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The blocks as their events put them together, and the kinds of the deltas."""
     done: list[dict[str, Any]] = []
     deltas: list[str] = []
     now: dict[str, Any] | None = None
@@ -194,7 +195,7 @@ def _stopped(block: dict[str, Any], said: str) -> dict[str, Any]:
         assert block["id"]
         assert (bool(block["name"]), block["input"]) == (True, {})
         return {**block, "input": json.loads(said) if said else {}}
-    return {**block, block["type"]: block[block["type"]] + said}
+    return {**block, block["type"]: block[block["type"]] + said} if block["type"] in block else block
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Streams of the Messages API as we write them: the cases in which other servers break their grammar."""
 
-from typing import Any
+import json
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -9,12 +10,36 @@ from ai_battle.core.exchange import Stop, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
 from ai_battle.wire.anthropic import StreamReader, StreamWriter
 from ai_battle.wire.openai import StreamWriter as ChatWriter
+from tests.server.protocol.speaking import blocks_of
 
 from ..telling import answer, told, written
-from .grammar import Read, events, read
 
 WEATHER = ToolCall("weather", {"city": "Köln"}, "toolu_1")
 TIME = ToolCall("time", {"zone": "CET"}, "toolu_2")
+
+
+class Read(NamedTuple):
+    """`blocks` are as their events put them together."""
+
+    start: dict[str, Any]
+    blocks: list[dict[str, Any]]
+    delta: dict[str, Any]
+
+
+def events(stream: bytes) -> list[dict[str, Any]]:
+    """Each has an `event:` line that says its type; without, clients drop it."""
+    read = []
+    for event in stream.decode().removesuffix("\n\n").split("\n\n"):
+        name, data = event.split("\n")
+        read.append(json.loads(data.removeprefix("data: ")))
+        assert name == f"event: {read[-1]['type']}"
+    return read
+
+
+def read(stream: bytes) -> Read:
+    start, *inner, delta, stop = [event for event in events(stream) if event["type"] != "ping"]
+    assert [start["type"], delta["type"], stop] == ["message_start", "message_delta", {"type": "message_stop"}]
+    return Read(start["message"], blocks_of(inner)[0], delta)
 
 
 def stream(*parts: Part, deltas: list[Event] | None = None, **fields: Any) -> Read:

@@ -208,6 +208,7 @@ def test_a_blocked_prompt_is_a_refusal() -> None:
         ({"detail": "Not Found"}, "HTTP 404: Not Found"),
         ({"detail": [{"loc": ["body"], "msg": "field required", "type": "missing"}]}, "field required"),
         ({"message": "no route"}, "HTTP 404: no route"),
+        ({"error": {"message": "no route", "details": [7, {"violations": 7}]}}, "HTTP 404: no route"),
         ({"error": {"type": "not_found_error"}}, "HTTP 404: not_found_error"),
         ("<html><style>a {}</style><h1>404</h1>\n\n<p>Not here</p>", "HTTP 404: 404 Not here"),
         ("plain\nwords", "HTTP 404: plain words"),

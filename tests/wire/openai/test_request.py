@@ -261,6 +261,16 @@ def test_a_picture_in_a_result_is_shown_after_the_last_result() -> None:
     assert "add" in sent[3]["content"][0]["text"]
 
 
+def test_a_file_in_a_result_is_read() -> None:
+    file = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}}
+    said = {"role": "tool", "tool_call_id": "call_1", "content": [file]}
+    (result,) = (
+        decode_request({"messages": [*messages(user("Hi"), Message("assistant", (ADD,))), said]}).messages[-1].parts
+    )
+
+    assert result == ToolResult(ADD, (Document("application/pdf", b"%PDF", name="a.pdf"),))
+
+
 def test_what_the_user_says_beside_a_result_comes_after_it() -> None:
     sent = messages(Message("user", (Text("Look:"), ToolResult(ADD, (Text("3"),)))))
 

@@ -68,7 +68,7 @@ class ProviderCaller(ModelClient):
         self._retry = retry
         self._upstream = self.endpoint or provider
         self._meter = Meter(name, terms)
-        self._refusals = LearnedRefusals(self._upstream, model)
+        self._refusals = LearnedRefusals(self._upstream, model, learns=terms.bounded)
         self._has_warned = False
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -82,16 +82,17 @@ class ProviderCaller(ModelClient):
             await self._wait_for_others(circuit, retry, len(failures) + 1, ends, emit)
             begun = _now()
             try:
-                # The client's own clocks go first where it has some: they know what had come.
+                # The deadline is outermost, so that waiting for another call's probe counts too. The client's own
+                # clocks, where it has some, run out a moment before: they know what had come.
                 async with Deadline(ends, self._late(retry)), circuit.upstream.attempt(), circuit.model.attempt():
                     return await self._attempt(asked, emit)
             except ProviderError as error:
-                changed = await self._refusals.without_refused(asked, error, emit) if self._meter.is_bounded else None
-                if changed is None:
-                    failures.append(error)
-                    await emit(self._failure_event(error, len(failures), _now() - begun))
-                    await self._pause(circuit, retry, failures, ends, emit)
-                asked = changed or asked
+                if changed := await self._refusals.without_refused(asked, error, emit):
+                    asked = changed
+                    continue
+                failures.append(error)
+                await emit(self._failure_event(error, len(failures), _now() - begun))
+                await self._pause(circuit, retry, failures, ends, emit)
 
     async def aclose(self) -> None:
         await self._client.aclose()

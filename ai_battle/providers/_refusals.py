@@ -126,16 +126,20 @@ _FOR_GOOD = re.compile(
 
 
 class LearnedRefusals:
-    """What a model refuses is left out of requests; it is remembered on this machine as that of `endpoint`."""
+    """What a model refuses is left out of requests; it is remembered on this machine as that of `endpoint`.
 
-    def __init__(self, endpoint: str, model: str) -> None:
+    A script refuses nothing for good (`learns`): what it says does not follow from its options.
+    """
+
+    def __init__(self, endpoint: str, model: str, *, learns: bool = True) -> None:
+        self._learns = learns
         self._remembered_as = (endpoint, model)
         self._refused: set[str] = set()
         self._said: set[str] = set()
 
     async def without_known(self, request: ModelRequest, emit: Emit) -> ModelRequest:
         """The request without the options that were refused before."""
-        if not request.options:
+        if not (request.options and self._learns):
             return request
         for option in sorted({*self._refused, *self._memory.refuses(*self._remembered_as)} & request.options.keys()):
             request = await self._without(request, option, ", as it did before.", emit)
@@ -146,7 +150,7 @@ class LearnedRefusals:
 
         On disk only what is refused whatever its value; a value out of range says nothing about the next one.
         """
-        option = _refused_option(error, request.options)
+        option = _refused_option(error, request.options) if self._learns else None
         if option is None:
             return None
         if _FOR_GOOD.search(str(error)):

@@ -17,21 +17,7 @@ from markupsafe import Markup, escape
 from ..core.errors import ConfigError
 from ..core.files import cache_directory, make_private
 from ..core.texts import about, printable
-from .figures import (
-    axis_title,
-    count,
-    count_of,
-    dollars,
-    duration,
-    effort,
-    moment,
-    percent,
-    score,
-    seconds,
-    short,
-    whole,
-)  # fmt: skip
-from .sentences import arguments, attachment, badges, call_title, help_rows, sentence
+from . import figures, sentences
 
 HERE = Path(__file__).parent / "templates"
 _OFF = ("link", "image", "autolink", "reference", "entity", "code", "lheading", "hr", "html_block", "html_inline")
@@ -141,9 +127,11 @@ def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
+_OF_FIGURES = "axis_title count count_of dollars duration effort moment percent score seconds short whole"
+_OF_SENTENCES = "arguments attachment badges call_title help_rows sentence"
 _FILTERS: tuple[Callable[..., Any], ...] = (
-    *(axis_title, count, count_of, dollars, duration, effort, moment, percent, score, seconds, short, whole),
-    *(arguments, attachment, badges, call_title, help_rows, sentence),
+    *(getattr(figures, name) for name in _OF_FIGURES.split()),
+    *(getattr(sentences, name) for name in _OF_SENTENCES.split()),
     *(prose, kind, approximate, base64_text, excerpt, first_line, score_kind),
 )
 

@@ -73,6 +73,7 @@ class CachedClient(ClientWrapper):
         for index, call in enumerate(response.tool_calls):
             await emit(ToolCallDelta(index, call.id, call.name, dumps(call.arguments).decode()))
         entry = ModelReplied(response.model, response.usage, said["seconds"], response.stop, paid=False)
+        # It counts for the setting as if the model had been asked; only `paid` says that nothing was spent.
         book(entry)
         await emit(entry)
         self.saved_seconds += said["seconds"]

@@ -99,6 +99,7 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
 
     def make(voice: str, settings: HelperSettings) -> Model:
         found = clients.model(settings, task)
+        # The last word of the secondary is scored beside the small model's; judges, peers and others only look.
         part = "large" if voice.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
         client = wrap(found.client, found, settings, part)
         return replace(found, client=NamedClient(client, voice, found.options))

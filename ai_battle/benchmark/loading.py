@@ -143,6 +143,7 @@ SELDOM = 20
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
+    """Lets the collector look less often: tasks and samples are many small objects, and none of them is garbage."""
     often, *others = gc.get_threshold()
     gc.set_threshold(often * SELDOM, *others)
     try:

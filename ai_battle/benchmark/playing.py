@@ -203,6 +203,7 @@ class Player:
                 client = LimitedClient(client, self._limit_of(model.endpoint or provider), str(model.name))
                 listener.limited.append(client)
                 if self._cache:
+                    # All that a model was made of belongs to it: another temperature gives another answer.
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
                     client = CachedClient(client, self._cache, identity)
                     listener.cached.append(client)

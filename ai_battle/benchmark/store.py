@@ -190,6 +190,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
+        # With that log a commit outlives the process; only a power cut may take the last ones, and never the file.
         connection.execute("PRAGMA synchronous = NORMAL")
     except (OSError, sqlite3.Error) as error:
         raise JournalError(f"{path} can't be opened: {error}.") from error

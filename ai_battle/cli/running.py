@@ -99,6 +99,7 @@ def play(discuss: Discuss, showing: Display, run_dir: str = "") -> RunResult | N
     try:
         result = asyncio.run(_interruptible(discuss(noted, EVERYTHING if screen else WHOLE_ANSWER)))
     except asyncio.CancelledError:
+        # First the view gives the terminal back: what is written before that would be written over.
         _close(screen)
         _say_how_to_go_on(noted.run_dir)
         return _partial_result(noted)

@@ -69,9 +69,9 @@ class ViewOptions:
 class PlainLines:
     """Who speaks, by which model, then one paragraph for each finished turn; without colours or cursor movements."""
 
-    def __init__(self, out: TextIO, look: ViewOptions) -> None:
+    def __init__(self, out: TextIO, options: ViewOptions) -> None:
         self._out = out
-        self._look = look
+        self._options = options
         self._remarks = Remarks()
         self._people: set[str] = set()
 
@@ -96,7 +96,7 @@ class PlainLines:
                 return f"[outcome] {speaker}: {text}" if text else ""
             case TurnFailed(speaker=speaker, error=error) if speaker in self._people:
                 return error
-        return self._remarks.line(event) if is_wanted(event, self._look.notify_on) else ""
+        return self._remarks.line(event) if is_wanted(event, self._options.notify_on) else ""
 
     def _print(self, text: str) -> None:
         print(printable(text), file=self._out, flush=True)
@@ -108,9 +108,9 @@ class LiveView:
     A narrow terminal lacks what comes last: what is done, unless something is asked of the person before it.
     """
 
-    def __init__(self, out: TextIO, look: ViewOptions) -> None:
+    def __init__(self, out: TextIO, options: ViewOptions) -> None:
         self._screen = Screen(out)
-        self._look = look
+        self._options = options
         self._remarks = Remarks()
         self._started = time.monotonic()
         self._ledger = Ledger()
@@ -165,7 +165,7 @@ class LiveView:
 
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
-        if self._look.verbose:
+        if self._options.verbose:
             self._screen.stream(self._style(printable(event.text), dim=True))
 
     def _draft(self, event: DraftDelta) -> None:
@@ -178,7 +178,7 @@ class LiveView:
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
-        if is_wanted(event, self._look.notify_on) and (text := self._remarks.line(event)):
+        if is_wanted(event, self._options.notify_on) and (text := self._remarks.line(event)):
             self._screen.paragraph(one_line(text, 2_000), lambda line: self._style(line, fg="yellow"))
 
     def _begin(self, event: RunStarted) -> None:
@@ -193,7 +193,7 @@ class LiveView:
 
     def _head(self, event: TurnStarted) -> None:
         model = self._models.get(event.speaker, "")
-        self._turn, self._streamed, self._is_typed = event.turn, False, self._look.typing and model == PERSON
+        self._turn, self._streamed, self._is_typed = event.turn, False, self._options.typing and model == PERSON
         self._drafted = ""
         self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
@@ -241,7 +241,7 @@ class LiveView:
     def _show_status(self, *, asking: bool = False) -> None:
         if self._paused:
             return
-        turn = f"turn {self._turn} of {self._look.turns}" if self._look.turns else f"turn {self._turn}"
+        turn = f"turn {self._turn} of {self._options.turns}" if self._options.turns else f"turn {self._turn}"
         spent = f"{tokens(self._ledger.usage)} · {dollars(self._ledger.usage.cost_usd)}"
         figures = f"{spent} · {duration(time.monotonic() - self._started)}"
         rest = (self._doing, figures) if asking or self._is_typed else (figures, self._doing)
@@ -251,7 +251,7 @@ class LiveView:
         return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else "white"
 
     def _style(self, text: str, **style: Any) -> str:
-        return click.style(text, **style) if self._look.colour else text
+        return click.style(text, **style) if self._options.colour else text
 
 
 def _heading(event: RunStarted) -> str:
@@ -267,8 +267,8 @@ def _opening(message: Message) -> str:
     ).strip()
 
 
-def view(out: TextIO, look: ViewOptions = ViewOptions()) -> LiveView | PlainLines:
+def view(out: TextIO, options: ViewOptions = ViewOptions()) -> LiveView | PlainLines:
     """Returns what suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
-        return LiveView(out, replace(look, colour=look.colour and not os.environ.get("NO_COLOR")))
-    return PlainLines(out, look)
+        return LiveView(out, replace(options, colour=options.colour and not os.environ.get("NO_COLOR")))
+    return PlainLines(out, options)

@@ -26,12 +26,12 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
     loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
-    showing = Display(quiet, how["as_json"], ViewOptions.of(loaded))
+    display = Display(quiet, how["as_json"], ViewOptions.of(loaded))
     manager = ConversationManager.from_config(
         loaded,
-        ask=showing.person.line,
+        ask=display.person.line,
         allow_unsandboxed=how["allow_unsandboxed"],
-        approve=showing.person.approve,
+        approve=display.person.approve,
     )
     discuss = lambda emit, wants: manager.resume(run_dir, emit, wants, accept_changes=accept_changes)  # noqa: E731
-    return run(discuss, showing, str(run_dir))
+    return run(discuss, display, str(run_dir))

@@ -69,11 +69,11 @@ def command(
 
         show_forecast(loaded, runs, as_json=bool(how["as_json"]))
         return 0
-    look = ViewOptions.of(loaded, verbose=bool(how["verbose"]))
-    showing = Display(bool(how["quiet"]), bool(how["as_json"]), look)
+    options = ViewOptions.of(loaded, verbose=bool(how["verbose"]))
+    display = Display(bool(how["quiet"]), bool(how["as_json"]), options)
     if several:
-        return Series(runs, showing, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
-    return _run(loaded, tapes, how, showing)
+        return Series(runs, display, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
+    return _run(loaded, tapes, how, display)
 
 
 def _shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
@@ -83,13 +83,13 @@ def _shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
         yield f"discussion.limits.cost_usd={max_cost}"
 
 
-def _run(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any], showing: Display) -> int:
+def _run(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any], display: Display) -> int:
     manager = ConversationManager.from_config(
         loaded,
         out=how["out"],
-        ask=showing.person.line,
+        ask=display.person.line,
         tapes=tapes,
         allow_unsandboxed=how["allow_unsandboxed"],
-        approve=showing.person.approve,
+        approve=display.person.approve,
     )
-    return run(manager.run_discussion, showing)
+    return run(manager.run_discussion, display)

@@ -41,7 +41,7 @@ class Display:
 
     quiet: bool = False
     as_json: bool = False
-    look: ViewOptions = field(default_factory=ViewOptions)
+    options: ViewOptions = field(default_factory=ViewOptions)
     person: TerminalPrompt = field(default_factory=TerminalPrompt)
 
 
@@ -75,15 +75,15 @@ class _RunNotes:
                 raise asyncio.CancelledError from None
 
 
-def run(discuss: Discuss, showing: Display, run_dir: str = "") -> int:
+def run(discuss: Discuss, display: Display, run_dir: str = "") -> int:
     """The exit code of the run; prints the run directory last."""
-    result = play(discuss, showing, run_dir)
+    result = play(discuss, display, run_dir)
     if result is None:
         return INTERRUPTED
-    if showing.as_json:
+    if display.as_json:
         print_json(document(result))
     elif result.status != "interrupted":
-        print_summary(result, showing)
+        print_summary(result, display)
     return exit_code(result.status)
 
 
@@ -91,10 +91,10 @@ def exit_code(status: str) -> int:
     return {"done": DONE, "interrupted": INTERRUPTED}.get(status, FAILED)
 
 
-def play(discuss: Discuss, showing: Display, run_dir: str = "") -> RunResult | None:
+def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | None:
     """Runs it and writes its reports; None when it was interrupted before there was anything of it."""
-    screen = _view(showing)
-    noted = _RunNotes(showing.person.watch(screen), as_json=showing.as_json)
+    screen = _view(display)
+    noted = _RunNotes(display.person.watch(screen), as_json=display.as_json)
     noted.run_dir = run_dir
     try:
         result = asyncio.run(_interruptible(discuss(noted, EVERYTHING if screen else WHOLE_ANSWER)))
@@ -116,12 +116,12 @@ def _partial_result(noted: _RunNotes) -> RunResult | None:
     return RunResult("interrupted", ended.stop_reason, ended.turns, ended.usage, run_dir, messages(run_dir), noted.help)
 
 
-def _view(showing: Display) -> LiveView | PlainLines | None:
+def _view(display: Display) -> LiveView | PlainLines | None:
     """Nothing is shown where the stream was closed before we began (`>&-`)."""
-    out = sys.stderr if showing.as_json else sys.stdout
-    if showing.quiet or out is None:
+    out = sys.stderr if display.as_json else sys.stdout
+    if display.quiet or out is None:
         return None
-    return view(out, showing.look)
+    return view(out, display.options)
 
 
 async def _interruptible(discussion: Awaitable[RunResult]) -> RunResult:
@@ -165,10 +165,10 @@ def _close(screen: LiveView | PlainLines | None) -> None:
         screen.close()
 
 
-def print_summary(result: RunResult, showing: Display) -> None:
+def print_summary(result: RunResult, display: Display) -> None:
     """A failure is told on stderr, but not once more where it stands already: on the same terminal."""
     how = ENDINGS[result.status]
-    is_told = result.status == "failed" and not showing.quiet and _one_place()
+    is_told = result.status == "failed" and not display.quiet and _one_place()
     reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
     spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
     click.echo(f"{how}{reason} after {count_of(result.turns, 'turn')}: {spent}.", err=result.status == "failed")

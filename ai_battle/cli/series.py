@@ -55,7 +55,7 @@ class Series:
     """Plays its runs and reports on all of them; `limits` hold for what they use together."""
 
     runs: Sequence[PlannedRun]
-    showing: Display
+    display: Display
     limits: SpendingLimits = NO_LIMITS
     allow_unsandboxed: bool = False
     _used: RunUse = field(default_factory=RunUse)
@@ -88,17 +88,17 @@ class Series:
         self._started += 1
         self._announce(run)
         begun = time.monotonic()
-        result = play(lambda emit, wants: self._discuss(run, emit, wants), self.showing)
+        result = play(lambda emit, wants: self._discuss(run, emit, wants), self.display)
         if result is None:
             return INTERRUPTED
         self._ended.append(_Ended(run, result, time.monotonic() - begun))
-        if not self.showing.quiet and not self.showing.as_json:
-            print_summary(result, self.showing)
+        if not self.display.quiet and not self.display.as_json:
+            print_summary(result, self.display)
         return exit_code(result.status)
 
     async def _discuss(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
         loaded = self._within_limits(run.loaded)
-        person, allowed = self.showing.person, self.allow_unsandboxed
+        person, allowed = self.display.person, self.allow_unsandboxed
         manager = ConversationManager.from_config(
             loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
         )
@@ -116,23 +116,23 @@ class Series:
         )
 
     def _announce(self, run: PlannedRun) -> None:
-        if self.showing.quiet:
+        if self.display.quiet:
             return
         repeats = runs_by_mode(self.runs)[run.mode]
         words = f"Run {self._started} of {len(self.runs)}: {run.mode}, {run.repeat} of {repeats}"
-        click.secho(words if self._started == 1 else f"\n{words}", bold=True, err=self.showing.as_json)
+        click.secho(words if self._started == 1 else f"\n{words}", bold=True, err=self.display.as_json)
 
     def _report(self) -> None:
         if rest := [run.label for run in self.runs[self._started :]]:
             click.echo(f"Not started: {', '.join(rest)}.", err=True)
-        if self.showing.as_json:
+        if self.display.as_json:
             runs = [ended.to_json() for ended in self._ended]
             print_json({"runs": runs})
         elif self._ended:
             self._show_table()
 
     def _show_table(self) -> None:
-        if not self.showing.quiet:
+        if not self.display.quiet:
             click.echo()
         heads = ("run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds")
         show_rows(heads, map(_cells, self._ended), padding=(0, 2, 0, 0))

@@ -57,11 +57,11 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "T
     return table
 
 
-def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], **look: Any) -> None:
-    """Columns under `heads`, whose cells take more lines where they are too long; `look` is for the table of rich."""
+def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], **options: Any) -> None:
+    """Shows columns under `heads`, whose cells take more lines where they are too long; `options` are those of rich."""
     from rich.table import Table
 
-    table = Table(box=None, **look)
+    table = Table(box=None, **options)
     for head in heads:
         table.add_column(head, overflow="fold")
     for cells in rows:

@@ -76,18 +76,12 @@ class Recipe:
         """
         make = strategies.factory(self.help.strategy)
         known = strategies.parameters(make)
-        helping = self._helping(known)
-        labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
-        shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base, "labels": labels}
-        plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
-        models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
-        options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}
-        options |= self.help.options
+        helping, options = self._helping(known), self._options(known)
         secondary = self._secondary(announced=not strategies.announces_help(make))
         # A strategy that sees each step takes the model's place below its tools; its tools are then the pair.
-        tool_user = self.model.client if self.traits.each_step else None
-        tool_user = tool_user if isinstance(tool_user, ToolCapableClient) else None
-        primary = tool_user.client if tool_user else self.model.client
+        below = self.model.client
+        tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
+        primary = tool_user.client if tool_user else below
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
@@ -100,6 +94,15 @@ class Recipe:
             return OptimisticStream(pair) if self.help.stream == "optimistic" else pair
 
         return client
+
+    def _options(self, known: frozenset[str]) -> dict[str, Any]:
+        """What the file says, and what it says nothing of, under the names of the strategy's parameters."""
+        labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
+        shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base, "labels": labels}
+        plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
+        models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
+        options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}
+        return options | self.help.options
 
     async def aclose(self) -> None:
         for model in (self.model, *self.helpers.values()):

@@ -110,8 +110,15 @@ class State:
     def apply(self, event: Event) -> None:
         self.help.apply(event)
         self.ladders.apply(event)
-        if change := _CHANGES.get(type(event)):
-            change(self, event)
+        match event:
+            case Concluded():
+                self.outcome = event
+            case BudgetReached():
+                self.limit = event
+            case RunFinished():
+                self.ended = event
+            case _ if change := _CHANGES.get(type(event)):
+                change(self, event)
 
     def view_before(self, name: str, turn: int) -> tuple[Message, ...]:
         """What a participant would have been sent before that turn, of which later ones are known already."""
@@ -226,15 +233,6 @@ class State:
     def _select(self, event: SpeakerSelected) -> None:
         self.selected, self.just_ended = event.speaker, False
 
-    def _conclude(self, event: Concluded) -> None:
-        self.outcome = event
-
-    def _reach(self, event: BudgetReached) -> None:
-        self.limit = event
-
-    def _end(self, event: RunFinished) -> None:
-        self.ended = event
-
     def _resume(self, event: RunResumed) -> None:
         self.ended = None
 
@@ -252,10 +250,7 @@ _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
     TurnFinished: State._finish_turn,
     TurnFailed: State._fail_turn,
     Summarised: State._fold,
-    Concluded: State._conclude,
     SpeakerSelected: State._select,
-    BudgetReached: State._reach,
-    RunFinished: State._end,
     RunResumed: State._resume,
 }
 

@@ -28,9 +28,8 @@ from .discussion import DiscussionRun
 from .journal import Durability, Journal
 from .participant import Participant
 from .person import Reader, keyboard
-from .perspective import view_of
 from .plan import Mode, Plan, Selection
-from .prompting import role_prompt
+from .prompting import role_prompt, view_of
 from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked, with_help
 from .state import EventDispatcher, State
 

@@ -30,9 +30,8 @@ from ..core.messages import Message, user
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
 from .help_account import HelpAccount
-from .perspective import View, view_of
 from .plan import Plan
-from .prompting import naming, prompt, system_prompt
+from .prompting import View, naming, prompt, system_prompt, view_of
 from .stopping import RunUse, StopContext
 
 if TYPE_CHECKING:

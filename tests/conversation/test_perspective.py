@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.conversation.perspective import CONTINUE, Naming, View, view_of
+from ai_battle.conversation.prompting import CONTINUE, Naming, View, view_of
 from ai_battle.core.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
 
 NAMES = ("ada", "bob", "cy")

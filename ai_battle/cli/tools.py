@@ -20,7 +20,7 @@ from ai_battle.core.texts import printable
 from ai_battle.tools.base import ToolRegistry
 from ai_battle.tools.loading import LoadContext, build, builtin_names
 from ai_battle.tools.manager import ToolManager
-from ai_battle.tools.mcp import McpServers
+from ai_battle.tools.mcp.servers import McpServers
 from ai_battle.tools.sandbox import NoFence
 from ai_battle.wire.dialects.schemas import signature
 

@@ -24,7 +24,7 @@ from .client import ToolCapableClient
 from .formats.auto import Auto, Calling, RefusalStore
 from .formats.forms import dialect
 from .manager import ToolManager
-from .mcp import McpServers
+from .mcp.servers import McpServers
 
 WORKSPACE = "workspace"
 RUNNABLE = ("python", "javascript", "bash")

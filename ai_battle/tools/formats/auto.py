@@ -15,8 +15,7 @@ from ...core.events import Emit, Event, TextDelta, ToolCallDelta, Warned, ignore
 from ...core.exchange import ModelRequest, ModelResponse
 from ...core.messages import Message, Part, ToolCall, ToolResult, assistant
 from .forms import dialect
-from .json_object import JsonTools
-from .text import TextTools, without_tools
+from .text import JsonTools, TextTools, without_tools
 
 Calling: TypeAlias = Literal["auto", "native", "json", "text"]
 TOOLS, BLOCKS = "tools", "tool_blocks"

@@ -1,19 +1,25 @@
-"""Tools for models without any: described in the system prompt, called in the text."""
+"""Tools for models without any: described in the system prompt, called in the text or as fields of an object."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_core import from_json
 
 from ...core.client import ClientWrapper, ModelClient
-from ...core.events import AttemptFailed, Emit, Event, TextDelta, ignore
+from ...core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ...core.messages import Message, ToolCall, ToolResult, assistant, user
 from ...wire.dialects.reader import StreamingReader, read
 from ...wire.dialects.reading import Reading, without_cut_call
 from ..manager import ToolManager
-from . import fenced
-from .answers import BEHIND, PROPOSED, UNREAD, behind, is_quoted, problems_in, quotations, results_in, with_calls
-from .forms import Dialect, as_calls, as_data, as_prose, without_tool_blocks
+from . import answers, fenced
+from .forms import Dialect, WriteMessage, as_calls, as_data, as_prose, instruction, to_json, without_tool_blocks
 
 INVALID = "Note: I tried to use a tool, but the request could not be used: "
+GO_ON = "You said that more work is needed, but called no tool. Call one now, or give your complete answer in content."
 
 
 class TextTools(ClientWrapper):
@@ -27,28 +33,36 @@ class TextTools(ClientWrapper):
         if not request.tools or request.tool_choice == "none":
             return await self.client.complete(without_tools(request), emit)
         prose = _ProseEmitter(request.tools, emit)
-        response = await self.client.complete(self._in_words(request), prose)
+        told = self._dialect.describe(request.tools)
+        response = await self.client.complete(_in_words(request, told, as_calls(self._dialect.write)), prose)
         reading = await prose.end(response.text)
         if response.stop == "length":
             reading = without_cut_call(reading, response.text)
-        if is_quoted(reading, response.text, request.tools, results_in(request.messages)):
+        if answers.is_quoted(reading, response.text, request.tools, answers.results_in(request.messages)):
             # The calls were held back while it streamed, and now end it as words.
-            text = "\n\n".join(filter(None, (reading.prose, *quotations(reading, response.text))))
+            text = "\n\n".join(filter(None, (reading.prose, *answers.quotations(reading, response.text))))
             await emit(TextDelta(text.removeprefix(reading.prose)))
-            return with_calls(response, request, text, response.tool_calls)
-        noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text), PROPOSED: reading.proposals}
+            return answers.with_calls(response, request, text, response.tool_calls)
+        noted = {
+            answers.UNREAD: answers.problems_in(reading),
+            answers.BEHIND: answers.behind(reading, response.text),
+            answers.PROPOSED: reading.proposals,
+        }
         calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
-        return with_calls(response, request, reading.prose, calls, **noted)
+        return answers.with_calls(response, request, reading.prose, calls, **noted)
 
-    def _in_words(self, request: ModelRequest) -> ModelRequest:
-        told = self._dialect.describe(request.tools) + must(request.tool_choice)
-        return replace(
-            request,
-            messages=without_tool_blocks(request.messages, as_calls(self._dialect.write)),
-            system="\n\n".join(text for text in (request.system, told) if text),
-            tools=(),
-            tool_choice="auto",
-        )
+
+def _in_words(request: ModelRequest, told: str, write: WriteMessage, **more: Any) -> ModelRequest:
+    """Returns the request with its tools as `told` in the system prompt, and no tool block anywhere."""
+    told += must(request.tool_choice)
+    return replace(
+        request,
+        messages=without_tool_blocks(request.messages, write),
+        system="\n\n".join(text for text in (request.system, told) if text),
+        tools=(),
+        tool_choice="auto",
+        **more,
+    )
 
 
 def without_tools(request: ModelRequest) -> ModelRequest:
@@ -117,5 +131,141 @@ class ToolUseProtocol:
             return response
         results = [await self.tool_manager.run(call) for call in reading.calls]
         used = (f"I used the {result.call.name} tool. Tool Response:\n{as_data(result)}" for result in results)
-        unread = (f"{INVALID}{problem}" for problem in problems_in(reading))
+        unread = (f"{INVALID}{problem}" for problem in answers.problems_in(reading))
         return "\n\n".join(filter(None, (reading.prose.strip(), *used, *unread)))
+
+
+class JsonTools(ClientWrapper):
+    """`client`, which answers with `{"toolCalls": [...], "content": ..., "needsMoreWork": ...}`.
+
+    While it streams, the content is a draft: only the end of the object tells whether it is the answer.
+    """
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if not request.tools or request.tool_choice == "none":
+            return await self.client.complete(without_tools(request), emit)
+        held = _held_to_schema(request)
+        response = await self.client.complete(held, _ContentDrafts(emit))
+        results = answers.results_in(request.messages)
+        answer = _read(response, request.tools, results)
+        if answer.needs_more and not answer.calls:
+            first, usage = answer, response.usage
+            held = replace(held, messages=(*held.messages, assistant(response.text), user(GO_ON)))
+            response = await self.client.complete(held, _ContentDrafts(emit))
+            response = replace(response, usage=usage + response.usage)
+            answer = _read(response, request.tools, results)
+            if not answer.content and not answer.calls:  # then the first attempt stands
+                answer = replace(answer, content=first.content)
+        if answer.content:
+            await emit(TextDelta(answer.content))
+        return answers.with_calls(response, request, answer.content, answer.calls, **{answers.UNREAD: answer.unread})
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonAnswer:
+    content: str
+    calls: tuple[ToolCall, ...] = ()
+    needs_more: bool = False
+    unread: tuple[str, ...] = ()
+
+
+def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None, least: int = 0) -> dict[str, Any]:
+    """Returns the JSON Schema of an answer with at least so many calls; `content` is that of what it says."""
+    calls = {"type": "array", "items": {"anyOf": [_call_schema(tool) for tool in tools]}}
+    fields = {
+        "toolCalls": {**calls, "minItems": least} if least else calls,
+        "content": {"anyOf": [dict(content), {"type": "null"}]} if content else {"type": "string"},
+        "needsMoreWork": {"type": "boolean"},
+    }
+    return _object(fields)
+
+
+def _call_schema(tool: ToolSpec) -> dict[str, Any]:
+    """References start at the root of a schema, so one that has any can't be a part of another."""
+    is_free = "$ref" in json.dumps(tool.schema, default=str)
+    arguments = {"type": "object"} if is_free else dict(tool.schema)
+    return _object({"name": {"type": "string", "enum": [tool.name]}, "arguments": arguments})
+
+
+def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(fields), "required": [*fields], "additionalProperties": False}
+
+
+def _held_to_schema(request: ModelRequest) -> ModelRequest:
+    callable_ = [tool for tool in request.tools if request.tool_choice in ("auto", "required", tool.name)]
+    form = schema(callable_, request.output_schema, least=int(request.tool_choice != "auto"))
+    return _in_words(request, instruction("json", request.tools), _as_object, output_schema=form)
+
+
+def _as_object(message: Message) -> str:
+    calls = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
+    return to_json({"toolCalls": calls, "content": message.text, "needsMoreWork": True})
+
+
+def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[ToolResult, ...]) -> _JsonAnswer:
+    """Reads also an answer that does not keep to the form; what only repeats a result is no call."""
+    text = response.text
+    if response.tool_calls:
+        return _JsonAnswer("", response.tool_calls)
+    fields = _fields_of(text)
+    if not fields:
+        reading = read(text, tools)
+        return (
+            _JsonAnswer(text) if answers.is_quoted(reading, text, tools, results) else _answer(reading, reading.prose)
+        )
+    calls, content = fields.get("toolCalls", []), fields.get("content") or ""
+    if calls and answers.stands_in(text, results):
+        return _JsonAnswer(text)
+    reading = read(json.dumps({"toolCalls": calls}), tools)
+    answer = _answer(reading, content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
+    return replace(answer, needs_more=fields.get("needsMoreWork") is True)
+
+
+def _fields_of(text: str) -> dict[str, Any]:
+    """The fields of an answer; none where it does not keep to the form."""
+    with suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        return value if isinstance(value, dict) and value.keys() & {"toolCalls", "content"} else {}
+    return {}
+
+
+def _answer(reading: Reading, content: str) -> _JsonAnswer:
+    return _JsonAnswer(content, reading.calls, unread=answers.problems_in(reading))
+
+
+class _ContentDrafts:
+    """Passes on what the `content` of an object says while the object still streams in."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts: list[str] = []
+        self._size = self._due = self._sent = 0
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._parts.append(event.text)
+            self._size += len(event.text)
+            if self._size >= self._due and (more := self._new_content()):
+                await self._emit(DraftDelta(more))
+            return
+        if isinstance(event, AttemptFailed):
+            self._begin()
+        await self._emit(event)
+
+    def _new_content(self) -> str:
+        """Reads all that there is; the more that is, the longer until the next time, so that the work stays linear."""
+        text = "".join(self._parts)
+        self._parts = [text]
+        self._due = self._size + self._size // 50
+        try:
+            value = from_json(text[max(0, text.find("{")) :], allow_partial="trailing-strings")
+        except ValueError:
+            return ""
+        content = value.get("content") if isinstance(value, dict) else None
+        if not isinstance(content, str):
+            return ""
+        more, self._sent = content[self._sent :], max(self._sent, len(content))
+        return more

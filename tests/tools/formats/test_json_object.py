@@ -11,7 +11,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, ToolCall, ToolResult, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
-from ai_battle.tools.formats.json_object import JsonTools, schema
+from ai_battle.tools.formats.text import JsonTools, schema
 
 SCHEMA = {"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]}
 LOOK = ToolSpec("look", "Looks something up.", SCHEMA)

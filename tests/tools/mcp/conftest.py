@@ -17,7 +17,7 @@ from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.messages import ToolCall, ToolResult
 from ai_battle.tools.base import ToolRegistry
 from ai_battle.tools.manager import ToolManager
-from ai_battle.tools.mcp import McpServers
+from ai_battle.tools.mcp.servers import McpServers
 
 PROGRAMS = Path(__file__).parent / "programs"
 

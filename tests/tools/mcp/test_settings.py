@@ -76,7 +76,7 @@ import asyncio, sys
 sys.modules["mcp"] = None
 from ai_battle.config.tools import McpServer
 from ai_battle.core.errors import ConfigError
-from ai_battle.tools.mcp import McpServers
+from ai_battle.tools.mcp.servers import McpServers
 from ai_battle.tools.base import ToolRegistry
 
 async def main():

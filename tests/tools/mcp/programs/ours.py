@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ai_battle.config.tools import McpServer
 from ai_battle.tools.base import ToolRegistry
-from ai_battle.tools.mcp import McpServers
+from ai_battle.tools.mcp.servers import McpServers
 
 
 async def main() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from ...core.errors import ConfigError
 from .._tasks import in_thread
 from ..base import Tool, errors_as_fields
-from ..database.rows import QueryLimits
+from ..database import QueryLimits
 from ..database.sqlalchemy import DatabaseServer
 from ..database.sqlite import SqliteDatabase
 

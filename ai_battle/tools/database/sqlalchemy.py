@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core import plugins
 from ...core.errors import ConfigError, ToolError
-from .rows import QueryLimits, Rows
+from . import QueryLimits, Rows
 
 EXTRA = "database"
 DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}

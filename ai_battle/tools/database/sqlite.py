@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...core.errors import ToolError
-from .rows import QueryLimits, Rows
+from . import QueryLimits, Rows
 
 STEPS, WAIT = 200, 2.0
 HEAP = 256 << 20  # of all connections of the process together: SQLite knows no other limit

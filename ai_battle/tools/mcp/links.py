@@ -21,7 +21,7 @@ from ...core.errors import ConfigError
 from ...core.plugins import optional
 from ...core.redaction import Redactor
 from .._tasks import start_process
-from ..sandbox.interpreters import INSIDE
+from ..sandbox.program import INSIDE
 
 LAST_WORDS = 400
 LONGEST_LINE = 16 * 1024 * 1024

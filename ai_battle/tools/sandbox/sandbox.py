@@ -21,8 +21,7 @@ from .backends import Backend, HostPaths
 from .egress import EgressProxy, proxy_environment
 from .folders import discard
 from .inside.orders import Orders
-from .interpreters import INSIDE, SUFFIX, Interpreter, interpreter
-from .program import Outcome, Program, SandboxLimits
+from .program import INSIDE, SUFFIX, Interpreter, Outcome, Program, SandboxLimits, interpreter
 from .snapshot import Snapshot
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

@@ -153,7 +153,7 @@ class CallGuard:
     def learn(self, planned: PlannedCall, result: ToolResult) -> None:
         """A call was run. What is written may change any other result, and failures are worth another try."""
         if planned.writes:
-            self._known.clear()
+            self._known.clear()  # what was read before may no longer be so
         if result.is_error:
             self._count_failure(planned.tool)
             return
@@ -232,6 +232,7 @@ class CallRunner:
         return PlannedCall(call, call_key(prepared), prepared, writes)
 
     async def _result(self, planned: PlannedCall) -> ToolResult:
+        # The guard is asked first: nobody is bothered about a call that would not be run anyway.
         result = self.guard.result_without_running(planned)
         if result is not None:
             return result

@@ -160,6 +160,7 @@ class _ToolTurn:
         """Runs them; what could not be read is told to the model instead. Returns whether it may call again."""
         self._held_back = None
         limits, guard = self._client.limits, self._guard
+        # A model that asks again and again is slowed down, and so is what its calls cost.
         await asyncio.sleep(limits.pause_before(guard.rounds + 1))
         results: tuple[ToolResult, ...] = ()
         if requested.calls:

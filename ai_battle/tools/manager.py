@@ -93,6 +93,7 @@ class ToolManager:
 
     async def _execute(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """Returns what the tool returns, if it does so in time; one that does not listen is left behind."""
+        # A task of its own: a tool that swallows its cancellation must not keep its caller from going on.
         task = asyncio.create_task(_run_tool(tool, arguments))
         try:
             await _wait_for(task, tool.timeout)

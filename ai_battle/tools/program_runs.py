@@ -122,7 +122,7 @@ class FairPlaces:
             following.turn.set_result(None)
 
     def _next(self) -> "_Waiting | None":
-        most = max(1, self.places - 1)
+        most = max(1, self.places - 1)  # the last place is never for who has all the others
         ready = (each for each in self._queue if not each.turn.done() and self._running[each.key] < most)
         return min(ready, key=lambda each: self._running[each.key], default=None)
 

@@ -202,6 +202,7 @@ _lock = Lock()
 _users = 0
 
 
+# contextlib.redirect_stdout would mix what tools print that run at the same time: each has its own context instead.
 class _Routed:
     """A standard stream: text of a running tool goes to that tool's sink, all else where it always went."""
 

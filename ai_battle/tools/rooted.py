@@ -115,6 +115,7 @@ class RootedFolder:
                 if make:
                     self.root.mkdir(parents=True, exist_ok=True)
                 here = os.open(self.root, ROOT)
+            # From here on only names inside of open folders: what is swapped for a link meanwhile leads nowhere.
             opened.callback(os.close, here)
             self._must_be_open(here, str(self.root))
             for number, step in enumerate(steps):

@@ -51,6 +51,7 @@ class McpServers:
     async def __aenter__(self) -> "McpServers":
         async with AsyncExitStack() as unless_started:
             unless_started.push_async_callback(self.aclose)
+            # All are started before any is offered: where one fails, models have seen the tools of none.
             found = await together([server.start() for server in self._servers])
             for server, tools in zip(self._servers, found, strict=True):
                 await server.offer(tools)

@@ -141,6 +141,7 @@ class EgressProxy:
         refusal = RequestRefused(502, "there is no such host")
         for numeric in await self.resolve(address):
             try:
+                # The very address that was looked at is connected to: the name may lead elsewhere a moment later.
                 return await self._reach(address, numeric)
             except RequestRefused as reason:
                 refusal = reason

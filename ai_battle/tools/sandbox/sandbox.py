@@ -88,6 +88,7 @@ class Sandbox:
             try:
                 answer, network = await self._supervise(paths, orders)
             finally:
+                # Also for who is cancelled: by now nobody is left who could change the files meanwhile.
                 snapshot.restore()
         return _outcome(answer, network)
 

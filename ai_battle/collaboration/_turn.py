@@ -189,6 +189,7 @@ class Turn:
         self._use = use or helping.new_use()
         self._help = helping.limits.budget(self._use)
         self._all = Budget()
+        self.failure = ""
 
     @property
     def may_ask(self) -> bool:
@@ -251,7 +252,8 @@ class Turn:
         return None
 
     async def report_failure(self, reason: str, what_for: str = "") -> None:
-        """Tell listeners that help came to nothing."""
+        """Tell listeners that help came to nothing; `failure` is why the last time."""
+        self.failure = reason
         await self.emit(HelpFailed(what_for or self.strategy, reason))
 
     async def drop(self, draft: Draft, reason: str) -> None:

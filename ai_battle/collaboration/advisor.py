@@ -138,20 +138,21 @@ class AdvisedStep:
         """Return what it says or calls once it does not ask any more, and goes on from all advice that it was given."""
         while True:
             draft, silence = await draft_or_silence(self._turn, self._attempts.primary, self._next_request())
-            if question := self._question(draft):
+            if response := await self._settle(draft, silence):
+                return replace(response, steps=(*self._steps, *response.steps))
+
+    async def _settle(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
+        """Return the answer of the step; None where the model goes on from one more question and what came of it."""
+        calls = draft.response.tool_calls
+        if question := next((call for call in calls if call.name == self._tool.name), None):
+            if self._is_offered:
                 # What it calls beside its question waits: the advice may change what is to be done.
                 await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
-                continue
-            draft = _without_questions(draft, self._tool.name)
-            if draft.response.tool_calls and not await self._break_circle(draft):
-                return self._with_steps(await self._turn.accept(draft))
-            if not (draft.response.tool_calls or await self._force(draft, silence)):
-                return self._with_steps(await self._attempts.accept_best())
-
-    def _question(self, draft: Draft) -> ToolCall | None:
-        """Its first call of the tool, while that is offered."""
-        calls = draft.response.tool_calls if self._is_offered else ()
-        return next((call for call in calls if call.name == self._tool.name), None)
+                return None
+            silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
+        elif calls:
+            return None if await self._break_circle(draft) else await self._turn.accept(draft)
+        return None if await self._force(draft, silence) else await self._attempts.accept_best()
 
     def _new_attempts(self) -> Attempts:
         """Of the step, judged by what was done since the last advice: that it met what went wrong before is not known.
@@ -179,8 +180,6 @@ class AdvisedStep:
 
     async def _force(self, draft: Draft, silence: ProviderError | None) -> bool:
         """Judge an answer; behind a poor one put a question as if the model had asked, and return whether it did."""
-        if not draft.text.strip() and self._record.asked >= self._most:
-            silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
@@ -278,22 +277,9 @@ class AdvisedStep:
         ids = {each.id for message in self._messages for each in message.tool_calls}
         return call if call.id and call.id not in ids else replace(call, id=f"{NAME}_{len(ids) + 1}")
 
-    def _with_steps(self, response: ModelResponse) -> ModelResponse:
-        return replace(response, steps=(*self._steps, *response.steps))
-
 
 def _parts_without_calls(draft: Draft) -> tuple[Part, ...]:
     return tuple(part for part in draft.response.message.parts if not isinstance(part, ToolCall))
-
-
-def _without_questions(draft: Draft, tool: str) -> Draft:
-    """The draft of a model that asks where there is nobody to ask any more, without that."""
-    response = draft.response
-    calls = [call for call in response.tool_calls if call.name != tool]
-    if len(calls) == len(response.tool_calls):
-        return draft
-    message = replace(response.message, parts=(*_parts_without_calls(draft), *calls))
-    return replace(draft, response=replace(response, message=message, stop="tool_calls" if calls else "end"))
 
 
 def create(

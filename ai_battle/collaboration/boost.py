@@ -8,7 +8,7 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, CutShort, ProviderError
 from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Stop
-from ..core.helping import BoostStep, HelpFailed
+from ..core.helping import BoostStep
 from ..core.messages import Text
 from ..core.tooling import ToolCalled
 from ..core.traits import CalledModel, StrategyTraits
@@ -81,19 +81,18 @@ class BoostTurn:
         self._tools = () if request.tool_choice == "none" else request.tools or loop.auxiliary.offered_tools
         self._must_call = bool(self._tools) and request.tool_choice != "auto"
         self._text_will_do = not self._tools or has_new_results(request)
-        self._turn = Turn("boost", loop.helping, self._hear)
+        self._turn = Turn("boost", loop.helping, emit)
         self._seconds = SECONDS if loop.helping.timeout is None else loop.helping.timeout
         self._stream = AnswerStream(emit)
         self._planned: list[Draft] = []
         self._failed: list[FailedPlan] = []
         self._answers: list[Draft] = []
-        self._failure = ""
 
     async def request_plan(self, loop: int) -> PlanReply | None:
         """Return what the boost model replies; None when it is nothing that can be used."""
         if not (planned := await self._request_reply()):
-            await self._stream.take_back(self._failure)
-            await self._emit(BoostStep(loop, "fallback", self._failure))
+            await self._stream.take_back(self._turn.failure)
+            await self._emit(BoostStep(loop, "fallback", self._turn.failure))
             return None
         reply, why = parse(planned.text), NO_FORMAT
         if isinstance(reply, SummaryReply) and self._must_call:
@@ -187,11 +186,6 @@ class BoostTurn:
                 await self._turn.drop(other, NO_TOOL)
         await stream.finish(draft.text)
         return replace(draft.response, usage=self._turn.usage)
-
-    async def _hear(self, event: Event) -> None:
-        if isinstance(event, HelpFailed):
-            self._failure = event.reason
-        await self._emit(event)
 
 
 class AnswerStream:

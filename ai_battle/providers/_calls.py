@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import CutShort, ProviderError, RateLimited, TimedOut
 from ..core.events import AttemptFailed, Emit, Retrying, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
@@ -51,7 +51,7 @@ class RetryPolicy:
 PATIENT = RetryPolicy()
 
 
-class ProviderCaller(ModelClient):
+class ProviderCaller(ClientWrapper):
     """A provider's client as everybody calls it; `name` is "provider/model".
 
     Clients of one endpoint share its rate limit, those of one model its failures, and what it refuses. Without `retry`
@@ -63,7 +63,7 @@ class ProviderCaller(ModelClient):
     ) -> None:
         provider, _, model = name.partition("/")
         self.endpoint: str = getattr(client, "endpoint", "")
-        self._client = client
+        super().__init__(client)
         self._name = name
         self._retry = retry
         self._upstream = self.endpoint or provider
@@ -94,9 +94,6 @@ class ProviderCaller(ModelClient):
                 await emit(self._failure_event(error, len(failures), _now() - begun))
                 await self._pause(circuit, retry, failures, ends, emit)
 
-    async def aclose(self) -> None:
-        await self._client.aclose()
-
     async def _attempt(self, request: ModelRequest, emit: Emit) -> ModelResponse:
         """Nobody has judged a reply when it is booked, so that an empty, refused or broken one is booked as well."""
         meter = self._meter
@@ -106,7 +103,7 @@ class ProviderCaller(ModelClient):
             if asked is not request:
                 await self._warn_of_limit(reservation.output_tokens, emit)
             reply.is_sent = True
-            reply.response = await self._client.complete(asked, reply)
+            reply.response = await self.client.complete(asked, reply)
         except CutShort:
             reply.was_left = reply.is_enough = True
             raise

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ._names import ModelName
+from ._names import KNOWN_ON, ModelName
 from ._prices import context_window
 from ._refusals import RefusalMemory
-
-KNOWN_ON = "2026-11-20"
 
 _ALL = {"tools": True, "images": True, "json_schema": True, "reasoning": True}
 _READING = {**_ALL, "documents": True}

@@ -1,10 +1,10 @@
 """Clients around a client that change what it is asked, or what is heard of it."""
 
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError
 from ..core.events import (
     AttemptFailed,
@@ -18,21 +18,21 @@ from ..core.events import (
     ToolCallDelta,
     ignore,
 )
-from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Image, Message, Part, Text, ToolResult
 from ..core.redaction import Redactor
 
 
-@dataclass(frozen=True, slots=True)
-class NamedClient(ModelClient):
+class NamedClient(ClientWrapper):
     """`client`, asked with `options` where the request leaves them open; of two lengths the shorter holds.
 
     `name` tells its place in a script from that of the participant in whose turn it speaks.
     """
 
-    client: ModelClient
-    name: str
-    options: Mapping[str, Any]
+    def __init__(self, client: ModelClient, name: str, options: Mapping[str, Any]) -> None:
+        super().__init__(client)
+        self.name = name
+        self.options = options
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         async def emit_named(event: Event) -> None:
@@ -45,26 +45,20 @@ class NamedClient(ModelClient):
             options["max_tokens"] = min(most, options["max_tokens"])
         return await self.client.complete(replace(request, options=options), emit_named)
 
-    async def aclose(self) -> None:
-        await self.client.aclose()
-
 
 LEFT_OUT = frozenset({"images", "json_schema", "reasoning"})
 UNSEEN = Text("(a picture, which you can't see)\n\n")
 
 
-class CapabilityFilter(ModelClient):
+class CapabilityFilter(ClientWrapper):
     """`lacks` are of those that can be `LEFT_OUT`."""
 
     def __init__(self, client: ModelClient, lacks: frozenset[str]) -> None:
-        self._client = client
+        super().__init__(client)
         self._lacks = lacks
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        return await self._client.complete(self._filter_request(request), emit)
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
+        return await self.client.complete(self._filter_request(request), emit)
 
     def _filter_request(self, request: ModelRequest) -> ModelRequest:
         if "json_schema" in self._lacks and request.output_schema is not None:
@@ -97,16 +91,12 @@ def _in_words(parts: Iterable[Part]) -> Iterable[Part]:
 Piece: TypeAlias = TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
 
 
-class RedactedClient(ModelClient):
+class RedactedClient(ClientWrapper):
     """`client` behind `redactor`, which goes over each request, answer, event and error."""
 
     def __init__(self, client: ModelClient, redactor: Redactor) -> None:
-        self.client = client
+        super().__init__(client)
         self.redactor = redactor
-
-    @property
-    def offered_tools(self) -> tuple[ToolSpec, ...]:
-        return self.client.offered_tools
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         clean = self.redactor.request(request)
@@ -123,9 +113,6 @@ class RedactedClient(ModelClient):
         if message is response.message and steps is response.steps:
             return response
         return replace(response, message=message, steps=steps)
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 class _Pieces:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..core import errors
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
@@ -25,14 +25,14 @@ _ERRORS = ("RateLimited", "Unreachable", "TimedOut", "BadReply", "Refused", "Con
 _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
 
 
-class RecordingClient(ModelClient):
+class RecordingClient(ClientWrapper):
     """Writes each exchange of `client` down; several clients can share a recorder.
 
     Of an answer that a listener cut short there is what came: played again, it is cut short again.
     """
 
     def __init__(self, client: ModelClient, recorder: Recorder, model: str) -> None:
-        self.client = client
+        super().__init__(client)
         self._recorder = recorder
         self._model = model
 
@@ -57,9 +57,6 @@ class RecordingClient(ModelClient):
 
     def _record(self, request: ModelRequest, heard: list[list[Any]], **ended: Any) -> None:
         self._recorder.add(RecordedExchange(self._model, request_digest(request), heard, **ended), request)
-
-    async def aclose(self) -> None:
-        await self.client.aclose()
 
 
 class ReplayClient(ModelClient):

@@ -117,44 +117,45 @@ def rule(entry: object, where: str) -> Rule:
 
 
 def _check_keys(entry: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    for key in entry:
-        if key not in known:
-            raise ConfigError(f"{where}: unknown key {key!r}{near(str(key), list(known))}")
+    _refuse_unknown(entry, known, where)
     if not any(key in entry for key in _CONTENT):
         raise ConfigError(f"{where} says nothing; it needs one of {', '.join(_CONTENT)}.")
 
 
+def _refuse_unknown(entry: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    for key in entry:
+        if key not in known:
+            raise ConfigError(f"{where}: unknown key {key!r}{near(str(key), list(known))}")
+
+
 def _from_mapping(entry: Mapping[str, Any], where: str) -> Line:
     return Line(
-        _text(entry, "say", where),
-        _text(entry, "think", where),
-        _calls(entry.get("call", ()), where),
-        _fault(entry.get("fail"), where),
-        _seconds(entry.get("delay", 0.0), where),
+        _text(entry.get("say", ""), f"{where}: say"),
+        _text(entry.get("think", ""), f"{where}: think"),
+        _calls(entry.get("call", ()), f"{where}: call"),
+        _fault(entry.get("fail"), f"{where}: fail"),
+        _seconds(entry.get("delay", 0.0), f"{where}: delay"),
     )
 
 
-def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
-    if isinstance(value := entry.get(key, ""), str):
+def _text(value: object, where: str) -> str:
+    if isinstance(value, str):
         return value
-    raise ConfigError(f"{where}: {key} is {value!r}; write the text in quotes.")
+    raise ConfigError(f"{where} is {value!r}; write the text in quotes.")
 
 
 def _calls(value: object, where: str) -> tuple[ToolCall, ...]:
-    wanted = value if isinstance(value, list | tuple) else (value,)
-    return tuple(_call(call, where) for call in wanted)
+    return tuple(_call(call, where) for call in (value if isinstance(value, list | tuple) else (value,)))
 
 
 def _call(value: object, where: str) -> ToolCall:
     if isinstance(value, ToolCall):
         return value
     if not isinstance(value, Mapping) or not isinstance(name := value.get("tool"), str):
-        raise ConfigError(f"{where}: call is {value!r}; write {{tool: NAME, parameters: {{...}}}}.")
-    for key in value:
-        if key not in ("tool", "parameters"):
-            raise ConfigError(f"{where}: call: unknown key {key!r}{near(str(key), ['tool', 'parameters'])}")
+        raise ConfigError(f"{where} is {value!r}; write {{tool: NAME, parameters: {{...}}}}.")
+    _refuse_unknown(value, ("tool", "parameters"), where)
     if not isinstance(arguments := value.get("parameters") or {}, Mapping):
-        raise ConfigError(f"{where}: call: parameters is {arguments!r}; write a mapping.")
+        raise ConfigError(f"{where}: parameters is {arguments!r}; write a mapping.")
     return ToolCall(name, dict(arguments))
 
 
@@ -163,13 +164,13 @@ def _fault(name: object, where: str) -> ScriptedFault | None:
         return None
     if isinstance(name, str) and name in FAULTS:
         return FAULTS[name]
-    raise ConfigError(f"{where}: fail: there is no fault {name!r}{near(str(name), list(FAULTS))}")
+    raise ConfigError(f"{where}: there is no fault {name!r}{near(str(name), list(FAULTS))}")
 
 
 def _seconds(value: object, where: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
-    raise ConfigError(f"{where}: delay is {value!r}; write seconds, such as 0.2.")
+    raise ConfigError(f"{where} is {value!r}; write seconds, such as 0.2.")
 
 
 _REMEMBERED = 1_000

@@ -1,25 +1,20 @@
 """The APIs that clients speak: what differs from one to the other."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
 from ..core.messages import Part, Text, Thinking
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
-from ..wire.anthropic import StreamWriter as MessagesWriter
-from ..wire.anthropic import encode_error as encode_anthropic_error
 from ..wire.blocks import BlockWriter
 from ..wire.bodies import decode_body
 from ..wire.messages import with_pairs
-from ..wire.openai import StreamWriter as ChatWriter
-from ..wire.openai import encode_error as encode_openai_error
 
-PASSED_ON = ("anthropic-beta", VERSION)
 LONGEST_NAME = 256
 """Characters of a model's name."""
 SAYS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
@@ -36,26 +31,24 @@ class ApiRequest:
     usage: bool = True
 
 
-class EncodesErrors(Protocol):
-    def __call__(self, status: int, message: str, kind: str = "", request_id: str = "") -> bytes: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Api:
-    """`writer` is given an estimate of the tokens that were sent; `usage` says whether a stream ends with its usage.
+    """`wire` is the module of its bodies; `headers` are those that an upstream of this API gets from its clients.
 
-    `refers` says that requests may refer to earlier answers. `options` are those of a body that is left unread.
+    `refers` says that requests may refer to earlier answers, `passes` that an upstream may speak this API as well.
     """
 
     name: str
-    decode_request: Callable[[Mapping[str, Any]], ModelRequest]
-    writer: Callable[[ApiRequest, int], BlockWriter]
-    encode_error: EncodesErrors
-    usage: Callable[[Mapping[str, Any]], bool] = lambda body: True
-    refers: bool = False
-    options: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
-    encode_request: Callable[[ModelRequest, str], bytes] | None = None
+    wire: Any
     headers: tuple[str, ...] = ()
+    refers: bool = False
+    passes: bool = False
+
+    def writer(self, asked: ApiRequest, input_tokens: int) -> BlockWriter:
+        """Writes the answer; `input_tokens` is an estimate of what was sent."""
+        more = {"request": asked.request} if self.refers else {}
+        made: BlockWriter = self.wire.StreamWriter(asked.model, usage=asked.usage, input_tokens=input_tokens, **more)
+        return made
 
     def decode(self, body: RawBody, most: int | None = None, *, unread: bool = False) -> ApiRequest:
         """What the client asks, with at most `most` tokens of an answer; raises `ConfigError`.
@@ -66,15 +59,15 @@ class Api:
         if self.name == "messages" and body.fields.get("max_tokens") is None:
             raise ConfigError("max_tokens is missing.")
         wants = Wants(stream, drafts=False, each_warning=True)
-        read = partial(self._read, body, wants, most)
-        if not (unread and self.options and _is_clear(body.fields)):
-            return ApiRequest(read(), model, stream, self.usage(body.fields))
-        options = self.options(body.fields)
-        request = UnreadRequest.of(body, read, options, wants) if _fits(options, most) else read()
-        return ApiRequest(request, model, stream, self.usage(body.fields))
+        read, usage = partial(self._read, body, wants, most), self.name != "chat" or _wants_usage(body.fields)
+        if unread and self.passes and _is_clear(body.fields):
+            options = self.wire.options_in(body.fields)
+            if _fits(options, most):
+                return ApiRequest(UnreadRequest.of(body, read, options, wants), model, stream, usage)
+        return ApiRequest(read(), model, stream, usage)
 
     def _read(self, body: RawBody, wants: Wants, most: int | None) -> ModelRequest:
-        request = with_pairs(self.decode_request(body.fields))
+        request = with_pairs(self.wire.decode_request(body.fields))
         if not (request.system or any(_says_something(part) for message in request.messages for part in message.parts)):
             raise ConfigError("There is nothing to answer: all messages are empty.")
         options = request.options if _fits(request.options, most) else {**request.options, "max_tokens": most}
@@ -82,10 +75,11 @@ class Api:
 
     def mends(self, request: ModelRequest) -> bool:
         """Whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
-        if not (request.raw and self.encode_request):
+        if not request.raw:
             return False
-        written = decode_body(self.encode_request(request, ""))
-        return self.decode_request(written).messages != self.decode_request(request.raw.fields).messages
+        written: ModelRequest = self.wire.decode_request(decode_body(self.wire.encode_request(request, "")))
+        came: ModelRequest = self.wire.decode_request(request.raw.fields)
+        return written.messages != came.messages
 
     def _extra(self, request: ModelRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
         """An upstream of Anthropic's API is spoken to as its client speaks; else in a version that has all options."""
@@ -141,30 +135,6 @@ def _wants_usage(body: Mapping[str, Any]) -> bool:
     return isinstance(options, Mapping) and bool(options.get("include_usage"))
 
 
-MESSAGES = Api(
-    "messages",
-    anthropic.decode_request,
-    lambda asked, tokens: MessagesWriter(asked.model, usage=asked.usage, input_tokens=tokens),
-    encode_anthropic_error,
-    options=anthropic.options_in,
-    encode_request=anthropic.encode_request,
-    headers=PASSED_ON,
-)
-CHAT = Api(
-    "chat",
-    openai.decode_request,
-    lambda asked, tokens: ChatWriter(asked.model, usage=asked.usage, input_tokens=tokens),
-    encode_openai_error,
-    _wants_usage,
-    options=openai.options_in,
-    encode_request=openai.encode_request,
-)
-RESPONSES = Api(
-    "responses",
-    responses.decode_request,
-    lambda asked, tokens: responses.StreamWriter(
-        asked.model, usage=asked.usage, input_tokens=tokens, request=asked.request
-    ),
-    responses.encode_error,
-    refers=True,
-)
+MESSAGES = Api("messages", anthropic, ("anthropic-beta", VERSION), passes=True)
+CHAT = Api("chat", openai, passes=True)
+RESPONSES = Api("responses", responses, refers=True)

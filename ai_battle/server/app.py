@@ -183,7 +183,7 @@ def _refuse(
     api: Api, failed: Failure, headers: Mapping[str, str], stats: RequestStats, http: web.Request
 ) -> web.Response:
     """What is left of a body that was not read to its end is no next request."""
-    body = api.encode_error(failed.status, failed.message, failed.kind, stats.request_id)
+    body = api.wire.encode_error(failed.status, failed.message, failed.kind, stats.request_id)
     response = web.Response(status=failed.status, body=body, content_type=JSON, headers={**stats.headers, **headers})
     if not http.content.is_eof():
         response.force_close()

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from secrets import token_hex
 from typing import Any
 
@@ -180,13 +181,16 @@ class ChatWriter(BlockWriter):
         super().__init__()
         self._model = model
         self._usage = usage
-        self._head = {
-            "id": f"chatcmpl-{token_hex(16)}",
-            "object": "chat.completion.chunk",
-            "created": int(time.time()),
-            "model": model,
-        }
-        self._before = b"data: " + dumps(self._head)[:-1] + b',"choices":[{"index":0,"delta":{'
+
+    @cached_property
+    def _head(self) -> dict[str, Any]:
+        """What each chunk says of the answer; one that goes out whole has no chunks."""
+        head = {"object": "chat.completion.chunk", "created": int(time.time()), "model": self._model}
+        return {"id": f"chatcmpl-{token_hex(16)}", **head}
+
+    @cached_property
+    def _before(self) -> bytes:
+        return b"data: " + dumps(self._head)[:-1] + b',"choices":[{"index":0,"delta":{'
 
     def begin(self) -> bytes:
         return self._before + b'"role":"assistant","content":""' + CHUNK_ENDS

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from ..config.server import ServerLimits
 from .errors import Denied
 from .keys import KeyHolder
 
@@ -15,15 +16,6 @@ MEGABYTE = 1024 * 1024
 SOON, MINUTE = 1.0, 60.0
 SHARE = 0.75
 """Of all places, and of the queue, that one of several keys takes at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestBounds:
-    """What one request may take: bytes and seconds of its body, tokens of its answer."""
-
-    body: int = 32 * MEGABYTE
-    seconds: float = 30.0
-    max_tokens: int | None = None
 
 
 @dataclass(slots=True)
@@ -122,33 +114,33 @@ class Admission:
         return min(ready, key=lambda queue: queue.served_last, default=None)
 
 
-async def read_body(http: web.Request, bounds: RequestBounds) -> bytes:
+async def read_body(http: web.Request, limits: ServerLimits) -> bytes:
     """Raises `Denied` for a body that is too large, too slow, or not encoded as its head says."""
-    if (http.content_length or 0) > bounds.body:
-        raise _too_large(bounds)
+    if (http.content_length or 0) > limits.body_mb * MEGABYTE:
+        raise _too_large(limits)
     try:
         if http.content.is_eof():
-            return await _read(http, bounds)
-        async with asyncio.timeout(bounds.seconds):
-            return await _read(http, bounds)
+            return await _read(http, limits)
+        async with asyncio.timeout(limits.body_seconds):
+            return await _read(http, limits)
     except web.RequestPayloadError as error:
         encoding = http.headers.get("content-encoding", "")[:40]
         raise Denied(400, f"The body can't be read{f' as {encoding}' if encoding else ''}.") from error
     except TimeoutError:
-        raise Denied(408, f"The request did not arrive within {bounds.seconds:g} s.") from None
+        raise Denied(408, f"The request did not arrive within {limits.body_seconds:g} s.") from None
 
 
-async def _read(http: web.Request, bounds: RequestBounds) -> bytes:
+async def _read(http: web.Request, limits: ServerLimits) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while not http.content.at_eof():
         chunk = await http.content.readany()
         size += len(chunk)
-        if size > bounds.body:
-            raise _too_large(bounds)
+        if size > limits.body_mb * MEGABYTE:
+            raise _too_large(limits)
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def _too_large(bounds: RequestBounds) -> Denied:
-    return Denied(413, f"The request is larger than {bounds.body / MEGABYTE:g} MB, the most that is taken here.")
+def _too_large(limits: ServerLimits) -> Denied:
+    return Denied(413, f"The request is larger than {limits.body_mb:g} MB, the most that is taken here.")

@@ -89,7 +89,7 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
             if api.refers:
                 body, conversation = await Conversation(state.store, stats.holder.name).expand(body)
             route = state.routes.find(model_in(body.fields))
-            asked = api.decode(body, state.bounds.max_tokens, unread=route.api == api.name)
+            asked = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
             stats.model, stats.stream = asked.model, asked.stream
             return await _answer_by_route(state, http, ServedRequest(api, asked, stats, conversation))
         finally:
@@ -172,7 +172,7 @@ async def _refuse_address(http: web.Request) -> web.StreamResponse:
 
 
 async def _read_body(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> RawBody:
-    data = await read_body(http, state.bounds)
+    data = await read_body(http, state.limits)
     if state.log_content:
         stats.content["request"] = data.decode(errors="replace")
     headers = {name: http.headers[name] for name in api.headers if name in http.headers}

@@ -16,7 +16,7 @@ from ..config.values import Section
 from ..core.errors import ConfigError
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
-from .admission import MEGABYTE, RequestBounds
+from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code
 from .clients import PlanStore
 from .keys import KeyBudgets, Keys, is_loopback, state_directory
@@ -84,20 +84,18 @@ class ServerConfig:
 
     def make_state(self, write: Write) -> ServerState:
         """What a server shares that begins with this configuration; `write` gets its log."""
-        limits = self.server.limits
-        state = ServerState(self.deployment, log=RequestLog(write), timing=self.timing)
-        state.store = MemoryStore(int(limits.stored_mb * MEGABYTE)) if limits.stored_mb else None
+        store = MemoryStore(int(self.server.limits.stored_mb * MEGABYTE))
+        state = ServerState(self.deployment, log=RequestLog(write), timing=self.timing, store=store)
         self.apply(state)
         return state
 
     def apply(self, state: ServerState) -> None:
         """Everything but the routes; raises `ConfigError` where what keys spend can't be kept."""
-        limits = self.server.limits
+        state.limits = limits = self.server.limits
         if self.has_budgets and not state.budgets.folder:
             state.budgets = KeyBudgets.load(self.state)
         state.budgets.unpriced = limits.unpriced
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
-        state.bounds = RequestBounds(int(limits.body_mb * MEGABYTE), limits.body_seconds, limits.max_tokens)
         state.keys, state.log_content = self.keys, self.server.log_content
         state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
 

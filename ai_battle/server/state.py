@@ -5,16 +5,17 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from ..assembly.models import Model
+from ..config.server import ServerLimits
 from ..core.errors import AIBattleError
 from ..wire.blocks import Failure
-from .admission import Admission, RequestBounds
+from .admission import Admission
 from .clients import PlanStore
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, Keys
 from .metrics import Metrics, RequestLog
 from .routes import Route, Routes
 from .stats import RequestStats
-from .stored import ResponseStore
+from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
 from .tracing import Tracing
 
@@ -56,10 +57,10 @@ class Deployment:
 
 @dataclass(slots=True)
 class ServerState:
-    """`keys`, `bounds` and `log_content` are those of the current configuration; the rest lives as long as it does."""
+    """`keys`, `limits` and `log_content` are those of the current configuration; the rest lives as long as it does."""
 
     current: Deployment
-    bounds: RequestBounds = field(default_factory=RequestBounds)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     keys: Keys = field(default_factory=Keys)
     budgets: KeyBudgets = field(default_factory=KeyBudgets)
     admission: Admission = field(default_factory=Admission)
@@ -67,7 +68,7 @@ class ServerState:
     log: RequestLog = field(default_factory=RequestLog)
     log_content: bool = False
     timing: StreamTiming = USUAL
-    store: ResponseStore | None = None
+    store: MemoryStore = field(default_factory=MemoryStore)
 
     @property
     def routes(self) -> Routes:

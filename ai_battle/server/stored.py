@@ -3,7 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from pydantic_core import to_json
 
@@ -14,19 +15,12 @@ Item: TypeAlias = Mapping[str, Any]
 Items: TypeAlias = tuple[Item, ...]
 
 
-class ResponseStore(Protocol):
-    """Where conversations are kept. Nobody finds what was kept for another key."""
-
-    async def conversation(self, key: str, response: str) -> Items | None:
-        """All items up to the end of a response."""
-
-    async def item(self, key: str, id_: str) -> Item | None: ...
-    async def add(self, key: str, response: str, items: Items) -> None: ...
-
-
 @dataclass(slots=True)
 class MemoryStore:
-    """The responses of this process that were used last: up to `most` bytes of JSON, each with its conversation."""
+    """The responses of this process that were used last: up to `most` bytes of JSON, each with its conversation.
+
+    Nobody finds what was kept for another key.
+    """
 
     most: int = 0
     _size: int = 0
@@ -34,6 +28,7 @@ class MemoryStore:
     _homes: dict[tuple[str, str], tuple[Item, str]] = field(default_factory=dict, repr=False)
 
     async def conversation(self, key: str, response: str) -> Items | None:
+        """All items up to the end of a response."""
         if (key, response) not in self._kept:
             return None
         self._kept.move_to_end((key, response))
@@ -65,31 +60,24 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What one request of a `key` refers to, and where its answer is kept; nothing is without a store."""
+    """What one request of a `key` refers to, and where its answer is kept."""
 
-    store: ResponseStore | None
+    store: MemoryStore
     key: str
     items: Items = ()
     is_kept: bool = False
 
     async def expand(self, body: RawBody) -> tuple[RawBody, "Conversation"]:
         """The body with all that it refers to, and the conversation that it goes on. Raises `ConfigError`."""
-
-        async def conversation(id_: str) -> Items | None:
-            return await self.store.conversation(self.key, id_) if self.store else None
-
-        async def item(id_: str) -> Item | None:
-            return await self.store.item(self.key, id_) if self.store else None
-
+        conversation, item = partial(self.store.conversation, self.key), partial(self.store.item, self.key)
         whole = await responses.expand_references(body.fields, conversation, item)
-        if not self.store:
+        if not self.store.most:
             whole["store"] = False
-        return replace(body, fields=whole), replace(
-            self, items=_items(whole.get("input")), is_kept=responses.keeps(whole)
-        )
+        going_on = replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))
+        return replace(body, fields=whole), going_on
 
     async def store_answer(self, answer: Mapping[str, Any] | None) -> None:
-        if self.store and answer and self.is_kept:
+        if answer and self.is_kept:
             await self.store.add(self.key, answer["id"], (*self.items, *answer["output"]))
 
 

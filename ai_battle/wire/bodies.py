@@ -3,7 +3,7 @@
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -117,6 +117,13 @@ class DecodeCache(Generic[T]):
         self._size = 0
         self._made: OrderedDict[bytes, T] = OrderedDict()
         self._met: set[int] = set()
+
+    def decode(self, came: Any, read: Callable[[Any], T]) -> T:
+        """Returns what `read` makes of a value; of raw JSON that came before it is the same object."""
+        if not isinstance(came, bytes):
+            return read(came)
+        made = self.get(came)
+        return self.remember(came, read(decode_piece(came))) if made is None else made
 
     def get(self, raw: bytes) -> T | None:
         made = self._made.get(raw)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from secrets import token_hex
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..core.exchange import ModelRequest
 from ..core.messages import Document, Image, Message, Part, Text, ToolCall, ToolResult
 from .bodies import DecodeCache, decode_piece, dumps, field_or, read_arguments, unknown_fields
-from .checks import Check, check, list_of
+from .checks import Check, check
 
 T = TypeVar("T")
 Content: TypeAlias = Text | Image | Document
@@ -109,26 +109,6 @@ class MessageCache:
             elif isinstance(part, ToolResult):
                 decoded.answered.append((part.call.id, calls.get(part.call.id)))
         return self._made.remember(raw, decoded) if raw else decoded
-
-
-class ToolCache(Generic[T]):
-    """Decodes the tools of bodies; a list that came before comes out as the same objects."""
-
-    def __init__(self, shape: Check, decode: Callable[[Iterable[Mapping[str, Any]]], T]) -> None:
-        self._shape = list_of(shape)
-        self._decode = decode
-        self._made: DecodeCache[T] = DecodeCache()
-
-    def decode(self, came: Any) -> T:
-        """Raises a `ConfigError` that names the place of what is wrong; the list may be raw JSON."""
-        raw = came if isinstance(came, bytes) else b""
-        if raw and (made := self._made.get(raw)):
-            return made
-        tools = decode_piece(raw) if raw else () if came is None else came
-        if tools != ():
-            check(tools, self._shape, "tools")
-        made = self._decode(tools)
-        return self._made.remember(raw, made) if raw else made
 
 
 def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from ..bodies import dumps, encode_raw, own, unknown_fields, with_each_message
+from ..bodies import DecodeCache, dumps, encode_raw, own, unknown_fields, with_each_message
 from ..checks import (
     ObjectShape,
     TaggedShape,
@@ -24,7 +24,7 @@ from ..checks import (
     without_nulls,
 )
 from ..errors import readable_request
-from ..messages import MessageCache, ToolCache, turns
+from ..messages import MessageCache, turns
 from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_client_block, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
 
@@ -41,6 +41,7 @@ _MESSAGE = TaggedShape(
     known_only=True,
 )
 _TOOL = ObjectShape({"name!": text, "description": text, "input_schema!": tool_schema})
+_TOOLS = list_of(TaggedShape("type", {"custom": _TOOL}, otherwise="custom"))
 _CHOICE = {"name": text, "disable_parallel_tool_use": flag}
 _CHOICES = {"auto": _CHOICE, "any": _CHOICE, "tool": {**_CHOICE, "name!": text}, "none": _CHOICE}
 _REQUEST = ObjectShape(
@@ -105,7 +106,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     body = with_each_message(body)
     check(body, _REQUEST)
     with readable_request("Messages"):
-        tools, served = TOOLS.decode(body.get("tools"))
+        tools, served = TOOLS.decode(body.get("tools"), _decode_tools)
         names, theirs = [tool.name for tool in tools], [tool.get("name") for tool in served.get("tools", ())]
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
@@ -179,8 +180,10 @@ def _encode_tool(tool: ToolSpec) -> bytes:
     return tool.encoded[WIRE]
 
 
-def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Tools:
+def _decode_tools(tools: Any) -> Tools:
     """Returns the tools that the client runs, and as an extra those that the API runs itself."""
+    tools = [] if tools is None else tools
+    check(tools, _TOOLS, "tools")
     served = [tool for tool in tools if "input_schema" not in tool]
     return tuple(_decode_tool(tool) for tool in tools if "input_schema" in tool), {"tools": served} if served else {}
 
@@ -206,4 +209,4 @@ def _is_result(part: Part) -> bool:
 
 
 MESSAGES = MessageCache(_MESSAGE, _decode_message)
-TOOLS: ToolCache[Tools] = ToolCache(TaggedShape("type", {"custom": _TOOL}, otherwise="custom"), _decode_tools)
+TOOLS: DecodeCache[Tools] = DecodeCache()

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Text
-from ..bodies import ANY_OBJECT, NOTHING, dumps, encode_raw, with_each_message
+from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, dumps, encode_raw, with_each_message
 from ..checks import (
     Misshapen,
     ObjectShape,
@@ -25,7 +25,7 @@ from ..checks import (
     word_or,
 )
 from ..errors import readable_request
-from ..messages import ToolCache, flowing
+from ..messages import flowing
 from .messages import CUSTOM, USUAL, Quirks, decode_messages, encode_messages
 from .parts import WIRE, own, unknown_fields
 
@@ -42,7 +42,7 @@ WRITTEN_ANEW = (b'"developer"', b'"reasoning_content"', b'"reasoning"')
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 _DESCRIBED = {"name!": text, "description": text, "parameters": tool_schema}
-_TOOL = TaggedShape("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function")
+_TOOLS = list_of(TaggedShape("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function"))
 _BY_NAME = {"function!": {"name!": text}}
 _ALLOWED = {"mode": one_of("auto", "required"), "tools!": [TaggedShape("type", {"function": _BY_NAME})]}
 _CHOICE = TaggedShape("type", {"function": _BY_NAME, "allowed_tools": {"allowed_tools!": _ALLOWED}})
@@ -123,7 +123,8 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     body = with_each_message(body)
     check(body, _REQUEST)
     with readable_request("Chat Completions"):
-        tools, choice, form = TOOLS.decode(body.get("tools")), body.get("tool_choice"), body.get("response_format")
+        tools = TOOLS.decode(body.get("tools"), _decode_tools)
+        choice, form = body.get("tool_choice"), body.get("response_format")
         messages, system = decode_messages(body["messages"]), ""
         if messages[0].role == "system" and not messages[0].speaker:
             system = flowing(part.text for part in messages.pop(0).parts if isinstance(part, Text))
@@ -177,6 +178,12 @@ def _tool_body(tool: ToolSpec) -> dict[str, Any]:
         return extra
     described = {"description": tool.description} if tool.description else {}
     return {"type": "function", "function": {"name": tool.name, **described, "parameters": tool.schema, **extra}}
+
+
+def _decode_tools(tools: Any) -> tuple[ToolSpec, ...]:
+    tools = [] if tools is None else tools
+    check(tools, _TOOLS, "tools")
+    return tuple(map(_decode_tool, tools))
 
 
 def _decode_tool(body: Mapping[str, Any]) -> ToolSpec:
@@ -249,4 +256,4 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
     return schema.get("additionalProperties") is False and set(required) == set(properties)
 
 
-TOOLS: ToolCache[tuple[ToolSpec, ...]] = ToolCache(_TOOL, lambda tools: tuple(map(_decode_tool, tools)))
+TOOLS: DecodeCache[tuple[ToolSpec, ...]] = DecodeCache()

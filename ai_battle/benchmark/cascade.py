@@ -108,7 +108,7 @@ def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
     if not samples:
         return None
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
-    pairs = list(_before_and_after(samples, _unread(samples)))
+    pairs = list(_before_and_after(samples, _unread_score(samples)))
     return HelpEffect(
         fmean(rates),
         *rate_interval(rates),
@@ -157,13 +157,13 @@ def by_signal(samples: Iterable[Sample]) -> tuple[BySignal, ...]:
     """The most frequent first. Samples without a judged first answer say nothing."""
     judged = [sample for sample in samples if sample.quality is not None]
     names = dict.fromkeys(name for sample in judged for name in sample.signals)
-    rows = [_of_signal(name, judged, _unread(judged)) for name in names]
+    rows = [_signal_row(name, judged, _unread_score(judged)) for name in names]
     return tuple(sorted(rows, key=lambda row: (-row.spoke, row.signal)))
 
 
-def _of_signal(name: str, judged: Sequence[Sample], unread: float | None) -> BySignal:
+def _signal_row(name: str, judged: Sequence[Sample], unread: float | None) -> BySignal:
     spoke = [sample for sample in judged if name in sample.signals]
-    wrong, silent = _wrong(spoke), _wrong([sample for sample in judged if name not in sample.signals])
+    wrong, silent = _wrong_answers(spoke), _wrong_answers([sample for sample in judged if name not in sample.signals])
     low, high = wilson(sum(wrong), len(wrong)) if wrong else (None, None)
     return BySignal(
         name,
@@ -178,11 +178,11 @@ def _of_signal(name: str, judged: Sequence[Sample], unread: float | None) -> ByS
     )
 
 
-def _wrong(samples: Iterable[Sample]) -> list[float]:
+def _wrong_answers(samples: Iterable[Sample]) -> list[float]:
     return [float(sample.small_score <= 0.5) for sample in samples if sample.small_score is not None]
 
 
-def _unread(samples: Iterable[Sample]) -> float | None:
+def _unread_score(samples: Iterable[Sample]) -> float | None:
     """Returns what an unscored first answer is worth beside the last word; None where none was scored at all."""
     return 0.0 if any(sample.small_score is not None for sample in samples) else None
 

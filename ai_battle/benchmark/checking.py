@@ -17,11 +17,11 @@ from ..core.plugins import near
 from ..providers._endpoints import provider_traits
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
-from .datasets import AT
+from .datasets import PLACE_KEY
 from .executors import EXECUTORS
 from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting
-from .suite import OF, Suite, is_code, name_of
+from .suite import DATASET_KEY, Suite, is_code, name_of
 
 FEW = 3
 LATEST = "-latest"
@@ -30,12 +30,12 @@ Called = tuple[KeyPath, ModelName]
 
 def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Problem]:
     """Modules by their dotted names are not imported: they are trusted only when a suite is run."""
-    wrong = [each for setting in suite.settings for each in _of_setting(setting, suite)]
+    wrong = [each for setting in suite.settings for each in _setting_problems(setting, suite)]
     yield from dict.fromkeys(wrong)
     if not wrong:
-        yield from _without_price(suite)
-    yield from _of_scorers(suite, ScorerFactory(suite.around, suite.benchmark.sandbox, allow_unsandboxed))
-    yield from _of_executor(suite)
+        yield from _price_problems(suite)
+    yield from _scorer_problems(suite, ScorerFactory(suite.around, suite.benchmark.sandbox, allow_unsandboxed))
+    yield from _executor_problems(suite)
 
 
 def named_code(suite: Suite) -> tuple[str, ...]:
@@ -59,18 +59,18 @@ def _discussions(suite: Suite) -> Iterator[Loaded]:
             yield load(str(suite.document.base / setting.discussion), suite.around.environment, also=assembly.check)
 
 
-def _of_setting(setting: Setting, suite: Suite) -> Iterator[Problem]:
+def _setting_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
     if setting.discussion:
-        yield from _of_discussion(setting, suite)
+        yield from _discussion_problems(setting, suite)
         return
     if setting.model is None:
         yield Problem((*setting.place, "model"), "is missing: say which model answers, for example ollama/phi4")
         return
-    wrong = [*_of_models(setting, suite), *_of_strategy(setting)]
-    yield from wrong or _of_making(setting, suite)
+    wrong = [*_model_problems(setting, suite), *_strategy_problems(setting)]
+    yield from wrong or _making_problems(setting, suite)
 
 
-def _of_discussion(setting: Setting, suite: Suite) -> Iterator[Problem]:
+def _discussion_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
     path = (*setting.place, "discussion")
     if setting.model or setting.help:
         yield Problem(path, "a discussion has its own models and pairs; say them there")
@@ -80,9 +80,9 @@ def _of_discussion(setting: Setting, suite: Suite) -> Iterator[Problem]:
         yield Problem(path, str(error))
 
 
-def _of_models(setting: Setting, suite: Suite) -> Iterator[Problem]:
+def _model_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
     for steps, settings in models_of(setting):
-        if words := _of_model(settings, suite):
+        if words := _model_fault(settings, suite):
             yield Problem((*setting.place, *steps), words)
 
 
@@ -94,11 +94,11 @@ def models_of(setting: Setting) -> Iterator[tuple[KeyPath, HelperSettings]]:
         yield from strategies.helpers_of(setting.help)
 
 
-def _of_model(settings: HelperSettings, suite: Suite) -> str:
+def _model_fault(settings: HelperSettings, suite: Suite) -> str:
     if settings.type.startswith(RECORDED):
         role = settings.type.removeprefix(RECORDED)
         lacks = [task.id for task in suite.tasks if role not in task.recorded]
-        return f"no answer of {role!r} is recorded for {_few(lacks)}" if lacks else ""
+        return f"no answer of {role!r} is recorded for {_first_names(lacks)}" if lacks else ""
     if is_code(provider_of(settings)) and provider_of(settings) not in suite.around.providers:
         return ""
     try:
@@ -108,7 +108,7 @@ def _of_model(settings: HelperSettings, suite: Suite) -> str:
     return ""
 
 
-def _of_strategy(setting: Setting) -> Iterator[Problem]:
+def _strategy_problems(setting: Setting) -> Iterator[Problem]:
     if setting.help is None:
         return
     try:
@@ -127,7 +127,7 @@ def _retries_by_default(setting: Setting) -> bool:
     return setting.is_recorded and "max_retries" not in (setting.written or {})
 
 
-def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
+def _making_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
     """Tells what only the strategy itself knows of its options."""
     if any(map(is_code, _names_in(setting))):
         return
@@ -143,7 +143,7 @@ def _names_in(setting: Setting) -> list[str]:
     return [*([setting.help.strategy] if setting.help else []), *map(provider_of, setting.models)]
 
 
-def _without_price(suite: Suite) -> Iterator[Problem]:
+def _price_problems(suite: Suite) -> Iterator[Problem]:
     """A limit of dollars can't be kept where nobody knows what a model costs."""
     if suite.benchmark.limits.cost_usd is None or suite.benchmark.limits.unpriced == "allow":
         return
@@ -160,29 +160,29 @@ def priced_models(suite: Suite) -> Iterator[Model]:
             if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
                 yield participant("", settings, suite.around)
     for discussion in _discussions(suite):
-        yield from _speaking(discussion)
+        yield from _speaking_models(discussion)
     for scorers in suite.scorers.values():
         yield from judges(scorers, suite.around)
 
 
-def _speaking(discussion: Loaded) -> Iterator[Model]:
+def _speaking_models(discussion: Loaded) -> Iterator[Model]:
     around = BuildContext.of(discussion)
     for name, spec in discussion.file.discussion.models.items():
         if spec.role != "user":
             yield participant(name, spec, around)
 
 
-def _of_scorers(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
+def _scorer_problems(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
     for index, written in enumerate(suite.benchmark.datasets):
         name = name_of(written)
         path = ("benchmark", "datasets", index, "scorers") if written.scorers else ("benchmark", "scorers")
         if not suite.scorers[name]:
-            yield Problem(path, f"is missing: how are the answers to {name} scored? {_scorers()}")
+            yield Problem(path, f"is missing: how are the answers to {name} scored? {_known_scorers()}")
             continue
-        yield from _of_dataset(suite, name, path, factory)
+        yield from _dataset_problems(suite, name, path, factory)
 
 
-def _of_dataset(suite: Suite, name: str, path: KeyPath, factory: ScorerFactory) -> Iterator[Problem]:
+def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFactory) -> Iterator[Problem]:
     scorers = {}
     for number, scorer in enumerate(suite.scorers[name]):
         if "." in scorer.name:
@@ -193,18 +193,18 @@ def _of_dataset(suite: Suite, name: str, path: KeyPath, factory: ScorerFactory) 
             yield Problem((*path, number), str(error))
             return
     lacking_some = [
-        (task, lacks) for task in suite.tasks if task.extra[OF] == name and (lacks := lacking(scorers, task))
+        (task, lacks) for task in suite.tasks if task.extra[DATASET_KEY] == name and (lacks := lacking(scorers, task))
     ]
     if lacking_some:
-        places = _few([task.extra[AT] for task, _ in lacking_some])
+        places = _first_names([task.extra[PLACE_KEY] for task, _ in lacking_some])
         yield Problem(path, f"{lacking_some[0][1]}, which is missing in {name}: {places}")
 
 
-def _scorers() -> str:
+def _known_scorers() -> str:
     return f"There is {', '.join(plugins.names('ai_battle.benchmark.scorers'))}."
 
 
-def _of_executor(suite: Suite) -> Iterator[Problem]:
+def _executor_problems(suite: Suite) -> Iterator[Problem]:
     if "." in suite.benchmark.executor:
         return
     try:
@@ -213,7 +213,7 @@ def _of_executor(suite: Suite) -> Iterator[Problem]:
         yield Problem(("benchmark", "executor"), str(error))
 
 
-def _few(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
     return ", ".join(names[:FEW]) + more
 
@@ -223,7 +223,7 @@ async def require_models(suite: Suite) -> None:
     called: dict[str, list[Called]] = {}
     for path, name in _called_models(suite):
         called.setdefault(name.provider, []).append((path, name))
-    found = await asyncio.gather(*(_missing(provider, models, suite) for provider, models in called.items()))
+    found = await asyncio.gather(*(_missing_models(provider, models, suite) for provider, models in called.items()))
     if wrong := [problem for each in found for problem in each]:
         raise ConfigError("\n".join(map(suite.document.with_place, dict.fromkeys(wrong))))
 
@@ -241,7 +241,7 @@ def _written_models(suite: Suite) -> Iterator[tuple[KeyPath, HelperSettings]]:
         yield from ((("benchmark", "scorers"), judge_of(each)) for each in scorers if each.options.get("model"))
 
 
-async def _missing(provider: str, called: Sequence[Called], suite: Suite) -> list[Problem]:
+async def _missing_models(provider: str, called: Sequence[Called], suite: Suite) -> list[Problem]:
     try:
         names = await _model_names(provider, suite)
     except ProviderError as error:

@@ -18,7 +18,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 from . import checking
 from .settings import Setting, SettingError, expand_settings
-from .suite import BY, OF, Suite, SuiteFile, dataset, is_code, name_of, tasks_of
+from .suite import DATASET_KEY, SCORER_KEY, Suite, SuiteFile, dataset, is_code, name_of, tasks_of
 from .tasks import Task
 
 
@@ -121,8 +121,8 @@ class _SuiteBuilder:
 
     def _tasks_of(self, written: DatasetSettings, name: str) -> Iterator[Task]:
         if self._options.tasks is not None:
-            known = [task for task in self._options.tasks if task.extra[OF] == name]
-            self._scorers[name] = self._scorers_of(written, next((task.extra[BY] for task in known), ""))
+            known = [task for task in self._options.tasks if task.extra[DATASET_KEY] == name]
+            self._scorers[name] = self._scorers_of(written, next((task.extra[SCORER_KEY] for task in known), ""))
             yield from known
             return
         if is_code(written.format) and not self._options.trust:

@@ -26,7 +26,7 @@ from .sample import AnswerScore, Sample, SampleKey
 from .scorers import ScoredAnswer, Scorer
 from .scoring import ScorerFactory, score_answer
 from .settings import Setting
-from .suite import OF
+from .suite import DATASET_KEY
 from .tasks import Task
 
 
@@ -225,7 +225,7 @@ class Player:
             listener.quality, listener.signals = found.quality, found.signals
 
     async def _score(self, key: SampleKey, task: Task, answer: ScoredAnswer, listener: SampleListener) -> Sample:
-        score = await score_answer(self._scorers[task.extra[OF]], task, answer)
+        score = await score_answer(self._scorers[task.extra[DATASET_KEY]], task, answer)
         scores = {
             f"{part}_score": (await self._part_score(task, response, answer, score)).value
             for part, response in (("small", listener.small), ("large", listener.large))
@@ -239,7 +239,7 @@ class Player:
         """Answers that were not the last word are not worth the money of a judge."""
         if (own := _answer_of(part)) == answer:
             return score
-        free = [each for each in self._scorers[task.extra[OF]] if not getattr(each, "costs", False)]
+        free = [each for each in self._scorers[task.extra[DATASET_KEY]] if not getattr(each, "costs", False)]
         return await score_answer(free, task, own) if free else AnswerScore(None)
 
     @cached_property

@@ -58,10 +58,10 @@ class SettingError(ConfigError):
 
 
 def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
-    """All settings, those of a grid in the order of its keys; raises `Wrong`."""
+    """All settings, those of a grid in the order of its keys; raises `SettingError`."""
     seen: dict[str, KeyPath] = {}
     for index, settings in enumerate(written):
-        for setting in islice(_of(settings, (*PLACE, index)), MOST + 1):
+        for setting in islice(_settings_of(settings, (*PLACE, index)), MOST + 1):
             if setting.name in seen:
                 raise SettingError(
                     Problem((*PLACE, index, "name"), f"{setting.name!r} is the name of another setting already")
@@ -72,7 +72,7 @@ def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
                 raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MOST:,} settings"))
 
 
-def _of(written: SettingSettings, place: KeyPath) -> Iterator[Setting]:
+def _settings_of(written: SettingSettings, place: KeyPath) -> Iterator[Setting]:
     if not written.grid:
         yield _setting(written, written.name, place)
         return
@@ -91,13 +91,13 @@ def _check_key(key: str, path: KeyPath) -> None:
 
 
 def _name(name: str, chosen: Mapping[str, Any]) -> str:
-    return " ".join((name, *(f"{key}={_short(value)}" for key, value in chosen.items())))
+    return " ".join((name, *(f"{key}={_short_value(value)}" for key, value in chosen.items())))
 
 
-def _short(value: Any) -> str:
+def _short_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return str(value.get("type", "{...}"))
-    return "+".join(map(_short, value)) if isinstance(value, list) else str(value)
+    return "+".join(map(_short_value, value)) if isinstance(value, list) else str(value)
 
 
 def _settings_with(written: SettingSettings, chosen: Mapping[str, Any], place: KeyPath) -> SettingSettings:
@@ -115,12 +115,12 @@ def _setting(written: SettingSettings, name: str, place: KeyPath) -> Setting:
     if written.recorded:
         model = HelperSettings(type=f"{RECORDED}{written.recorded}")
     given = {key: getattr(written, key) for key in sorted(written.model_fields_set) if key not in _OWN}
-    help_ = Help.model_validate(_at_once(given, model)) if given else None
+    help_ = Help.model_validate(_without_retries(given, model)) if given else None
     described = written.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
     return Setting(name, model, help_, written.discussion, written.system, place, described)
 
 
-def _at_once(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:
+def _without_retries(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:
     """A recorded model has one answer to each task, so there is nothing to try again."""
     alone = model is not None and model.type.startswith(RECORDED)
     return {**given, "max_retries": 1} if alone and "max_retries" not in given else given

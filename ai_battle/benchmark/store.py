@@ -89,7 +89,7 @@ class Store:
                 ((name, json_text(described)) for name, described in settings.items()),
             )
             self._connection.executemany(
-                "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, of_task(task)) for task in tasks)
+                "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, task_text(task)) for task in tasks)
             )
             self._connection.execute("COMMIT")
 
@@ -97,7 +97,7 @@ class Store:
         """All or none; when it returns, they are there even if the process is killed."""
         with self._writing():
             self._connection.execute("BEGIN")
-            self._connection.executemany(INSERT_SAMPLE, map(of_sample, samples))
+            self._connection.executemany(INSERT_SAMPLE, map(sample_row, samples))
             self._connection.execute("COMMIT")
 
     def set_fact(self, name: str, value: Any) -> None:
@@ -122,13 +122,13 @@ class Store:
 
     def tasks(self) -> Iterator[Task]:
         for (task,) in self._read("SELECT task FROM tasks ORDER BY place"):
-            yield to_task(task)
+            yield task_from(task)
 
     def samples(self, setting: str = "") -> Iterator[Sample]:
         """Reads the samples of one setting or of all, by setting, task and repeat."""
         where, values = ("WHERE setting = ?", (setting,)) if setting else ("", ())
         query = f"SELECT * FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
-        return map(to_sample, self._read(query, *values))
+        return map(sample_from, self._read(query, *values))
 
     def finished_keys(self, *, with_failed: bool = True) -> set[SampleKey]:
         where = "" if with_failed else "WHERE error = ''"
@@ -212,7 +212,7 @@ _OF_A_TASK = tuple(each.name for each in fields(Task))
 _task_values = attrgetter(*_OF_A_TASK)
 
 
-def of_task(task: Task) -> str:
+def task_text(task: Task) -> str:
     """Without what it has not."""
     said = {name: value for name, value in zip(_OF_A_TASK, _task_values(task), strict=True) if value}
     if task.tools:
@@ -222,7 +222,7 @@ def of_task(task: Task) -> str:
     return json_text(said)
 
 
-def to_task(text: str) -> Task:
+def task_from(text: str) -> Task:
     said = json_value(text)
     said["tools"] = tuple(ToolSpec(**tool) for tool in said.get("tools", ()))
     said["options"] = tuple(said.get("options", ()))
@@ -243,7 +243,7 @@ INSERT_SAMPLE = f"INSERT OR REPLACE INTO samples VALUES ({'?, ' * len(_OF_A_SAMP
 NOTHING_MORE = "{}"
 
 
-def of_sample(sample: Sample) -> tuple[Any, ...]:
+def sample_row(sample: Sample) -> tuple[Any, ...]:
     return (*_sample_values(sample), json_text(more) if (more := _more(sample)) else NOTHING_MORE)
 
 
@@ -261,7 +261,7 @@ def _more(sample: Sample) -> Mapping[str, Any]:
     return {name: value for name, value in more.items() if value}
 
 
-def to_sample(row: tuple[Any, ...]) -> Sample:
+def sample_from(row: tuple[Any, ...]) -> Sample:
     (setting, task, repeat, answer, value, why, read, written, cost, seconds, helped, quality, reason, small, large,
      small_score, large_score, error, spent, more) = row  # fmt: skip
     said = {} if more == NOTHING_MORE else json_value(more)

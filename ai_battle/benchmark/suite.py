@@ -10,7 +10,7 @@ from ..config.benchmark import Benchmark, BenchmarkFile, DatasetSettings, Scorer
 from ..config.documents import ConfigDocument
 from ..core import plugins
 from ..core.errors import ConfigError
-from .datasets import AT, DATASETS, Dataset
+from .datasets import DATASETS, PLACE_KEY, Dataset
 from .datasets._reading import first_object
 from .settings import Setting
 from .tasks import Task
@@ -46,7 +46,7 @@ class Suite:
         return len(self.tasks) * len(self.settings) * self.benchmark.repeats
 
 
-OF, BY = "dataset", "scorer"
+DATASET_KEY, SCORER_KEY = "dataset", "scorer"
 """Where a task keeps the name of its dataset, and the scorer that fits the format."""
 
 
@@ -96,13 +96,13 @@ def path_of(written: DatasetSettings, base: Path) -> Path:
 def _placed_tasks(written: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
     """Each with its dataset; raises `ConfigError` for an id that comes twice."""
     seen: dict[str, str] = {}
-    about = {OF: name_of(written), BY: found.scorer}
+    about = {DATASET_KEY: name_of(written), SCORER_KEY: found.scorer}
     for number, task in enumerate(found.read(path), 1):
-        place = task.extra.get(AT, f"{path.name}, task {number}")
+        place = task.extra.get(PLACE_KEY, f"{path.name}, task {number}")
         if task.id in seen:
             raise ConfigError(f"{place}: the id {task.id!r} is that of {seen[task.id]} already")
         seen[task.id] = place
-        yield replace(task, extra={**task.extra, **about, AT: place})
+        yield replace(task, extra={**task.extra, **about, PLACE_KEY: place})
 
 
 def _subset(tasks: list[Task], written: DatasetSettings) -> list[Task]:

@@ -15,7 +15,7 @@ from .intervals import mean_interval, quantile, quantile_interval, rate_interval
 from .setting_results import ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
 from .settings import RECORDED
 from .store import Store
-from .suite import OF
+from .suite import DATASET_KEY
 from .summary import BenchmarkSummary, Bin, Item, Latency, SettingRow
 from .sweep import grid, rates, replayed_of, sweep
 from .tasks import Task
@@ -72,7 +72,8 @@ def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, ta
     help_ = help_effect(of.answers) if of.is_helped else None
     if help_ is None:
         return row
-    row = replace(row, **asdict(help_), usd_per_rescued=per_rescued(_extra(of, compared.settings), help_.rescued))
+    price = per_rescued(_extra_dollars(of, compared.settings), help_.rescued)
+    row = replace(row, **asdict(help_), usd_per_rescued=price)
     found = _order(of, compared.settings, tasks)
     return replace(row, order=found, **{name: getattr(found, name) for name in OF_ORDER}) if found else row
 
@@ -97,7 +98,7 @@ def _with_seconds(row: SettingRow, of: SettingResult) -> SettingRow:
     return replace(row, seconds_p95=quantile(seconds, 0.95), seconds_p95_low=most[0], seconds_p95_high=most[1])
 
 
-def _extra(of: SettingResult, settings: Sequence[SettingResult]) -> float | None:
+def _extra_dollars(of: SettingResult, settings: Sequence[SettingResult]) -> float | None:
     """Dollars beyond what the small model alone takes for as many samples of the same tasks."""
     small = alone(settings, of.model)
     if small is None or small.costs is None or of.costs is None:
@@ -110,14 +111,14 @@ def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence
     """None where the helper's own answers, or the detector's doubts, are not known."""
     doubts = doubts_of(of.answers)
     small = by_task(of.answers, lambda sample: sample.small_score)
-    large = _own(of.helpers[0], settings, tasks) if of.helpers else {}
+    large = _own_scores(of.helpers[0], settings, tasks) if of.helpers else {}
     shared = [task for task in doubts if task in small and task in large]
     if not shared:
         return None
     return order([doubts[t] for t in shared], [small[t] for t in shared], [large[t] for t in shared])
 
 
-def _own(model: str, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> Mapping[str, float]:
+def _own_scores(model: str, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> Mapping[str, float]:
     """Returns what a model scores by itself: as a setting, or as it was recorded."""
     if found := alone(settings, model):
         return found.values
@@ -167,10 +168,10 @@ def _latency(settings: Sequence[SettingResult]) -> Latency:
     low, high = log10(min(every)), log10(max(every))
     step = (high - low) / LATENCY_BINS
     edges = tuple(float(f"{10 ** (low + n * step):.4g}") for n in range(LATENCY_BINS + 1))
-    return Latency(edges, {name: _hill(values, low, step) for name, values in seconds.items()})
+    return Latency(edges, {name: _time_counts(values, low, step) for name, values in seconds.items()})
 
 
-def _hill(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
+def _time_counts(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
     found = Counter(min(int((log10(value) - low) / step), LATENCY_BINS - 1) for value in seconds)
     return tuple(found[n] for n in range(LATENCY_BINS))
 
@@ -180,7 +181,7 @@ def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Ite
     return [
         Item(
             task.id,
-            str(task.extra.get(OF, "")),
+            str(task.extra.get(DATASET_KEY, "")),
             {each.name: each.values.get(task.id) for each in settings},
             {name: shares[task.id] for name, shares in helps.items() if task.id in shares},
         )

@@ -6,7 +6,7 @@ it try again, or again with advice. For those the bounds are told between which 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 from .. import collaboration
@@ -223,32 +223,32 @@ MOST = 1_000
 
 def replayed_of(store: Store, settings: Sequence[SettingResult]) -> tuple[list[Replayed], str]:
     """The answers and whose they are; nothing where no pair of models was recorded."""
-    pair = next(filter(None, (_pair(each, settings) for each in settings)), None)
+    pair = next(filter(None, (_both_alone(each, settings) for each in settings)), None)
     if pair:
-        return _of_settings(store, *pair), f"{pair[0].name} and {pair[1].name}"
+        return _replayed_settings(store, *pair), f"{pair[0].name} and {pair[1].name}"
     if any(RECORDED in model for each in settings for model in (each.model, *each.helpers)):
-        return recorded_pairs(task for _, task in zip(range(MOST), store.tasks(), strict=False)), "the recorded answers"
+        return recorded_pairs(islice(store.tasks(), MOST)), "the recorded answers"
     return [], ""
 
 
-def _pair(helped: SettingResult, settings: Sequence[SettingResult]) -> tuple[SettingResult, SettingResult] | None:
+def _both_alone(helped: SettingResult, settings: Sequence[SettingResult]) -> tuple[SettingResult, SettingResult] | None:
     if len(helped.helpers) != 1:
         return None
     small, large = alone(settings, helped.model), alone(settings, helped.helpers[0])
     return (small, large) if small and large else None
 
 
-def _of_settings(store: Store, small: SettingResult, large: SettingResult) -> list[Replayed]:
+def _replayed_settings(store: Store, small: SettingResult, large: SettingResult) -> list[Replayed]:
     """Pairs the first answers of both to a task, where both were scored."""
-    answers = [_first(store, each.name) for each in (small, large)]
+    answers = [_first_samples(store, each.name) for each in (small, large)]
     return [
         replay_pair(task, _recorded_score(answers[0][task.id]), _recorded_score(answers[1][task.id]))
-        for _, task in zip(range(MOST), store.tasks(), strict=False)
+        for task in islice(store.tasks(), MOST)
         if all(task.id in of for of in answers)
     ]
 
 
-def _first(store: Store, setting: str) -> Mapping[str, Sample]:
+def _first_samples(store: Store, setting: str) -> Mapping[str, Sample]:
     first = (sample.scored_by(store.unscored_rule) for sample in store.samples(setting) if not sample.repeat)
     return {sample.task: sample for sample in first if not sample.has_failed and sample.score.value is not None}
 

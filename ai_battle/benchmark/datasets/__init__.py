@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from ..tasks import Task
 
 DATASETS = __name__
-AT = "place"
+PLACE_KEY = "place"
 """Where the `extra` of a task keeps `file:line` of its row."""
 
 

@@ -14,7 +14,7 @@ from ...core.errors import ConfigError
 from ...core.exchange import ToolSpec
 from ...core.plugins import near
 from ..tasks import Task
-from . import AT
+from . import PLACE_KEY
 
 LONGEST_LINE = 16 << 20
 
@@ -178,7 +178,7 @@ class FieldNames:
             options,
             row.optional(columns["system"]),
             _goal(row),
-            extra={**{key: value for key, value in row.values.items() if key not in taken}, AT: row.place},
+            extra={**{key: value for key, value in row.values.items() if key not in taken}, PLACE_KEY: row.place},
         )
 
     def _asked_for(self, name: str, columns: Mapping[str, str], row: DatasetRow) -> str:

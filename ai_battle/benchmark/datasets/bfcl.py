@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ..tasks import Task
-from . import AT
+from . import PLACE_KEY
 from ._reading import DatasetRow, RowDataset, as_text, json_rows, tools_of
 
 POSSIBLE = "possible_answer"
@@ -32,7 +32,7 @@ def _task(row: DatasetRow) -> Task:
     system, prompt = _question(row)
     functions = row.values.get("function")
     tools = tools_of(functions if isinstance(functions, list) else [functions], row.place)
-    return Task(row.text("id"), prompt, row.text("ground_truth"), tools, system=system, extra={AT: row.place})
+    return Task(row.text("id"), prompt, row.text("ground_truth"), tools, system=system, extra={PLACE_KEY: row.place})
 
 
 def _question(row: DatasetRow) -> tuple[str, str]:

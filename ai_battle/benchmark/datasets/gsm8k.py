@@ -2,7 +2,7 @@
 
 from ...core.errors import ConfigError
 from ..tasks import Task
-from . import AT
+from . import PLACE_KEY
 from ._reading import DatasetRow, RowDataset
 
 MARK = "####"
@@ -17,5 +17,5 @@ def _task(row: DatasetRow) -> Task:
     worked, mark, reference = row.text("answer").rpartition(MARK)
     if not mark or not reference.strip():
         raise ConfigError(f"{row.place}: the answer does not end in '{MARK} NUMBER'")
-    extra = {"worked": worked.strip(), AT: row.place}
+    extra = {"worked": worked.strip(), PLACE_KEY: row.place}
     return Task(row.optional("id") or str(row.line), row.text("question"), reference.strip(), extra=extra)

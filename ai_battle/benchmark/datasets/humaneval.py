@@ -1,7 +1,7 @@
 """HumanEval: a function to be completed, and a program `check(candidate)` that tries it."""
 
 from ..tasks import Task
-from . import AT
+from . import PLACE_KEY
 from ._reading import DatasetRow, RowDataset
 
 ASK = "Complete this Python function. Answer with the whole program, in one code block.\n\n```python\n{}\n```"
@@ -18,5 +18,5 @@ def _task(row: DatasetRow) -> Task:
         ASK.format(begun.rstrip()),
         row.optional("canonical_solution"),
         tests=f"{row.text('test')}\n\ncheck({entry})\n",
-        extra={"begun": begun, "entry_point": entry, AT: row.place},
+        extra={"begun": begun, "entry_point": entry, PLACE_KEY: row.place},
     )

@@ -2,7 +2,7 @@
 
 from ...core.errors import ConfigError
 from ..tasks import Recording, Task
-from . import AT
+from . import PLACE_KEY
 from ._reading import DatasetRow, RowDataset, as_text, tools_of, with_options
 
 ROLES = ("small", "large")
@@ -23,7 +23,7 @@ def _task(row: DatasetRow) -> Task:
         tools_of(row.values.get("tools"), row.place),
         options=options,
         recorded={role: _answer(row, role) for role in ROLES},
-        extra={**{key: value for key, value in row.values.items() if key not in mine}, AT: row.place},
+        extra={**{key: value for key, value in row.values.items() if key not in mine}, PLACE_KEY: row.place},
     )
 
 

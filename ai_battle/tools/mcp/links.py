@@ -169,9 +169,6 @@ class _ProgramOutput:
 
     async def __aexit__(self, *error: object) -> None: ...
 
-    def __aiter__(self) -> "_ProgramOutput":
-        return self
-
     async def __anext__(self) -> Any:
         """The next message, or why it is none; what is not meant to be one, such as a greeting, is passed over."""
         while line := await self._line():

@@ -107,6 +107,9 @@ class AdvisedModel(Strategy):
         detector = self.detector
         return isinstance(detector, StuckDetector) and bool(detector.calibration or detector.help_rate is not None)
 
+    def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+        return (self.tool(others),)
+
     def tool(self, others: Sequence[ToolSpec]) -> ToolSpec:
         """Return the tool as the model sees it beside its `others`."""
         name = OTHER_NAME if any(tool.name == NAME for tool in others) else NAME

@@ -23,6 +23,10 @@ class ModelClient(ABC):
         """The tools that it has of its own, beside those of a request."""
         return ()
 
+    def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+        """Return the tools that it tells a model of beside these, and whose calls it answers itself."""
+        return ()
+
     async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing
         """Gives back what the client holds."""
 

@@ -48,6 +48,12 @@ class ToolCapableClient(ClientWrapper):
         specs = () if limit_reached() else self.manager.registry.specs
         return tuple(spec for spec in specs if not (self.consent and self.consent.denies(spec.name)))
 
+    @property
+    def told_tools(self) -> tuple[ToolSpec, ...]:
+        """All tools that the model is told of, those included that another answers for."""
+        offered = self.offered_tools
+        return (*offered, *self.client.added_tools(offered))
+
     def set_tool_protocol(self, protocol: ToolUseProtocol) -> None:
         """From now on the tools are those of `protocol`."""
         self.manager = protocol.tool_manager
@@ -60,9 +66,10 @@ class ToolCapableClient(ClientWrapper):
 
     async def _emit_offer(self, emit: Emit) -> None:
         """Tells which tools are offered, when these are others than the last time, and why there are none any more."""
-        if self.offered_tools == self._last_offer or not (self._last_offer or self.offered_tools):
+        told = self.told_tools
+        if told == self._last_offer or not (self._last_offer or told):
             return
-        self._last_offer = self.offered_tools
+        self._last_offer = told
         await emit(ToolsOffered(self._last_offer))
         if limit := limit_reached():
             await emit(LoopStopped(limit))

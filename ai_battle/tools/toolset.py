@@ -94,8 +94,8 @@ class ToolSet:
         return ToolCheck(tool, manager, self._limits, self._consent(user))
 
     def offered_tools(self, name: str) -> tuple[ToolSpec, ...]:
-        """The tools that a participant is offered now."""
-        return self._clients[name].offered_tools if name in self._clients else ()
+        """The tools that a participant is told of now."""
+        return self._clients[name].told_tools if name in self._clients else ()
 
     async def equip(self, run_dir: Path, emit: Emit = ignore) -> None:
         """Makes the tools and starts the servers of others; raises `ConfigError`.

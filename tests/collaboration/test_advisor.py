@@ -13,7 +13,7 @@ from ai_battle.config import ConfigProblems
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog, TurnFailed, TurnFinished
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
-from ai_battle.core.tooling import ToolCalled, ToolReturned
+from ai_battle.core.tooling import ToolCalled, ToolReturned, ToolsOffered
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 
 from .boosting import text_of
@@ -98,6 +98,8 @@ async def test_a1_the_tool_stands_beside_others_and_advice_is_its_result(fakes: 
     assert '"advisor"' in first
     assert ADVICE in last
     assert "no permission" in last
+    told = next(event for event in of(ToolsOffered, log) if event.speaker == "Worker")
+    assert [tool.name for tool in told.tools] == ["calculator", "advisor"]
 
 
 @pytest.mark.parametrize(

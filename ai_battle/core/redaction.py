@@ -129,6 +129,7 @@ class Redactor:
 
         Of ordinary texts escapes hide nothing but line ends, quotes and other alphabets.
         """
+        # Such an escape may spell a letter of a secret, and a secret with a slash has two spellings in JSON.
         if b"\\u00" in data or b"\\/" in data or not self._is_plain:
             return False
         return not any(map(data.__contains__, self._in_json))

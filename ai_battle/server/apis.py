@@ -62,7 +62,7 @@ class Api:
         read, usage = partial(self._read, body, wants, most), self.name != "chat" or _wants_usage(body.fields)
         if unread and self.passes and _is_clear(body.fields):
             options = self.wire.options_in(body.fields)
-            if _fits(options, most):
+            if _fits(options, most):  # else the body has to say another number than its client did
                 return ApiRequest(UnreadRequest.of(body, read, options, wants), model, stream, usage)
         return ApiRequest(read(), model, stream, usage)
 

@@ -20,7 +20,7 @@ from ..wire.bodies import decode_body
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
-from .routes import Route, is_anthropic, model_entry, model_list
+from .routes import is_anthropic, model_entry, model_list
 from .state import ServerState
 from .stats import RequestStats
 from .stored import Conversation
@@ -88,28 +88,30 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
             body, conversation = await _read_body(state, api, http, stats), None
             if api.refers:
                 body, conversation = await Conversation(state.store, stats.holder.name).expand(body)
-            route = state.routes.find(model_in(body.fields))
+            stats.model = model_in(body.fields)
+            # Nothing is awaited from here until the deployment counts the request: its route can't be closed meanwhile.
+            route = state.routes.find(stats.model)
             asked = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
-            stats.model, stats.stream = asked.model, asked.stream
-            return await _answer_by_route(state, http, ServedRequest(api, asked, stats, conversation))
+            stats.stream = asked.stream
+            return await _answer_by_route(state, http, ServedRequest(api, asked, stats, route, conversation))
         finally:
             state.admission.leave(queue)
 
 
 async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
     """The routes stay those of this moment until the answer is out, also where others take their place."""
-    deployment = state.current
-    call.stats.route = route = deployment.enter(call.asked.model)
+    deployment, call.stats.route = state.current, call.route
+    deployment.running += 1
     try:
         if deployment.tracing:
             deployment.tracing.continue_trace(http.headers)
-        return await (_send_stream if call.asked.stream else _send_whole)(state, http, call, route)
+        return await (_send_stream if call.asked.stream else _send_whole)(state, http, call)
     finally:
         await deployment.leave()
 
 
-async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest, route: Route) -> web.StreamResponse:
-    response = await call.complete(route.make(), call.stats)
+async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
+    response = await call.complete(call.route.make(), call.stats)
     writer = call.writer(http)
     body = writer.whole(response)
     await call.store(writer)
@@ -118,11 +120,11 @@ async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest
     return web.Response(body=body, content_type=JSON, headers=call.stats.headers)
 
 
-async def _send_stream(state: ServerState, http: web.Request, call: ServedRequest, route: Route) -> web.StreamResponse:
-    stream = ClientStream(http, call, route, state.timing)
+async def _send_stream(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
+    stream = ClientStream(http, call, state.timing)
     try:
         with suppress(ClientDisconnected):
-            await _stream_answer(state, stream, call, route.make())
+            await _stream_answer(state, stream, call, call.route.make())
         return await stream.end()
     finally:
         await stream.aclose()
@@ -176,7 +178,7 @@ async def _read_body(state: ServerState, api: Api, http: web.Request, stats: Req
     if state.log_content:
         stats.content["request"] = data.decode(errors="replace")
     headers = {name: http.headers[name] for name in api.headers if name in http.headers}
-    return RawBody(api.name, data, decode_body(data, len(data)), headers)
+    return RawBody(api.name, data, decode_body(data), headers)
 
 
 def _refuse(

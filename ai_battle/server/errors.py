@@ -18,7 +18,6 @@ from ..core.errors import (
     TimedOut,
 )
 from ..wire.blocks import Failure
-from ..wire.bodies import TooLarge
 
 ADDRESS = re.compile(r"( at )?\bhttps?://(?:[^\s/@]{1,200}@)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^\s\"'<>()]*)?")
 BARE = re.compile(r"(\[[0-9a-fA-F:.]{2,40}\]|(?<![\w.-])[\w-]+(?:\.[\w-]+)*):\d{1,5}\b")
@@ -55,7 +54,7 @@ class NoRoute(ConfigError):
 
 # Of the first of these kinds that an error is of.
 STATUSES: Mapping[type[AIBattleError], int] = {
-    NoRoute: 404, TooLarge: 413, ConfigError: 400, BudgetExceeded: 429, RateLimited: 429, TimedOut: 504, Refused: 400,
+    NoRoute: 404, ConfigError: 400, BudgetExceeded: 429, RateLimited: 429, TimedOut: 504, Refused: 400,
     ProviderError: 502, AIBattleError: 500,
 }  # fmt: skip
 # Of an upstream, which mean the same to our client.

@@ -13,7 +13,7 @@ from .clients import PlanStore
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, Keys
 from .metrics import Metrics, RequestLog
-from .routes import Route, Routes
+from .routes import Routes
 from .stats import RequestStats
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
@@ -38,12 +38,6 @@ class Deployment:
     upstreams: Set[str] = frozenset()
     running: int = 0
     retired: bool = False
-
-    def enter(self, name: str) -> Route:
-        """The route of this name, which stays whole until the deployment is left; raises `NoRoute`."""
-        route = self.routes.find(name)
-        self.running += 1
-        return route
 
     async def leave(self) -> None:
         self.running -= 1

@@ -55,6 +55,7 @@ class ServedRequest:
     api: Api
     asked: ApiRequest
     stats: RequestStats
+    route: Route
     conversation: Conversation | None = None
 
     def writer(self, http: web.Request) -> BlockWriter:
@@ -63,6 +64,7 @@ class ServedRequest:
     async def complete(self, client: ModelClient, listen: Emit) -> ModelResponse:
         """What an upstream refuses as the client has written it is asked once more where we would mend it."""
         request = self.asked.request
+        # Nothing of an answer can have gone out: an upstream that has begun to answer has no such status any more.
         try:
             return await _complete(client, request, listen)
         except ProviderError as error:
@@ -93,10 +95,10 @@ class ClientStream:
     to think first gives a sign of life early, and pings fill every silence. It is a listener.
     """
 
-    def __init__(self, http: web.Request, call: ServedRequest, route: Route, timing: StreamTiming = USUAL) -> None:
+    def __init__(self, http: web.Request, call: ServedRequest, timing: StreamTiming = USUAL) -> None:
         self._http = http
         self._call = call
-        self._is_direct = route.is_direct
+        self._is_direct = call.route.is_direct
         self._timing = timing
         self._is_amid_reply = False
         self._writer = call.writer(http)

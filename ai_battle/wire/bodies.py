@@ -13,7 +13,6 @@ from ..core.errors import ConfigError
 
 T = TypeVar("T")
 MEGABYTE = 1024 * 1024
-LARGEST = 32 * MEGABYTE
 RAW = ("messages", "tools")
 LONGEST = 256 * 1024
 MOST_MET = 2_048
@@ -101,10 +100,6 @@ def present(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-class TooLarge(ConfigError):
-    """A body beyond the bound, which is no mistake in what it says."""
-
-
 class DecodeCache(Generic[T]):
     """Remembers what was made of pieces of JSON, by their bytes: of up to `most` bytes, those that were used last.
 
@@ -146,13 +141,11 @@ class DecodeCache(Generic[T]):
         return made
 
 
-def decode_body(data: bytes, largest: int = LARGEST) -> dict[str, Any]:
+def decode_body(data: bytes) -> dict[str, Any]:
     """Returns the object that `data` is, with `tools` and `messages` left as raw JSON.
 
     Halves of surrogate pairs, which editors send, are mended; a body that needs it is read whole. Raises `ConfigError`.
     """
-    if len(data) > largest:
-        raise TooLarge(f"The body has {len(data):,} bytes; {largest:,} are allowed.")
     try:
         if not data.isascii():  # raw pieces are not checked when they are cut out
             data.decode()

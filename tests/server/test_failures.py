@@ -20,14 +20,12 @@ from ai_battle.core.errors import (
 )
 from ai_battle.server.errors import client_failure
 from ai_battle.wire import anthropic, openai, responses
-from ai_battle.wire.bodies import TooLarge
 
 
 @pytest.mark.parametrize(
     ("error", "status", "kind"),
     [
         (ConfigError("messages is missing."), 400, "invalid_request_error"),
-        (TooLarge("40,000,000 bytes"), 413, "request_too_large"),
         (ProviderError("bad tool", status=400), 400, "invalid_request_error"),
         (ProviderError("wrong key", status=401), 401, "authentication_error"),
         (ProviderError("not yours", status=403), 403, "permission_error"),

@@ -3,9 +3,9 @@
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
 
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
 from . import _scope
@@ -28,7 +28,7 @@ class NotCalled(Unreachable):
 
 
 class CircuitBreaker:
-    """Entered by each attempt: `async with breaker.attempt(): ...`, when `waiting()` is over.
+    """Entered by each attempt, when `waiting()` is over.
 
     After `FAILURES` in a row the circuit is open: nobody calls for `PROBE_AFTER`, then one call probes and the others
     wait for its outcome. Failures of calls that overlapped count once, as one outage hits them all; `is_failure` says
@@ -75,9 +75,6 @@ class CircuitBreaker:
     def close_for(self, seconds: float) -> None:
         """The provider asked to be left alone: this holds for all calls."""
         self._closed_until = max(self._closed_until, time.monotonic() + seconds)
-
-    def attempt(self) -> "Attempt":
-        return Attempt(self)
 
     @property
     def _is_open(self) -> bool:
@@ -135,29 +132,6 @@ class CircuitBreaker:
                 ended.popleft()
 
 
-class Attempt:
-    """One call on its way. One that is cancelled, or never made, says nothing about the provider."""
-
-    __slots__ = ("_begun", "_breaker", "_probes")
-
-    def __init__(self, breaker: CircuitBreaker) -> None:
-        self._breaker = breaker
-
-    async def __aenter__(self) -> None:
-        self._probes = await self._breaker.enter()
-        self._begun = time.monotonic()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None or (isinstance(error, ProviderError) and not isinstance(error, NotCalled)):
-            self._breaker.record(error, self._begun)
-        if self._probes:
-            self._breaker.end_probe()
-            if isinstance(error, ProviderError) and self._breaker.is_failure(error):
-                error.again = "never"  # it has waited long enough, and the others have given up
-
-
 @dataclass(frozen=True, slots=True)
 class Circuit:
     """The breakers that a call of one model passes: that of its upstream, and its own.
@@ -168,6 +142,37 @@ class Circuit:
 
     upstream: CircuitBreaker
     model: CircuitBreaker
+
+    @asynccontextmanager
+    async def attempt(self) -> AsyncGenerator[None]:
+        """Around a call, when `waiting()` is over; one that is cancelled or never made says nothing of the provider."""
+        probed: list[CircuitBreaker] = []
+        try:
+            await self._enter(probed)
+            begun = time.monotonic()
+            yield
+            self._record(None, begun)
+        except NotCalled:
+            raise
+        except ProviderError as error:
+            self._record(error, begun)
+            if any(breaker.is_failure(error) for breaker in probed):
+                error.again = "never"  # it has waited long enough, and the others have given up
+            raise
+        finally:
+            for breaker in probed:
+                breaker.end_probe()
+
+    async def _enter(self, probed: list[CircuitBreaker]) -> None:
+        """Adds the breakers that this call probes one by one: the first is one also where the second lets nobody in."""
+        if await self.upstream.enter():
+            probed.append(self.upstream)
+        if await self.model.enter():
+            probed.append(self.model)
+
+    def _record(self, error: ProviderError | None, begun: float) -> None:
+        self.upstream.record(error, begun)
+        self.model.record(error, begun)
 
     def waiting(self, *, for_probe: bool = True) -> tuple[float, CircuitBreaker]:
         """The longest waiting time, and the breaker that says so."""

@@ -84,7 +84,7 @@ class ProviderCaller(ClientWrapper):
             try:
                 # The deadline is outermost, so that waiting for another call's probe counts too. The client's own
                 # clocks, where it has some, run out a moment before: they know what had come.
-                async with Deadline(ends, self._late(retry)), circuit.upstream.attempt(), circuit.model.attempt():
+                async with Deadline(ends, self._late(retry)), circuit.attempt():
                     return await self._attempt(asked, emit)
             except ProviderError as error:
                 if changed := await self._refusals.without_refused(asked, error, emit):

@@ -256,7 +256,9 @@ def _minutes(written: str) -> Iterator[float]:
 
 def misplaces(text: str, table: str) -> bool:
     """Whether it puts together what stands in different rows: the time of one train and the price of another."""
-    text, cells = text[:LONGEST], list(islice(_cells(table), MOST))
+    if len(rows := list(_rows(table))) < 2:  # as nearly all results: their facts need not be read
+        return False
+    text, cells = text[:LONGEST], list(islice(_cells(rows), MOST))
     times = Counter(cell.value for cell in cells)
     unique = [cell for cell in cells if times[cell.value] == 1]
     if len({cell.row for cell in unique}) < 2:
@@ -283,9 +285,9 @@ def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[lis
     return [[row for _, row in sorted(found)] for found in columns.values() if len(found) >= fewest]
 
 
-def _cells(table: str) -> Iterator[_TableCell]:
+def _cells(rows: Iterable[Any]) -> Iterator[_TableCell]:
     """Those of what is a table; a cell that is one figure has its fact."""
-    for row, values in enumerate(_rows(table)):
+    for row, values in enumerate(rows):
         for column, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str | int | float) and (written := str(value).strip().casefold()):
                 known = facts(written[:_LONGEST_CELL])

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
-from .. import assembly
 from .. import tools as toolbox
+from ..assembly.models import NO_RECORDING, RecordingFiles
+from ..assembly.pairs import spelling
 from ..config import Loaded, Source, environment_redactor
 from ..config.collaboration import Pair
 from ..config.documents import checked_section
@@ -106,7 +107,7 @@ class ConversationManager:
         *,
         out: str | os.PathLike[str] | None = None,
         ask: Reader = keyboard,
-        tapes: assembly.RecordingFiles = assembly.NO_RECORDING,
+        tapes: RecordingFiles = NO_RECORDING,
         allow_unsandboxed: bool = False,
         approve: Ask | None = None,
     ) -> Self:
@@ -276,7 +277,7 @@ class CollaborativeConversationManager(ConversationManager):
         except ConfigError as error:
             raise ValueError(f"{primary_model} can't be helped by {secondary_model}: {error}") from error
         if source is self._source:
-            self._elsewhere[assembly.spelling(primary_model)] = pair
+            self._elsewhere[spelling(primary_model)] = pair
         self._source = source
 
     async def run_conversation_turn_collaborative(
@@ -302,7 +303,7 @@ class CollaborativeConversationManager(ConversationManager):
         try:
             return self._source.client(named)[0]
         except ConfigError as error:
-            if "/" in assembly.spelling(named):
+            if "/" in spelling(named):
                 raise
             raise ConfigError(f"No participant is called {named!r}{near(named, self._source.names)} {error}") from error
 
@@ -310,7 +311,7 @@ class CollaborativeConversationManager(ConversationManager):
     async def _client(self, named: str) -> AsyncIterator[ModelClient]:
         async with AsyncExitStack() as stack:
             client = self._borrow(named, stack)
-            if pair := self._elsewhere.get(assembly.spelling(named)):
+            if pair := self._elsewhere.get(spelling(named)):
                 client = with_help(pair, client, self._borrow(pair.secondary[0].type, stack))
             yield client
 

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from .. import assembly
 from .. import tools as toolbox
-from ..assembly.models import live_model
+from ..assembly.discussion import Assembled
+from ..assembly.models import NO_RECORDING, Model, RecordingFiles, create_client, live_model
 from ..config import Loaded, Problem, Source, load
 from ..config.collaboration import Pair
 from ..config.documents import checked_section
@@ -33,7 +34,7 @@ class RunSetup:
 
     plan: Plan
     warnings: tuple[str, ...] = ()
-    assembled: "assembly.Assembled" = field(default_factory=lambda: assembly.Assembled({}))
+    assembled: Assembled = field(default_factory=lambda: Assembled({}))
 
     async def require_listeners(self) -> "RunSetup":
         """Warns of helpers where nothing listens; raises `Unreachable` with all participants for whom that is so."""
@@ -116,7 +117,7 @@ class ClientSetup(SetupSource):
 
     def client(self, named: str) -> tuple[ModelClient, bool]:
         found = self._participant_named(named)
-        return (self._with_help(found).client, False) if found else (assembly.create_client(named), True)
+        return (self._with_help(found).client, False) if found else (create_client(named), True)
 
     def _participant_named(self, named: str) -> Participant | None:
         return next((p for p in self.plan.participants if named in (p.name, p.type)), None)
@@ -169,7 +170,7 @@ def with_help(pair: Pair, primary: ModelClient, *secondary: ModelClient) -> Mode
 class FileSetup(SetupSource):
     loaded: Loaded
     ask: Reader
-    tapes: assembly.RecordingFiles = assembly.NO_RECORDING
+    tapes: RecordingFiles = NO_RECORDING
     allow_unsandboxed: bool = False
 
     @property
@@ -181,7 +182,7 @@ class FileSetup(SetupSource):
         cls,
         loaded: Loaded,
         ask: Reader,
-        tapes: assembly.RecordingFiles = assembly.NO_RECORDING,
+        tapes: RecordingFiles = NO_RECORDING,
         *,
         allow_unsandboxed: bool = False,
     ) -> "FileSetup":
@@ -206,7 +207,7 @@ class FileSetup(SetupSource):
     def client(self, named: str) -> tuple[ModelClient, bool]:
         return assembly.direct(self.loaded, named), True
 
-    def _participants(self, assembled: "assembly.Assembled") -> Iterator[Participant]:
+    def _participants(self, assembled: Assembled) -> Iterator[Participant]:
         said = self.loaded.file.discussion
         for name, spec in said.models.items():
             if spec.role == "user":
@@ -215,7 +216,7 @@ class FileSetup(SetupSource):
                 yield _participant(name, spec, assembled.models[name], said.goal)
 
 
-def _participant(name: str, spec: ParticipantSettings, model: assembly.Model, goal: str) -> Participant:
+def _participant(name: str, spec: ParticipantSettings, model: Model, goal: str) -> Participant:
     return Participant(
         name,
         model.client,
@@ -229,7 +230,7 @@ def _participant(name: str, spec: ParticipantSettings, model: assembly.Model, go
     )
 
 
-def _pricing(helper: assembly.Model) -> Cost:
+def _pricing(helper: Model) -> Cost:
     return lambda usage: helper.price.cost(usage) if helper.price else None
 
 
@@ -268,9 +269,7 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
     }
 
 
-def load_checked(
-    source: Source, overrides: Sequence[str] = (), tapes: assembly.RecordingFiles = assembly.NO_RECORDING
-) -> Loaded:
+def load_checked(source: Source, overrides: Sequence[str] = (), tapes: RecordingFiles = NO_RECORDING) -> Loaded:
     """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
     return load(source, overrides=overrides, also=lambda loaded: [*assembly.check(loaded, tapes), *check(loaded)])
 

@@ -24,7 +24,6 @@ T = TypeVar("T")
 LONGEST, PLAIN = 20_000, 2
 """Characters of a text that are judged: of a longer one its beginning and its end. Sentences of a plain answer."""
 
-_ASKS = ("?", "\uff1f", "\u061f", "\u304b\u3002", "\u304b")
 _SUM = re.compile(r"\d[^\d\n=]{0,8}=")
 _REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
 _FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result|solution)"\s{0,8}:', re.IGNORECASE)
@@ -121,8 +120,8 @@ class Case:
 
     @property
     def _is_sum_in_words(self) -> bool:
-        """The prompt is a question, and the answer calculates with two of its numbers."""
-        if self.family != "chat" or not self.claims or not self.question.rstrip().endswith(_ASKS):
+        """The answer calculates with two numbers of the prompt."""
+        if self.family != "chat" or not self.claims:
             return False
         operands = rounded_values(chain.from_iterable(claim.operands for claim in self.claims))
         return sum(stands_among(fact, operands) for fact in self.facts) > 1

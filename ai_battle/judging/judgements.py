@@ -6,7 +6,7 @@ failure. Those by hand: a judgement that fires with precision p gets about logit
 above 3. Those that are `learned` in a family stand in weights.json; there they take the place of what was set by hand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -205,14 +205,19 @@ def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Meas
     brought = evidence(case) if brought is None else brought
     for measure, rows in _BY_MEASURE[case.family]:
         found = brought if measure is evidence else case.once(measure)
-        values = {rows[0].name: found} if found is None or isinstance(found, float) else found
-        for row in rows if values else ():
-            value = values.get(row.name)
-            if row.at_once and value:
-                failed[row.name] = value
-            elif not row.at_once and value is not None:
+        for row, value in _values(found, rows):
+            if not row.at_once:
                 signals[row.name] = value
+            elif value:
+                failed[row.name] = value
     return Measurements(signals, failed)
+
+
+def _values(found: Mapping[str, float] | float | None, rows: Sequence[Judgement]) -> Iterable[tuple[Judgement, float]]:
+    """What each row of one measure says; most measures say one thing, or nothing."""
+    if found is None or isinstance(found, float):
+        return () if found is None else ((rows[0], found),)
+    return [(row, found[row.name]) for row in rows if row.name in found] if found else ()
 
 
 def by_hand(family: Family) -> dict[str, float]:

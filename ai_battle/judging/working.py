@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from ..signals.arithmetic import Claim
 from ..signals.languages import closed_words, language_of, plain_words
-from ..signals.numbers import displayed_numbers, is_shown, numbers, quantities, rounded_values, stands_among
+from ..signals.numbers import displayed_numbers, is_shown, numbers, plain, quantities, rounded_values, stands_among
 from ..signals.sums import asked_values
 from .case import Case
 
@@ -238,9 +238,9 @@ def final_not_in_working(case: Case) -> float | None:
 
 def final_off_sums(case: Case) -> float | None:
     """The final answer is no result, no operand, no other number before it or in the prompt, and one step from none."""
-    if not case.claims or (value := final_value(case)) is None:
+    final = _final_number(case) if case.claims else None
+    if final is None:
         return None
-    final = abs(float(value))
     behind = list(displayed_numbers(case.calculation.text[_end_of_result(case) :]))
     if not _is_named(case, final, behind):
         return None
@@ -248,8 +248,25 @@ def final_off_sums(case: Case) -> float | None:
     unit = min((unit for number, unit in case.displayed_numbers if number == final), default=1.0)
     others = {*map(itemgetter(0), before), *case.facts}
     others = others.union(*((claim.value, claim.true, *claim.operands) for claim in case.claims))
-    is_known = any(abs(abs(n * factor) - final) <= unit * SHOWN for n, factor in product(others, FACTORS))
+    within = max(unit * SHOWN, _grain(final) / 2)
+    is_known = any(abs(abs(n * factor) - final) <= within for n, factor in product(others, FACTORS))
     return float(not is_known and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
+
+
+def _final_number(case: Case) -> float | None:
+    """The final answer without its sign, with all of its digits that are shown."""
+    value = final_value(case)
+    if value is None:
+        return None
+    shown = (number for number, _ in reversed(case.displayed_numbers) if plain(Fraction(number)) == plain(abs(value)))
+    return next(shown, abs(float(value)))
+
+
+def _grain(final: float) -> float:
+    """What a number may have been rounded to: 15600 to hundreds. 0 for one that does not end in a zero."""
+    written = f"{final:.0f}"
+    zeros = len(written) - len(written.rstrip("0"))
+    return 10.0**zeros if zeros and final == float(written) else 0.0
 
 
 def _is_named(case: Case, final: float, behind: Sequence[tuple[float, float]]) -> bool:

@@ -4,7 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from .languages import has_word, has_word_anywhere, language_of, languages, unspaced_words, words_everywhere
+from .languages import (
+    has_word,
+    has_word_anywhere,
+    language_of,
+    languages,
+    sentences,
+    unspaced_words,
+    words_everywhere,
+)
 from .refusals import without_label
 
 LEAST_WORDS = 5
@@ -35,11 +43,17 @@ def runs_on(text: str, prompt: str) -> bool:
 
 
 def repeats_turn(text: str, prompt: str, earlier: Sequence[str] = ()) -> bool:
-    """It is, word for word, the last turn of another, in the prompt or before it."""
+    """It is, word for word, a turn of another, in the prompt or before it, or what several say there and no more."""
     said = without_label(text.strip()).strip(" \n\"'\u201c\u201d*")
     if len(said.split()) < LEAST_WORDS and (said.isascii() or len(said) < 2 * LEAST_WORDS):
         return False
-    if any(said == without_label(turn.strip()).strip() for turn in (prompt, *earlier)):
+    is_turn = any(said == without_label(turn.strip()).strip() for turn in (prompt, *earlier))
+    return is_turn or _is_said_in(prompt, said)
+
+
+def _is_said_in(prompt: str, said: str) -> bool:
+    """All sentences of it stand in a talk of several, or it is what somebody says there."""
+    if len(set(_labels(prompt))) > 1 and all(map(prompt.count, sentences(said))):
         return True
     at = prompt.rfind(said)
     return at >= 0 and _TALK.search(prompt) is not None and _is_spoken(prompt[:at])

@@ -81,6 +81,10 @@ class AdvisedModel(Strategy):
         helping: Helping | None = None,
     ) -> None:
         super().__init__(primary, *(each.client for each in advisors), helping=helping)
+        if primary.offered_tools:
+            raise ConfigError(
+                "advisor stands between a model and its tools: ToolCapableClient(advisor.create(model, ...), tools)."
+            )
         self.advisors = {each.name: each for each in advisors}
         if len(self.advisors) < len(advisors):
             raise ConfigError("two advisors have one name; the small model chooses by it.", "models")

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager, RunResult
+from ai_battle.collaboration import advisor
 from ai_battle.config import ConfigProblems
 from ai_battle.conversation.reading import read
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, TurnFailed, TurnFinished
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ai_battle.core.tooling import ToolCalled, ToolReturned, ToolsOffered
-from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
+from ai_battle.testing import FakeProvider, FakeProviders, ScriptedClient, call, fault, reply
+from ai_battle.tools.client import ToolCapableClient
 
-from .boosting import text_of
+from .boosting import File, text_of
 
 ADVICE = "Divide first, then multiply."
 SOLVED = "7 * 24 = 168, so 168 pots are needed."
@@ -84,9 +87,9 @@ def ask(question: str = "How do I begin?", **more: Any) -> Any:
 async def test_a1_the_tool_stands_beside_others_and_advice_is_its_result(fakes: FakeProviders, wire: str) -> None:
     worker: FakeProvider = getattr(fakes, wire)
     secondary = "openai/gpt-4o" if wire == "anthropic" else "anthropic/claude-sonnet-4-5"
-    advisor = fakes.openai if wire == "anthropic" else fakes.anthropic
+    helper = fakes.openai if wire == "anthropic" else fakes.anthropic
     worker.says(SUM, ask(), SOLVED)
-    advisor.says(ADVICE)
+    helper.says(ADVICE)
 
     result, log = await played(discussion(WORKERS[wire], secondary=secondary))
 
@@ -478,3 +481,8 @@ async def test_a27_a_worker_that_thinks_is_sent_each_call_behind_its_thought(fak
         said = [message["content"] for message in question.body["messages"] if message["role"] == "assistant"]
         assert all(blocks[0]["type"] == "thinking" for blocks in said)
     assert [block["type"] for block in said[1]] == ["thinking", "tool_use", "tool_use"]
+
+
+def test_a28_around_the_tools_it_would_never_be_heard() -> None:
+    with pytest.raises(ConfigError, match="between a model and its tools"):
+        advisor.create(ToolCapableClient(ScriptedClient("Hi."), [File()]), ScriptedClient("Hi."))

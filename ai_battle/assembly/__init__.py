@@ -9,23 +9,20 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ..providers._calls import RetryPolicy
-    from .discussion import Assembled, build, check, direct, named_code, participants_of
-    from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, create_client
+    from .discussion import build, check, direct, named_code, participants_of
+    from .models import NO_RECORDING, RecordingFiles, create_client
     from .pairs import spelling
     from .recipes import Recipe
 
 _HOME = {
-    "discussion": ("Assembled", "build", "check", "direct", "participants_of", "named_code"),
+    "discussion": ("build", "check", "direct", "participants_of", "named_code"),
     "recipes": ("Recipe",),
     "pairs": ("spelling",),
-    "models": ("NO_RECORDING", "BuildContext", "Model", "RecordingFiles", "RetryPolicy", "create_client"),
+    "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client"),
 }
 
 __all__ = [
     "NO_RECORDING",
-    "Assembled",
-    "BuildContext",
-    "Model",
     "Recipe",
     "RecordingFiles",
     "RetryPolicy",

@@ -10,13 +10,11 @@ from .packaged import packaged_config, packaged_names
 from .problems import ConfigProblems, Located, Problem
 
 if TYPE_CHECKING:
-    from .discussion import DiscussionFile
     from .documents import Source, environment_redactor
     from .editors import json_schema
     from .loading import Loaded, load
 
 _HOME = {
-    "discussion": ("DiscussionFile",),
     "documents": ("Source", "environment_redactor"),
     "editors": ("json_schema",),
     "loading": ("Loaded", "load"),
@@ -24,7 +22,6 @@ _HOME = {
 
 __all__ = [
     "ConfigProblems",
-    "DiscussionFile",
     "Loaded",
     "Located",
     "Problem",

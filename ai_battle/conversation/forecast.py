@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from .. import assembly, tools
-from ..assembly import Model
+from ..assembly.models import Model
 from ..config import Loaded
 from ..core.events import PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage

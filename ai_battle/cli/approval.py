@@ -29,7 +29,7 @@ NARROWEST = 20
 
 def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> Iterator[str]:
     """The lines of it, none of them wider than `width`; what the model wrote stands behind a bar in each of them."""
-    who, tool = visible(participant, one_line=True), visible(call.name, one_line=True)
+    who, tool = visible(participant), visible(call.name)
     bar = _style("│ ", colour, fg="yellow")
     for number, row in enumerate(chop_cells(f"{who} wants to use {tool}", max(width - 2, NARROWEST))):
         yield _style("│ " if number else "╭ ", colour, fg="yellow") + _style(row, colour, bold=True)
@@ -43,9 +43,9 @@ def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> I
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
     """`name: value` on one line where that fits, else a block with numbered lines."""
     width = max(width, NARROWEST)
-    shown = visible(name, one_line=True)
+    shown = visible(name)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    lines = [visible(line, one_line=True) for line in text.removesuffix("\n").split("\n")]
+    lines = [visible(line) for line in text.removesuffix("\n").split("\n")]
     if len(lines) == 1 and cell_len(f"{shown}: {lines[0]}") <= width:
         yield f"{_style(f'{shown}:', colour, fg='cyan')} {lines[0] or _style('(empty)', colour, dim=True)}"
         return
@@ -61,18 +61,16 @@ def _numbered_lines(lines: list[str], width: int, colour: bool) -> Iterator[str]
             yield f"{_style(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
 
 
-def visible(text: str, *, one_line: bool = False) -> str:
-    """The text with a sign for each character that would steer the terminal, or not be seen."""
+def visible(text: str) -> str:
+    """The text on one line, with a sign for each character that would steer the terminal, or not be seen."""
     if text.isprintable() and not any(letter in text for letter in BLANK_LETTERS):
         return text
-    return "".join(_sign(character, one_line) for character in text)
+    return "".join(map(_sign, text))
 
 
-def _sign(character: str, one_line: bool) -> str:
+def _sign(character: str) -> str:
     if character == "\t":
         return TAB
-    if character == "\n" and not one_line:
-        return character
     if character.isprintable() and character not in BLANK_LETTERS:
         return character
     return chr(0x2400 + ord(character)) if character < " " else f"⟨U+{ord(character):04X}⟩"

@@ -105,8 +105,8 @@ def build(
 
 
 def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Model]:
-    """Those that a check has made are taken, unless scripts go on or exchanges are recorded."""
-    made = {} if context.starts or context.recorder else loaded.made
+    """Those that a check has made are taken, unless scripts go on, or exchanges are recorded or come from a file."""
+    made = {} if context.starts or context.recorder or context.tape else loaded.made
     specs = loaded.file.discussion.models.items()
     return {
         name: made.pop(name, None) or participant(name, spec, context) for name, spec in specs if spec.role != "user"
@@ -155,22 +155,23 @@ def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
     wrong = tuple(section_problems(context))
     yield from wrong
     pairs = Pairs(said, context)
-    yield from _participant_problems(loaded, pairs, unsure={problem.path[1] for problem in wrong})
-    yield from _pair_problems(pairs, loaded.made)
+    models = {} if context.tape else loaded.made
+    yield from _participant_problems(pairs, models, unsure={problem.path[1] for problem in wrong})
+    yield from _pair_problems(pairs, models)
     if said.tools and has_tools(said):
         for path, words in tools.settings_problems(said.tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 
 
-def _participant_problems(loaded: Loaded, pairs: Pairs, unsure: set[object]) -> Iterator[Problem]:
+def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure: set[object]) -> Iterator[Problem]:
     """What is wrong with the section of a provider is told there, and not once more for each of its models.
 
-    The models that can be made are kept for the first run.
+    The models that can be made are kept in `models`.
     """
     for name, spec in pairs.said.models.items():
         try:
             if spec.role != "user" and parse(spec.type, pairs.context.providers).provider not in unsure:
-                loaded.made[name] = _try_to_make(name, spec, pairs)
+                models[name] = _try_to_make(name, spec, pairs)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from ai_battle import CollaborativeConversationManager, RunResult
+from ai_battle import CollaborativeConversationManager, ConversationManager, RunResult
 from ai_battle.assembly import RecordingFiles
+from ai_battle.conversation.setup import load_checked
+from ai_battle.testing import FakeProviders
 
 ROUND = "The number is the number is the number. " * 400
 
@@ -36,3 +38,18 @@ async def test_a_recorded_run_with_a_pair_is_played_again(tmp_path: Path, strate
 
     assert again.status == recorded.status == "done"
     assert [message.text for message in again.messages] == [message.text for message in recorded.messages]
+
+
+async def test_a_recording_answers_for_a_file_that_was_checked_without_it(fakes: FakeProviders, tmp_path: Path) -> None:
+    """No model is called then, although the check has made one."""
+    tape = str(tmp_path / "tape.jsonl")
+    source = {"discussion": {"goal": "Talk.", "models": {"a": {"type": "gpt-4o"}, "b": says("Yes.")}, "turns": 1}}
+    fakes.openai.says("Hello.")
+    await played(source, tmp_path / "recorded", RecordingFiles(record=tape))
+
+    loaded = load_checked(source)
+    manager = ConversationManager.from_config(loaded, out=tmp_path / "again", tapes=RecordingFiles(replay=tape))
+    result = await manager.run_discussion()
+
+    assert [message.text for message in result.messages][1:] == ["Hello.", "Yes."]
+    assert len(fakes.openai.questions) == 1

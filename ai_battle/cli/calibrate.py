@@ -10,8 +10,7 @@ import click
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.judging.calibrate import Report, Target
-from ai_battle.judging.council_calibration import calibrate
-from ai_battle.judging.own_answers import read_answers
+from ai_battle.judging.own_answers import calibrate, read_answers
 from ai_battle.reporting.calibration import COLUMNS, data, fragment, likely, page, recommendation, rows
 
 from .options import as_json

@@ -1,15 +1,23 @@
-"""Answers of one's own to calibrate with: a file of JSON lines."""
+"""Answers of one's own, read from a file of JSON lines, and a calibration on them, with those of peers beside them."""
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError
-from ..core.exchange import ToolSpec
-from .assessment import Context
-from .calibrate import LabelledAnswer
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.messages import assistant, user
+from .agreement import DOUBT, Ballot, VoteCount, ballot, features, is_refuted
+from .assessment import Assessment, Context
+from .calibrate import NEVER, REFITS, LabelledAnswer, Report, Target, curve_points, cut_at, no_use, share_for
+from .calibrate import calibrate as calibrate_one
+from .calibration import Agreement, Rank, rank
+from .detector import StuckDetector
+from .measures import mean
+from .regression import LogisticModel, Row, fit_model, folds
 
 ANSWER = ("response", "small_response", "answer")
 GOOD = ("correct", "small_correct", "good")
@@ -88,3 +96,118 @@ def _tools(written: Any, where: str) -> Iterator[ToolSpec]:
         if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
             raise ConfigError(f"{where}: each of tools is an object with a name")
         yield ToolSpec(said["name"], str(said.get("description") or ""), said.get("parameters") or {})
+
+
+PENALTY = 30.0
+BY_VOTES = LogisticModel(0.0, {DOUBT: (0.0, 1.0, 1.0)})
+"""What can be said without labels."""
+AT_ONCE = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What is known of the answers to one prompt, and how good the one that is served and the helper's are."""
+
+    known: Row
+    at_once: bool
+    served: float = 0.0
+    helper: float = 0.0
+    prompt: str = ""
+    text: str = ""
+
+    @property
+    def pattern(self) -> Row:
+        """What is known but for what votes make of it, which is to be learned."""
+        return {name: value for name, value in self.known.items() if name != DOUBT}
+
+    @property
+    def gain(self) -> float:
+        return float(self.helper > self.served)
+
+
+def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
+    """For one model, and where there are peers beside it for several too; raises `ConfigError` for what won't do."""
+    report = calibrate_one(answers, target)
+    beside = sum(bool(answer.peers) for answer in answers)
+    if not beside:
+        return report
+    if beside < len(answers):
+        raise ConfigError("Some answers have peers and others have none; calibrate on each kind by itself.")
+    if report.labels:
+        return _by_labels(report, list(map(_poll, filter(_is_labelled, answers))), target)
+    return _cut(report, list(map(_poll, answers)), BY_VOTES, target.value, target)
+
+
+def _is_labelled(answer: LabelledAnswer) -> bool:
+    return answer.good is not None and answer.helper_good is not None
+
+
+def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Report:
+    weights, scores = _weights_and_scores(polled)
+    small, large = tuple(each.served for each in polled), tuple(each.helper for each in polled)
+    report = replace(report, refit=weights is not BY_VOTES, helps=mean(large) > mean(small))
+    if report.helps:
+        made = _cut(report, polled, weights, share_for(target, _ranks(scores, polled), small, large), target)
+    else:
+        never = replace(report.calibration, cut=NEVER, agreement=Agreement(NEVER, weights))
+        made = replace(report, calibration=never, note=no_use(mean(small), mean(large)))
+    curve = tuple(curve_points(scores, small, large))
+    return replace(made, curve=curve, scores=tuple(scores), small=small, large=large)
+
+
+def _weights_and_scores(polled: Sequence[Polled]) -> tuple[LogisticModel, list[float]]:
+    """The weights, and scores by such as have not seen the answer; of few labels nothing is learned."""
+    gains = [each.gain for each in polled]
+    if len(polled) < REFITS or not 0 < mean(gains) < 1:
+        return BY_VOTES, [_score(each, BY_VOTES.score(each.known)) for each in polled]
+    rows = [each.pattern for each in polled]
+    unseen: dict[int, float] = {}
+    for fold in folds(rows, gains):
+        unseen.update(fold.held)
+    return fit_model(rows, gains, PENALTY), [_score(each, unseen[place]) for place, each in enumerate(polled)]
+
+
+def _cut(report: Report, polled: Sequence[Polled], weights: LogisticModel, rate: float, target: Target) -> Report:
+    agreement = Agreement(0.0, weights)
+    scores = [_score(each, agreement.score(each.known)) for each in polled]
+    cut = cut_at(rate, _ranks(scores, polled), {}, target.kind)
+    known = replace(agreement, cut=cut.cut, tie_break=cut.tie_break)
+    calibration = replace(report.calibration, help_rate=cut.help_rate, error=cut.error, agreement=known)
+    return replace(report, calibration=calibration, scores=tuple(scores))
+
+
+def _ranks(scores: Sequence[float], polled: Sequence[Polled]) -> list[Rank]:
+    return [rank(score, each.prompt, each.text) for score, each in zip(scores, polled, strict=True)]
+
+
+def _score(polled: Polled, score: float) -> float:
+    """What fails a hard check gets help in any case, so it comes first."""
+    return score + AT_ONCE if polled.at_once else score
+
+
+def _poll(answer: LabelledAnswer) -> Polled:
+    """As a poll of these answers would decide; what fails a hard check has no vote."""
+    request = ModelRequest((user(answer.prompt),), tools=answer.context.tools)
+    judged, ballots = zip(*(_judgement(request, text) for text in (answer.response, *answer.peers)), strict=True)
+    place = next(iter(VoteCount.of(ballots).leading), 0)
+    known = features(judged[place], ballots, place, answer.prompt)
+    text = (answer.response, *answer.peers)[place]
+    good, helper = _good(answer, place), answer.helper_good or 0.0
+    return Polled(known, judged[place].at_once, good, helper, answer.prompt, text)
+
+
+def _judgement(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | None]:
+    response = ModelResponse(assistant(text))
+    judged = StuckDetector().assess_response(request, response)
+    return judged, None if is_refuted(judged) else ballot(request, response)
+
+
+def _good(answer: LabelledAnswer, place: int) -> float:
+    if not place or answer.good is None:
+        return answer.good or 0.0
+    if not answer.peers_good:
+        raise ConfigError(
+            f"Where peers outvote an answer, their own counts: say peers_correct, as in [true, false] "
+            f"(for {answer.prompt[:60]!r})."
+        )
+    return answer.peers_good[place - 1]

@@ -15,8 +15,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.helping import HelpAsked, StuckFound
 from ai_battle.judging.calibrate import LabelledAnswer, Report, Target
 from ai_battle.judging.calibration import Calibration
-from ai_battle.judging.council_calibration import calibrate
-from ai_battle.judging.own_answers import read_answers
+from ai_battle.judging.own_answers import calibrate, read_answers
 from ai_battle.testing import ScriptedClient
 from research.answer_tables import read_rows, read_table
 from research.peers import PAIR

@@ -1,5 +1,6 @@
 """Requests of Chat Completions."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -37,8 +38,8 @@ SAMPLING = frozenset(
     )
 )  # fmt: skip
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
-WRITTEN_ANEW = (b'"developer"', b'"reasoning_content"', b'"reasoning"')
-"""In messages: a role and fields that some of these servers refuse, or take no notice of."""
+WRITTEN_ANEW = re.compile(rb'"(?:developer|reasoning)').search
+"""Finds in messages a role and fields that some of these servers refuse, or take no notice of."""
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 _DESCRIBED = {"name!": text, "description": text, "parameters": tool_schema}
@@ -95,7 +96,7 @@ def pass_request(fields: Mapping[str, Any], model: str, quirks: Quirks = USUAL) 
     """Returns a client's body with another model; nothing where it has to be written as this server wants it."""
     messages = fields["messages"]
     is_refused = fields.keys() & NOT_HERE or ("max_tokens" in fields and quirks.max_tokens != "max_tokens")
-    if is_refused or not quirks.names or any(word in messages for word in WRITTEN_ANEW):
+    if is_refused or not quirks.names or WRITTEN_ANEW(messages):
         return b""
     sent = {**fields, "model": model}
     if fields.get("stream"):  # what a stream cost stands in it where that is asked for

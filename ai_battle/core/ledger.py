@@ -279,6 +279,7 @@ async def _wait_for_room(budgets: tuple[Budget, ...], quote: Quote) -> float:
         for budget in budgets:
             if budget.room(quote, alone=True) < quote.shortest:
                 raise _refuse(budget, quote)
+        # Only that one stands in the way, and is looked at again whenever a call that it pays for has ended.
         await min(budgets, key=lambda budget: budget.room(quote)).wait()
     return room
 
@@ -320,6 +321,7 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
 
     A client that is no provider of ours books nothing; what its events say is booked for it, else what its answer says.
     """
+    # What is booked at the border to a provider reaches `own`; a client that is none of ours leaves it empty.
     own, heard = Budget(), list[ModelReplied]()
 
     def listen(event: Event) -> Awaitable[None]:

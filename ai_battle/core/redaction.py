@@ -98,6 +98,8 @@ class Redactor:
 
         A text that has nothing to change is remembered by its hash: a talk is sent anew with each of its turns.
         """
+        # A hash in place of the text, as texts may be large: 64 bits, seeded anew in each process, so that nobody can
+        # write a text that passes for another one.
         key = hash(text)
         if key in self._clear:
             return text

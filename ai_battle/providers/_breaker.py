@@ -155,7 +155,7 @@ class Circuit:
         except NotCalled:
             raise
         except ProviderError as error:
-            self._record(error, begun)
+            self._record(error, begun)  # first, as what is never to be sent again counts as no outage
             if any(breaker.is_failure(error) for breaker in probed):
                 error.again = "never"  # it has waited long enough, and the others have given up
             raise

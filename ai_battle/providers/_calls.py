@@ -108,9 +108,11 @@ class ProviderCaller(ClientWrapper):
             reply.was_left = reply.is_enough = True
             raise
         except CancelledError:
+            # The provider writes on, and charges: before the request was sent there is nothing to pay.
             reply.was_left = reply.is_sent
             raise
         finally:
+            # `settle` never waits: a cancelled call books before anything can interrupt it once more.
             if entry := meter.settle(asked, reply, reservation):
                 await emit(entry)
         if entry is None or entry.usage is reply.response.usage:
@@ -163,6 +165,7 @@ class ProviderCaller(ClientWrapper):
             raise error
         await emit(Retrying(self._name, len(failures) + 1, delay, str(error)))
         if error.retry_after is not None:
+            # Whoever else calls it now would be refused as well, and make the time longer.
             circuit.upstream.close_for(delay)
             delay = _spread(delay)
         await asyncio.sleep(delay)

@@ -44,6 +44,7 @@ class _Timed(ABC):
         try:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError:
+            # Also a timeout of what runs inside comes by here, and is none of ours.
             if not self._timeout.expired():
                 raise
             raise self.error() from None

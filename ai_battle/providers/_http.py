@@ -146,6 +146,7 @@ class HttpClient(ModelClient):
             await self._explain(error, reader)
             raise
         finally:
+            # An answer that breaks off was paid for as far as it came, and often says at its beginning what it read.
             if response is None:
                 await self._report(reader.bill, emit)
 
@@ -174,6 +175,7 @@ class HttpClient(ModelClient):
                     raise
                 if events:
                     clocks.mark_content()
+            # What follows a whole answer (its usage, the end of the body) has a moment of its own, not the idle clock.
             data = b"" if reader.whole else await reply.more()
         if not reader.is_done:
             await self._rest(reply, reader, emit)

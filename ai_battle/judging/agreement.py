@@ -103,7 +103,7 @@ def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Seque
     """
     if mine is None or is_refuted(judged):
         return judged
-    kept = min(max(judged.quality, 1 - CERTAIN), CERTAIN)
+    kept = min(max(judged.quality, 1 - CERTAIN), CERTAIN)  # or no number of votes could move it
     odds = kept / (1 - kept)
     same = sum(other == mine for other in others)
     agrees, differs = WORTH[mine.kind]

@@ -93,6 +93,7 @@ def _step(problem: RegressionProblem, found: list[float]) -> list[float]:
         spread_column = list(map(mul, term.column, spread))
         for other in range(row + 1):
             curvature[row][other] = curvature[other][row] = sum(map(mul, spread_column, terms[other].column))
+        # A column of zeros without a prior tells nothing; a little of its own keeps the matrix solvable.
         curvature[row][row] += term.strength + 1e-9
     return _solution(curvature, gradient)
 
@@ -150,6 +151,7 @@ def fit_model(rows: Sequence[Row], labels: Sequence[float], penalty: float = 3.0
 
 def _scale(values: Sequence[float]) -> tuple[float, float]:
     mean = sum(values) / len(values)
+    # What never varies keeps its unit, so that it can be divided by, and gets no weight.
     return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or 1.0
 
 

@@ -182,6 +182,7 @@ class Known:
         """What one step of arithmetic makes of the numbers that are known, and how many there are."""
         base = self._numbers[:PAIRED]
         found = {float(len(base)), sum(base) / max(1, len(base)), *(100 - value for value in base)}
+        # Sums of neighbours only, as the lines of a bill or a column stand together; any subset would yield any figure.
         found |= {sum(base[at : at + many]) for at in range(len(base)) for many in range(3, PAIRED)}
         found = found.union(_multiples(base, _FACTORS), *(_steps(a, b) for a, b in combinations(base, 2)))
         gaps = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))

@@ -73,8 +73,8 @@ class StuckDetector:
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
         """`assess_response`, with signals that others have brought; the answer is read once for all of them."""
-        # A strategy asks again with what a judge or a peer has said. Identity tells what is the same answer: equal texts
-        # may stand behind other calls.
+        # A strategy asks again with what a judge or a peer has said. The same answer is told by its identity, as equal
+        # texts may stand behind other calls.
         if self._read is None or self._read[0] is not request or self._read[1] is not response:
             turn = Context.of(request, response)
             self._read = request, response, turn.prompt, Case(response.text, turn.prompt, turn)

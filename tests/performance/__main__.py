@@ -1,6 +1,6 @@
 """Benchmarks against a bare aiohttp loop in the same run, as ratios: `python -m tests.performance [NAME ...]`."""
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Iterator
@@ -216,12 +216,17 @@ def _first(times: Times) -> float:
     return median(times.first)
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.performance", description=__doc__)
+    parser.add_argument(
+        "name", nargs="*", choices=[*BENCHMARKS, "all"], metavar="NAME", help=", ".join(BENCHMARKS), default="all"
+    )
+    names = parser.parse_args().name
     print(HEADER)
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        for name in names or BENCHMARKS:
+        for name in BENCHMARKS if "all" in names else names:
             BENCHMARKS[name]()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

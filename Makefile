@@ -31,7 +31,7 @@ unit: $(VENV)/.dev
 
 # The outer ring: what people at the command line and clients of the server meet. Under a minute, for the time between two thoughts.
 quick: $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow" tests/test_architecture.py tests/scenarios tests/server/protocol --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/pytest -q -m "not slow" tests/test_architecture.py tests/scenarios tests/server/protocol --numprocesses $(WORKERS) --dist worksteal
 
 # What holds of anything is tried on three times as many examples.
 slow: $(VENV)/.dev

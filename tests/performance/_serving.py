@@ -132,12 +132,11 @@ class Running:
 
 @contextmanager
 def started(path: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """Until it listens; what it says goes to a file, as in production."""
+    """Until it listens; what it says goes to a file, and its bytecode is kept, as in production."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.NamedTemporaryFile() as said:
         begun = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", *arguments], stderr=said, env={**os.environ, **(environment or {})}
-        )
+        process = subprocess.Popen([sys.executable, "-m", *arguments], stderr=said, env={**kept, **(environment or {})})
         try:
             url = _address(Path(said.name), process)
             yield Running(process, url, path, time.perf_counter() - begun)

@@ -342,10 +342,9 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
         await book_stated(Usage(estimate_request(request), written), estimated=True)
         raise
     finally:
-        if not own.ledger.calls:
-            with charge_to(budget):
-                for entry in heard:
-                    book(entry)
+        with charge_to(budget):
+            for entry in () if own.ledger.calls else heard:
+                book(entry)
     return response
 
 

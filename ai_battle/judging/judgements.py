@@ -201,15 +201,14 @@ SENTENCES = {row.name: row.sentence for row in JUDGEMENTS if row.sentence}
 
 def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Measurements:
     """All that the judgements of the answer's family say, with what others have `brought` instead of what they had."""
-    signals, failed = {}, {}
+    signals: dict[str, float] = {}
+    failed: dict[str, float] = {}
     brought = evidence(case) if brought is None else brought
     for measure, rows in _BY_MEASURE[case.family]:
         found = brought if measure is evidence else case.once(measure)
         for row, value in _values(found, rows):
-            if not row.at_once:
-                signals[row.name] = value
-            elif value:
-                failed[row.name] = value
+            if value or not row.at_once:
+                (failed if row.at_once else signals)[row.name] = value
     return Measurements(signals, failed)
 
 

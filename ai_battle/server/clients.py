@@ -19,7 +19,6 @@ from ..core.messages import Message, Part, ToolCall
 from ..providers._refusals import RefusalMemory
 
 TOOLS = "tools"
-GEMINI = "gemini"
 LONGEST_SIGNATURE = 32_768
 """Characters; a longer one is not kept."""
 
@@ -65,7 +64,7 @@ def _formats() -> ModuleType:
 
 @dataclass(slots=True)
 class SignatureCache:
-    """Gemini wants the signatures of its calls back with them, and no other API has a field for one.
+    """Some APIs want their signatures of calls back, as Gemini does; the APIs of servers have no field for one.
 
     Those of the `size` latest calls are kept, by the id that clients get. One that is lost costs the model its train of
     thought and nothing else: the API then gets the mark that it documents for calls of other models.
@@ -76,8 +75,8 @@ class SignatureCache:
 
     def store(self, response: ModelResponse) -> None:
         for call in response.tool_calls:
-            if GEMINI in call.extra and len(str(call.extra[GEMINI])) <= LONGEST_SIGNATURE:
-                self._kept[call.id] = {GEMINI: call.extra[GEMINI]}
+            if call.extra and all(len(str(value)) <= LONGEST_SIGNATURE for value in call.extra.values()):
+                self._kept[call.id] = call.extra
                 self._kept.move_to_end(call.id)
         while len(self._kept) > self.size:
             self._kept.popitem(last=False)
@@ -99,7 +98,7 @@ class SignatureCache:
         return part
 
     def _lacks(self, part: Part) -> bool:
-        return isinstance(part, ToolCall) and part.id in self._kept and GEMINI not in part.extra
+        return isinstance(part, ToolCall) and not self._kept.get(part.id, {}).keys() <= part.extra.keys()
 
 
 class SigningClient(ClientWrapper):

@@ -6,12 +6,12 @@ carries the budgets, because clients are shared by callers who pay separately, a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
-from types import TracebackType
 from typing import Any, Literal
 
 from .client import ModelClient
@@ -233,22 +233,15 @@ class Reservation:
 _open: ContextVar[tuple[Budget, ...]] = ContextVar("budgets", default=())
 
 
-class charge_to:  # noqa: N801 - used like a function of contextlib
+@contextmanager
+def charge_to(*budgets: Budget) -> Iterator[None]:
     """All provider calls that are made inside, also in tasks begun there, are charged to these budgets too."""
-
-    __slots__ = ("_budgets", "_token")
-
-    def __init__(self, *budgets: Budget) -> None:
-        self._budgets = budgets
-
-    def __enter__(self) -> None:
-        already = _open.get()
-        self._token = _open.set((*already, *[budget for budget in self._budgets if budget not in already]))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _open.reset(self._token)
+    already = _open.get()
+    token = _open.set((*already, *(budget for budget in budgets if budget not in already)))
+    try:
+        yield
+    finally:
+        _open.reset(token)
 
 
 async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:

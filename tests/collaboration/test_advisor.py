@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,7 @@ SUM = call("calculator", expression="7 * 24")
 FAILING = [call("calculator", expression=f"{number} / 0") for number in (1, 2)]
 
 
-@pytest.fixture
-async def fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[FakeProviders]:
-    monkeypatch.chdir(tmp_path)
-    async with FakeProviders() as started:
-        for name, value in started.environment.items():
-            monkeypatch.setenv(name, value)
-        yield started
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def discussion(worker: str = "ollama/qwen3", tools: Any = ("calculator",), **more: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The boost loop in discussions from a YAML: tools run here, and the journal tells of each round."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,9 @@ PLAN = "ANALYSIS:\nA product is wanted.\n\nGUIDANCE:\nCall calculator with expre
 
 
 @pytest.fixture
-async def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    monkeypatch.chdir(tmp_path)
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        running.gemini.always("How much is it?")
-        yield running
+def fakes(here: Path, fakes: FakeProviders) -> FakeProviders:
+    fakes.gemini.always("How much is it?")
+    return fakes
 
 
 def discussion(turns: int = 1, **pair: Any) -> dict[str, Any]:

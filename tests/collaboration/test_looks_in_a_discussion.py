@@ -1,7 +1,5 @@
 """A judge and a check of a file: real servers, real programs, and what stands in the journal and the ledger."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,13 +16,7 @@ PROGRAM = "This adds two numbers:\n```python\ndef add(a, b):\n    return a + b\n
 STRATEGIES = ("rescue", "takeover", "ladder", "critique", "draft_verify", "cascade")
 
 
-@pytest.fixture
-async def fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[FakeProviders]:
-    monkeypatch.chdir(tmp_path)
-    async with FakeProviders() as started:
-        for name, value in started.environment.items():
-            monkeypatch.setenv(name, value)
-        yield started
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def discussion(pair: dict[str, Any], **more: Any) -> dict[str, Any]:

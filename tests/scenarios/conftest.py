@@ -1,6 +1,6 @@
 """A folder of one's own, with four fake providers and nothing else to reach."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +9,8 @@ from ai_battle.testing import FakeProviders
 
 
 @pytest.fixture
-async def fakes(here: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
+def fakes(here: Path, fakes: FakeProviders) -> FakeProviders:
+    return fakes
 
 
 @pytest.fixture

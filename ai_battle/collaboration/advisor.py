@@ -5,6 +5,7 @@ It stands between a model and its tools, so it sees each step of a turn, and adv
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from time import monotonic
 
 from ..core.client import ModelClient
@@ -282,7 +283,10 @@ class AdvisedStep:
     def _with_id(self, call: ToolCall) -> ToolCall:
         """The call under an id of its own: some models give none, or the same again."""
         ids = {each.id for message in self._messages for each in message.tool_calls}
-        return call if call.id and call.id not in ids else replace(call, id=f"{NAME}_{len(ids) + 1}")
+        if call.id and call.id not in ids:
+            return call
+        # What is left of a long talk may hold a higher number than it has calls.
+        return replace(call, id=next(id_ for n in count(len(ids) + 1) if (id_ := f"{NAME}_{n}") not in ids))
 
 
 def _parts_without_calls(draft: Draft) -> tuple[Part, ...]:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager, RunResult
+from ai_battle import ConversationManager, ModelRequest, RunResult
 from ai_battle.collaboration import advisor
 from ai_battle.config import ConfigProblems
 from ai_battle.conversation.reading import read
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, TurnFailed, TurnFinished
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.core.tooling import ToolCalled, ToolReturned, ToolsOffered
 from ai_battle.testing import FakeProvider, FakeProviders, ScriptedClient, call, fault, reply
 from ai_battle.tools.client import ToolCapableClient
@@ -479,3 +480,21 @@ async def test_a27_a_worker_that_thinks_is_sent_each_call_behind_its_thought(fak
 def test_a28_around_the_tools_it_would_never_be_heard() -> None:
     with pytest.raises(ConfigError, match="between a model and its tools"):
         advisor.create(ToolCapableClient(ScriptedClient("Hi."), [File()]), ScriptedClient("Hi."))
+
+
+async def test_a29_no_two_calls_have_one_id_also_where_the_beginning_of_a_talk_was_left_out() -> None:
+    earlier = ToolCall("advisor", {}, "advisor_2")
+    talk = (
+        user("Plan it."),
+        Message("assistant", (earlier,)),
+        Message("tool", (ToolResult(earlier, (Text(ADVICE),)),)),
+        Message("assistant", (Text("Planned."),)),
+        user("And the rest?"),
+    )
+    worker = ScriptedClient(earlier, "All is planned.")
+
+    answer = await advisor.create(worker, ScriptedClient(ADVICE)).complete(ModelRequest(talk))
+
+    ids = [each.id for message in answer.steps for each in message.tool_calls]
+    assert len(ids) == 1
+    assert ids[0] != earlier.id

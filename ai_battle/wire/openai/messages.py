@@ -18,8 +18,6 @@ NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 PLAIN: Mapping[Role, bytes] = {role: b'{"role":"%s","content":' % role.encode() for role in ROLES.values()}
 REASONING = ("reasoning_content", "reasoning")
-KNOWN = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "refusal", *REASONING))
-KNOWN_IN_CALLS = frozenset(("id", "type", "function", "index"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ CUSTOM = rejection("is of the type custom, which is not possible here: offer a f
 _FUNCTION = {"name!": text, "arguments": text_or(object_, "an object")}
 _CALL = TaggedShape("type", {"function": {"id": text, "function!": _FUNCTION}, "custom": CUSTOM}, otherwise="function")
 _ASKED = {"content!": CONTENT, "name": text}
-_ANSWERED = dict.fromkeys(("name", "reasoning_content", "reasoning", "refusal"), text)
+_ANSWERED = dict.fromkeys(("name", *REASONING, "refusal"), text)
 _MESSAGE = TaggedShape(
     "role",
     {
@@ -58,6 +56,8 @@ _MESSAGE = TaggedShape(
     },
     known_only=True,
 )
+KNOWN = frozenset[str]().union(*_MESSAGE.names.values())
+KNOWN_IN_CALLS = _CALL.names["function"] | {"index"}
 
 
 def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:

@@ -94,11 +94,11 @@ def decode_content(content: Any) -> tuple[Part, ...]:
 def _decode_part(part: Mapping[str, Any]) -> Part:
     match part:
         case {"type": "text", "text": str(text)}:
-            return Text(text, extra=unknown_fields(part, frozenset(("type", "text"))))
+            return Text(text, extra=unknown_fields(part, _PART.names["text"]))
         case {"type": "refusal", "refusal": str(text)}:
             return refusal(text)
         case {"type": "image_url", "image_url": {"url": str()} as image}:
-            return image_at(image["url"], unknown_fields(image, frozenset(("url",))))
+            return image_at(image["url"], unknown_fields(image, _URL.names))
         case {"type": "image_url", "image_url": str(url)}:
             return image_at(url, {})
         case {"type": "file", "file": {"file_data": str(url)} as file}:

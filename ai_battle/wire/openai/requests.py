@@ -10,6 +10,7 @@ from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, dumps, encode_raw, with_e
 from ..checks import (
     Misshapen,
     ObjectShape,
+    Shape,
     TaggedShape,
     check,
     check_choice,
@@ -31,18 +32,18 @@ from .messages import CUSTOM, USUAL, Quirks, decode_messages, encode_messages
 from .parts import WIRE, own, unknown_fields
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
-SAMPLING = frozenset(
-    (
-        "temperature", "top_p", "top_k", "min_p", "seed", "stop", "frequency_penalty", "presence_penalty",
-        "parallel_tool_calls",
-    )
-)  # fmt: skip
+SAMPLING: Mapping[str, Shape] = {
+    **dict.fromkeys(("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty"), number),
+    "seed": number,
+    "stop": text_or([text], "a list of texts"),
+    "parallel_tool_calls": flag,
+}
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
 WRITTEN_ANEW = re.compile(rb'"(?:developer|reasoning)').search
 """Finds in messages a role and fields that some of these servers refuse, or take no notice of."""
-KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
+KNOWN = frozenset(SAMPLING) | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
-_DESCRIBED = {"name!": text, "description": text, "parameters": tool_schema}
+_DESCRIBED = ObjectShape({"name!": text, "description": text, "parameters": tool_schema})
 _TOOLS = list_of(TaggedShape("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function"))
 _BY_NAME = {"function!": {"name!": text}}
 _ALLOWED = {"mode": one_of("auto", "required"), "tools!": [TaggedShape("type", {"function": _BY_NAME})]}
@@ -62,14 +63,13 @@ def _one(value: object) -> None:
 _REQUEST = ObjectShape(
     {
         **dict.fromkeys(("max_tokens", "max_completion_tokens"), positive),
-        **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), number),
+        **SAMPLING,
         **dict.fromkeys(("model", "reasoning_effort"), text),
-        **dict.fromkeys(("stream", "parallel_tool_calls"), flag),
         **dict.fromkeys(("functions", "function_call"), _former),
         "messages!": list_of(at_least=1),
         "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
         "n": _one,
-        "stop": text_or([text], "a list of texts"),
+        "stream": flag,
         "stream_options": {"include_usage": flag},
         "response_format": TaggedShape("type", {"json_schema": {"json_schema": {"schema": tool_schema}}}),
         "logit_bias": object_,
@@ -192,7 +192,7 @@ def _decode_tool(body: Mapping[str, Any]) -> ToolSpec:
         return ToolSpec(body["type"], extra={WIRE: dict(body)})
     function = body["function"]
     schema = without_nulls(function.get("parameters")) or {"type": "object", "properties": {}}
-    extra = unknown_fields(function, frozenset(("name", "description", "parameters")))
+    extra = unknown_fields(function, _DESCRIBED.names)
     return ToolSpec(function["name"], function.get("description") or "", schema, extra=extra)
 
 

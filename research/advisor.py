@@ -1,0 +1,283 @@
+"""What asking an advisor brings and costs, measured: `python -m research.advisor [--misses]`.
+
+Scripted workers do 200 agent tasks (`research.agents`) over HTTP, with an advisor that knows the right way: one that
+never asks, one that always asks, one that asks before it begins where it does not know how, one that asks well, and one
+that asks well and ignores what it is told. Each does all tasks at the defaults and bounded by a help rate. It takes a
+minute or two and needs nothing but this machine. `--misses` lists what went wrong.
+
+The columns: tasks solved; the share of those that go wrong in which advice came at most two steps after what first
+shows it (`in time`); answers of the advisor; tasks that go right and got advice that nobody asked for (`disturbed`);
+questions that are needless, because the work goes right without them, and the share of these that was declined; the
+share of all other questions that was declined too (`refused`); dollars for both models; and the largest difference, in
+cents, between a reply's entry in the ledger and what the provider charged for it.
+"""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ai_battle.assembly.models import BuildContext, Model, participant
+from ai_battle.collaboration import Helping, StuckDetector, advisor
+from ai_battle.config.collaboration import HelperSettings
+from ai_battle.core.client import ModelClient
+from ai_battle.core.events import Event, ModelReplied
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.helping import HelpAsked
+from ai_battle.core.messages import user
+from ai_battle.core.tooling import ToolReturned
+from ai_battle.testing import FakeProviders
+from ai_battle.testing.servers import FakeProvider
+from ai_battle.tools.calls import RunnerLimits
+from ai_battle.tools.client import ToolCapableClient
+from research.agents import ADVISOR, AgentTask, Asks, Worker, always, first, never, read_tasks, well
+
+SOON = 2
+"""Steps after the first evidence within which advice is in time."""
+
+HELP_RATE = 0.2
+LIMITS = RunnerLimits(max_rounds=16, backoff_seconds=0)
+SMALL, LARGE = "gpt-4o-mini", "claude-sonnet-4-5"
+PRICES = {SMALL: {"input": 0.15, "output": 0.6}, LARGE: {"input": 3, "output": 15}}
+WORKERS: Mapping[str, tuple[Asks, bool]] = {
+    "never asks": (never, True),
+    "always asks": (always, True),
+    "asks first": (first, True),
+    "asks well": (well, True),
+    "asks, ignores": (well, False),
+}
+
+
+@dataclass
+class Done:
+    """What became of a task, what was asked, answered and forced, and what it cost.
+
+    `advised_after` counts the results before the first advice; None where there was none. `gap` is the largest
+    difference in dollars between an entry of the ledger and what the provider charged for that reply.
+    """
+
+    task: AgentTask
+    solved: bool
+    asked: int
+    needless: int
+    answered: int
+    needless_answered: int
+    advised_after: int | None
+    forced: int
+    advice: int
+    small_usd: float
+    large_usd: float
+    gap: float
+
+    @property
+    def in_time(self) -> bool:
+        return self.advised_after is not None and self.advised_after - self.task.evidence <= SOON
+
+
+@dataclass
+class Listener:
+    """Hears what an advisor was asked and said, and what it all cost."""
+
+    replies: list[ModelReplied] = field(default_factory=list)
+    results: int = 0
+    advised_after: int | None = None
+    asked: list[bool] = field(default_factory=list)
+    forced: int = 0
+    advice: int = 0
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case ModelReplied():
+                self.replies.append(event)
+            case HelpAsked():
+                self.advice += 1
+            case ToolReturned() if event.result.call.name != ADVISOR:
+                self.results += 1
+            case ToolReturned():
+                self._note_advice(event)
+
+    def _note_advice(self, event: ToolReturned) -> None:
+        is_given = not event.result.is_error
+        if event.result.call.arguments.get("question"):
+            self.asked.append(is_given)
+        else:
+            self.forced += is_given
+        if is_given and self.advised_after is None:
+            self.advised_after = self.results
+
+
+class Measurement:
+    """Lets workers do tasks with models of fake providers, which count what they charge."""
+
+    def __init__(self, fakes: FakeProviders) -> None:
+        made = BuildContext(prices=PRICES, environment=fakes.environment)
+        self._fakes = fakes
+        self._small, self._large = (participant(name, HelperSettings(type=name), made) for name in (SMALL, LARGE))
+
+    async def aclose(self) -> None:
+        for each in (self._small, self._large):
+            await each.client.aclose()
+
+    async def do_all(self, tasks: Sequence[AgentTask], worker: str, help_rate: float | None) -> list[Done]:
+        asks, heeds = WORKERS[worker]
+        return [await self.do(Worker(task, asks, heeds), help_rate) for task in tasks]
+
+    async def do_alone(self, task: AgentTask) -> str:
+        """Return the answer of a worker without an advisor."""
+        worker = Worker(task, never)
+        self._fakes.openai.always(worker)
+        return await _answer(ToolCapableClient(self._small.client, worker.tools, LIMITS), task.prompt, Listener())
+
+    async def do(self, worker: Worker, help_rate: float | None = None) -> Done:
+        """One task, with nothing left of earlier ones."""
+        self._fakes.openai.always(worker)
+        self._fakes.anthropic.always(worker.task.advice)
+        detector = StuckDetector(help_rate=help_rate)
+        pair = advisor.create(self._small.client, self._large.client, stuck_detector=detector, helping=Helping())
+        listener = Listener()
+        text = await _answer(ToolCapableClient(pair, worker.tools, LIMITS), worker.task.prompt, listener)
+        small, large = (_costs(listener.replies, each) for each in (self._small, self._large))
+        bills = (_bill(self._fakes.openai, self._small), _bill(self._fakes.anthropic, self._large))
+        needless = [question.needless for question in worker.questions]
+        return Done(
+            worker.task,
+            text == worker.task.answer,
+            len(needless),
+            sum(needless),
+            sum(listener.asked),
+            sum(given and each for given, each in zip(listener.asked, needless, strict=True)),
+            listener.advised_after,
+            listener.forced,
+            listener.advice,
+            sum(small),
+            sum(large),
+            max(_gaps(small, bills[0]), _gaps(large, bills[1])),
+        )
+
+
+async def _answer(client: ModelClient, prompt: str, listener: Listener) -> str:
+    return (await client.complete(ModelRequest((user(prompt),)), listener)).text
+
+
+def _costs(replies: Sequence[ModelReplied], of: Model) -> list[float]:
+    """What the ledger says of each reply of a model, in dollars."""
+    return [each.usage.cost_usd or 0.0 for each in replies if each.model == str(of.name)]
+
+
+def _bill(provider: FakeProvider, of: Model) -> list[float]:
+    """What the provider charged for each reply since the last bill, in dollars."""
+    charged = [request.billed for request in provider.requests if request.billed]
+    provider.requests.clear()
+    assert of.price
+    return [of.price.cost(usage) for usage in charged]
+
+
+def _gaps(entries: Sequence[float], bill: Sequence[float]) -> float:
+    return max((abs(ours - theirs) for ours, theirs in zip(entries, bill, strict=True)), default=0.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a worker came to in all tasks."""
+
+    name: str
+    done: Sequence[Done]
+
+    @property
+    def failing(self) -> list[Done]:
+        """Those in which the worker goes wrong by itself."""
+        return [each for each in self.done if each.task.goes_wrong]
+
+    @property
+    def solved(self) -> int:
+        return sum(each.solved for each in self.done)
+
+    @property
+    def in_time(self) -> float:
+        """The share of the failures that advice met in time."""
+        return sum(each.in_time for each in self.failing) / len(self.failing)
+
+    @property
+    def needless(self) -> int:
+        return sum(each.needless for each in self.done)
+
+    @property
+    def declined(self) -> float | None:
+        """The share of the needless questions that were declined; None without any."""
+        return _declined_share(self.needless, sum(each.needless_answered for each in self.done))
+
+    @property
+    def refused(self) -> float | None:
+        """The share of the other questions that were declined: those that would have helped."""
+        asked = sum(each.asked for each in self.done) - self.needless
+        return _declined_share(asked, sum(each.answered - each.needless_answered for each in self.done))
+
+    @property
+    def disturbed(self) -> int:
+        """How many tasks got advice that nobody asked for, though they went right."""
+        return sum(bool(each.forced) for each in self.done if not each.task.goes_wrong)
+
+    @property
+    def gap(self) -> float:
+        return max(each.gap for each in self.done)
+
+    @property
+    def cells(self) -> Iterator[str]:
+        yield f"{self.name:26}"
+        yield f"{self.solved:6}"
+        yield f"{self.in_time:7.1%}"
+        yield f"{sum(each.advice for each in self.done):6}"
+        yield f"{self.disturbed:9}"
+        yield f"{self.needless:8}"
+        for share in (self.declined, self.refused):
+            yield f"{'-':>8}" if share is None else f"{share:8.1%}"
+        yield f"{sum(each.small_usd for each in self.done):8.4f}"
+        yield f"{sum(each.large_usd for each in self.done):8.4f}"
+        yield f"{100 * self.gap:7.4f}"
+
+
+HEADS = (
+    "worker                     solved in time advice disturbed needless declined  refused  small $  large $  gap ct"
+)
+
+
+def _declined_share(asked: int, answered: int) -> float | None:
+    return 1 - answered / asked if asked else None
+
+
+async def measure(tasks: Sequence[AgentTask]) -> list[Row]:
+    """Return a row of each worker, at the defaults and bounded; print each once it is there."""
+    rows = []
+    async with FakeProviders() as fakes:
+        measurement = Measurement(fakes)
+        for help_rate in (None, HELP_RATE):
+            for name in WORKERS:
+                label = name if help_rate is None else f"{name}, rate {help_rate}"
+                rows.append(Row(label, await measurement.do_all(tasks, name, help_rate)))
+                print(" ".join(rows[-1].cells), flush=True)
+        await measurement.aclose()
+    return rows
+
+
+def misses(rows: Sequence[Row]) -> Iterator[str]:
+    """By worker and kind of task: failures that advice did not meet in time, right work that was disturbed."""
+    for row in rows:
+        late = Counter(each.task.kind for each in row.failing if not each.in_time)
+        disturbed = [each.task for each in row.done if each.forced and not each.task.goes_wrong]
+        yield f"{row.name}: not in time: {', '.join(f'{kind} {n}' for kind, n in late.most_common()) or 'none'}"
+        yield from (f"    {each.task.kind}: {each.task.prompt}" for each in row.failing if not each.in_time)
+        yield from (f"    disturbed, {task.kind}: {task.prompt}" for task in disturbed)
+
+
+def main(arguments: Sequence[str]) -> None:
+    tasks = read_tasks()
+    print(f"{len(tasks)} tasks, of which {sum(task.goes_wrong for task in tasks)} go wrong without advice")
+    print(HEADS)
+    rows = asyncio.run(measure(tasks))
+    if "--misses" in arguments:
+        print("\n".join(misses(rows)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

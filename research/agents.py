@@ -1,0 +1,225 @@
+"""Agent tasks with known truth, and scripted workers that do them: on their own way until they have advice.
+
+The tasks stand in `tasks/`. One begins with `# kind`; `Q` is what is asked. Each step is a line `- tool name=value;
+name=value => result` of the wrong way or `+ ...` of the right one, with `x` behind the sign where the tool calls its
+result an error, and `!` where the tool writes. `W` is the answer at the end of the wrong way, `A` the right one. `!`
+before a line marks the first evidence that the work goes wrong: who reads along sees it there.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ai_battle.core.messages import ToolCall
+from ai_battle.testing import Reply, call, reply
+from ai_battle.tools.base import Parameters, Tool
+
+FOLDER = Path(__file__).parent / "tasks"
+ADVISOR = "advisor"
+"""What the tool of the strategy is called."""
+
+BETTER, ON = "Leave this way and take another one:", "You are on the right way. Go on."
+"""How advice begins that helps, and what is advised to a worker that needs none."""
+
+_LINE = re.compile(r"(!?)([-+WAQ])(x?)(!?) (.*)")
+_CALL = re.compile(r"(\w+) ?(.*?) ?=> ?(.*)")
+_NEXT_ARGUMENT = re.compile(r"; (?=\w+=)")
+_ALWAYS_THERE = ("calculate", "search_text")
+"""Tools that each task offers, so that there is something to call where nothing has to be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call and what comes of it."""
+
+    tool: str
+    arguments: Mapping[str, str]
+    result: str
+    is_error: bool
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """`evidence` counts the results up to the first one that shows that the work goes wrong.
+
+    It is the number of all results of the wrong way where only the answer shows it.
+    """
+
+    kind: str
+    prompt: str
+    right: tuple[Step, ...]
+    answer: str
+    wrong: tuple[Step, ...] = ()
+    wrong_answer: str = ""
+    evidence: int = 0
+
+    @property
+    def goes_wrong(self) -> bool:
+        """Whether a worker without advice fails."""
+        return bool(self.wrong_answer)
+
+    @property
+    def advice(self) -> str:
+        """What an advisor says that knows the right way."""
+        if not self.goes_wrong:
+            return ON
+        first = next((f"call {step.tool} with {json.dumps(step.arguments)}" for step in self.right), "answer at once")
+        return f"{BETTER} {first}, and answer from what comes of it."
+
+
+def read_tasks(folder: Path = FOLDER) -> list[AgentTask]:
+    """Return the tasks of all files of the folder."""
+    texts = (file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.txt")))
+    return [_task(part) for text in texts for part in re.split(r"^# ", text, flags=re.MULTILINE) if part]
+
+
+def _task(text: str) -> AgentTask:
+    kind, *lines = text.strip().splitlines()
+    right, wrong, said = list[Step](), list[Step](), dict[str, str]()
+    evidence = 0
+    for line in filter(None, lines):
+        found = _LINE.fullmatch(line)
+        if not found:
+            raise SystemExit(f"{kind}: {line!r} is no line of a task")
+        is_evidence, sign, error, writes, rest = found.groups()
+        if sign in "QWA":
+            said[sign] = rest
+        else:
+            (right if sign == "+" else wrong).append(_step(rest, bool(error), bool(writes)))
+        evidence = len(wrong) if is_evidence else evidence
+    return AgentTask(kind, said["Q"], tuple(right), said["A"], tuple(wrong), said.get("W", ""), evidence)
+
+
+def _step(text: str, is_error: bool, writes: bool) -> Step:
+    found = _CALL.fullmatch(text)
+    if not found:
+        raise SystemExit(f"{text!r} is no step: tool name=value; name=value => result")
+    tool, arguments, result = found.groups()
+    pairs = (each.partition("=") for each in _NEXT_ARGUMENT.split(arguments) if each)
+    return Step(tool, {name: value for name, _, value in pairs}, result.replace("\\n", "\n"), is_error, writes)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to the advisor; `needless` where the work goes right without it."""
+
+    needless: bool
+
+
+Asks = Callable[[AgentTask, "Situation"], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """How far a worker is: the results on the way that it goes, and whether that is the right one.
+
+    `has_asked`: its last step was a question. `questions` counts those that it has asked in this task.
+    """
+
+    done: int
+    is_right: bool
+    has_asked: bool
+    questions: int
+
+
+def never(task: AgentTask, now: Situation) -> bool:
+    return False
+
+
+def always(task: AgentTask, now: Situation) -> bool:
+    """Before each step and before its answer."""
+    return not now.has_asked
+
+
+def first(task: AgentTask, now: Situation) -> bool:
+    """Once, before it begins, where it does not know how."""
+    return task.goes_wrong and not now.questions
+
+
+def well(task: AgentTask, now: Situation) -> bool:
+    """Once there is evidence that its work goes wrong, or before it gives an answer that is."""
+    return task.goes_wrong and not now.is_right and now.done >= task.evidence and not now.has_asked
+
+
+@dataclass
+class Worker:
+    """A model that does `task`, asks as `asks` says and goes the right way once it has advice, if it `heeds` any."""
+
+    task: AgentTask
+    asks: Asks
+    heeds: bool = True
+    questions: list[Question] = field(default_factory=list)
+    step: Step | None = None
+
+    def __call__(self, body: Mapping[str, Any]) -> Reply:
+        """Answer a request of Chat Completions."""
+        tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
+        results = [*_results(body["messages"])]
+        now = self._situation(results)
+        if ADVISOR in tools and self.asks(self.task, now):
+            self.questions.append(Question(now.is_right))
+            return reply(calls=[call(ADVISOR, question="How do I go on?")])
+        way = self.task.right if now.is_right else self.task.wrong
+        if now.done < len(way):
+            self.step = way[now.done]
+            known = self.step.tool in tools
+            return reply(calls=[ToolCall(self.step.tool, self.step.arguments)]) if known else reply("I don't know yet.")
+        return reply(self.task.answer if now.is_right else self.task.wrong_answer)
+
+    def _situation(self, results: Sequence[tuple[str, str]]) -> Situation:
+        advised = [place for place, (name, text) in enumerate(results) if name == ADVISOR and BETTER in text]
+        turned = advised[:1] if self.heeds else []
+        since = results[turned[0] :] if turned else results
+        has_asked = bool(results) and results[-1][0] == ADVISOR
+        done = sum(name != ADVISOR for name, _ in since)
+        return Situation(done, bool(turned) or not self.task.goes_wrong, has_asked, len(self.questions))
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools of the task; what they return is what stands in it."""
+        steps = (*self.task.wrong, *self.task.right)
+        names = dict.fromkeys((*_ALWAYS_THERE, *(step.tool for step in steps)))
+        return [_WrittenTool(self, name, [step for step in steps if step.tool == name]) for name in names]
+
+
+def _results(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The tool and the text of each result."""
+    names = {each["id"]: each["function"]["name"] for said in messages for each in said.get("tool_calls") or ()}
+    yield from ((names[said["tool_call_id"]], str(said["content"])) for said in messages if said["role"] == "tool")
+
+
+class _WrittenTool(Tool):
+    """Returns what the task says of the step that its worker is at."""
+
+    def __init__(self, worker: Worker, name: str, steps: Sequence[Step]) -> None:
+        self._worker = worker
+        self._name = name
+        self._arguments = dict.fromkeys(argument for step in steps for argument in step.arguments)
+        self.writes = any(step.writes for step in steps)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def description(self) -> str:
+        return self._name.replace("_", " ").capitalize() + "."
+
+    @property
+    def parameters(self) -> Parameters:
+        return {name: {"type": "string"} for name in self._arguments}
+
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        step = self._worker.step
+        if step is None:
+            raise SystemExit(f"{self._name} is called, and the worker is at no step")
+        try:
+            said = json.loads(step.result)
+        except ValueError:
+            said = None
+        found = said if isinstance(said, dict) else {"result": step.result}
+        return {"error": step.result} if step.is_error and "error" not in found else found

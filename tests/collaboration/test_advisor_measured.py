@@ -1,0 +1,58 @@
+"""What is said of the advisor is measured on 200 agent tasks, and can be measured again."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from ai_battle.testing import FakeProviders
+from research.advisor import Measurement, Row
+from research.agents import read_tasks
+
+TASKS = read_tasks()
+
+
+@pytest.fixture
+async def measurement() -> AsyncIterator[Measurement]:
+    async with FakeProviders() as fakes:
+        made = Measurement(fakes)
+        yield made
+        await made.aclose()
+
+
+def test_there_are_200_tasks_and_none_is_asked_twice() -> None:
+    assert len({task.prompt for task in TASKS}) == len(TASKS) == 200
+    assert all(task.evidence or not task.wrong for task in TASKS if task.goes_wrong)
+
+
+async def test_alone_a_worker_fails_in_the_tasks_that_go_wrong_and_in_no_other(measurement: Measurement) -> None:
+    done = [await measurement.do_alone(task) for task in TASKS]
+
+    assert [each != task.answer for each, task in zip(done, TASKS, strict=True)] == [each.goes_wrong for each in TASKS]
+
+
+@pytest.mark.parametrize("worker", ["never asks", "always asks", "asks, ignores"])
+async def test_each_entry_of_the_ledger_is_what_the_provider_charged(measurement: Measurement, worker: str) -> None:
+    row = Row(worker, await measurement.do_all(TASKS[::7], worker, None))
+
+    assert row.gap < 1e-12
+    assert sum(each.large_usd for each in row.done) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("worker", "help_rate", "solved", "in_time"),
+    [
+        ("never asks", None, 150, 0.6),
+        ("always asks", None, 200, 1.0),
+        ("asks first", None, 200, 1.0),
+        ("asks well", None, 197, 1.0),
+        ("never asks", 0.2, 150, 0.6),
+    ],
+)
+async def test_advice_brings_no_less_than_it_did(
+    measurement: Measurement, worker: str, help_rate: float | None, solved: int, in_time: float
+) -> None:
+    row = Row(worker, await measurement.do_all(TASKS, worker, help_rate))
+
+    assert row.solved >= solved
+    assert row.in_time >= in_time

@@ -117,8 +117,7 @@ class AdvisedModel(Strategy):
 
     def tool(self, others: Sequence[ToolSpec]) -> ToolSpec:
         """Return the tool as the model sees it beside its `others`."""
-        name = OTHER_NAME if any(tool.name == NAME for tool in others) else NAME
-        return advisor_tool(name, tuple((each.name, each.purpose) for each in self.advisors.values()))
+        return advisor_tool(tool_name(others), tuple((each.name, each.purpose) for each in self.advisors.values()))
 
 
 class AdvisedStep:
@@ -174,7 +173,10 @@ class AdvisedStep:
     def _next_request(self) -> ModelRequest:
         tools = (*self._request.tools, self._tool) if self._is_offered else self._request.tools
         messages = with_forced_calls_in_rounds(self._messages, self._tool.name)
-        return replace(self._request, messages=messages, tools=tools)
+        choice = self._request.tool_choice
+        if self._steps and choice in ("required", self._tool.name):
+            choice = "auto"  # one call was wanted, and has been made
+        return replace(self._request, messages=messages, tools=tools, tool_choice=choice)
 
     async def _break_circle(self, draft: Draft) -> bool:
         """Put a question in the place of calls that would bring nothing new, and return whether it did.
@@ -226,8 +228,7 @@ class AdvisedStep:
                 await self._turn.drop(draft, ONLY_CALLS)
                 await self._turn.report_failure(ONLY_CALLS)
             return ""
-        notes = self._notes(draft, forced)
-        return packaged_prompt("advisor_said", who=advisor.name, notes=notes, advice=data_section("advice", draft.text))
+        return advice_result(advisor.name, draft.text, self._notes(draft, forced))
 
     def _notes(self, draft: Draft, forced: str) -> str:
         """What the model has to know of its advice."""
@@ -287,6 +288,16 @@ class AdvisedStep:
             return call
         # What is left of a long talk may hold a higher number than it has calls.
         return replace(call, id=next(id_ for n in count(len(ids) + 1) if (id_ := f"{NAME}_{n}") not in ids))
+
+
+def tool_name(others: Sequence[ToolSpec]) -> str:
+    """Return what the tool is called beside `others`."""
+    return OTHER_NAME if any(tool.name == NAME for tool in others) else NAME
+
+
+def advice_result(who: str, advice: str, notes: str = "") -> str:
+    """Return advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
+    return packaged_prompt("advisor_said", who=who, notes=notes, advice=data_section("advice", advice))
 
 
 def _parts_without_calls(draft: Draft) -> tuple[Part, ...]:

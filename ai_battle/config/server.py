@@ -11,7 +11,7 @@ from .documents import ConfigDocument, FileKind, Source, read_document
 from .providers import ContextWindows, Prices, Providers
 from .rewriting import renamed_below
 from .tree import Node
-from .values import AS_NUMBER, LARGE, TEXT, Amount, Count, Name, Positive, Seconds, Section, Short
+from .values import AS_NUMBER, LARGE, TEXT, Amount, Count, Flag, Name, Positive, Seconds, Section, Short
 
 Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
 
@@ -24,12 +24,34 @@ def _key(written: Any) -> Any:
     return {"key": written} if isinstance(written, str) else written
 
 
+def _advisor(written: Any) -> Any:
+    return ({"refuse": True} if written == "refuse" else {"model": written}) if isinstance(written, str) else written
+
+
 class RouteSettings(Help):
     """A name that clients ask for: a model, or a model and those that help it; a plain string is short for a model."""
 
     model: Helper = Field(description="The model that answers.", examples=["ollama/phi4"])
     headers: dict[str, str] = Field(default={}, description="HTTP headers for its provider.", repr=False)
     api_key: str = Field(default="", description="Key for its provider, where it is another one.", repr=False)
+
+
+class AdvisorSettings(Section):
+    """Who answers for an advisor that a client names; a plain string is short for a model, or for refuse."""
+
+    model: Helper | None = Field(
+        default=None,
+        description="The model that answers; usually the one that the client names.",
+        examples=["ollama/phi4"],
+    )
+    refuse: Flag = Field(default=False, description="Whether a request with such an advisor is refused.")
+    native: Flag | None = Field(
+        default=None,
+        description="Whether an upstream that can ask it itself does; usually where it knows both models, and nothing "
+        "else is said here.",
+    )
+    max_uses: Positive | None = Field(default=None, description="The most questions of a request.")
+    max_tokens: Positive | None = Field(default=None, description="The longest advice, in tokens.")
 
 
 class ServeKey(Section):
@@ -89,6 +111,11 @@ class Server(Section):
     tiers: Tiers = Field(default=Tiers(), description="Models by tier.")
     request_timeout: Seconds = Field(default=600, description="Seconds that an answer may take.")
     limits: ServerLimits = Field(default=ServerLimits(), description="What one worker takes on.")
+    advisors: dict[Name, Annotated[AdvisorSettings, Short(_advisor, TEXT)]] = Field(
+        default={},
+        description="Who answers for the advisors that clients name, by a pattern; the first that fits holds.",
+        examples=[{"claude-opus-*": "ollama/qwen3:32b"}],
+    )
     plans: PlanCache = Field(default=PlanCache(), description="Cache of boost plans.")
     state: str = Field(default="", description="Folder for what keys have spent; usually in XDG_STATE_HOME.")
     log_content: bool = Field(default=False, description="Whether requests and answers go into the log.")

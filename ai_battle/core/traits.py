@@ -68,6 +68,8 @@ class ProviderTraits:
     wherever it runs. `price_list` is its name in genai-prices. `lists_all`: a model that it does not list is not
     there.
 
+    `advisor_tool` is the type of the tool with which it asks an advisor itself, in the API that it speaks.
+
     `needs_model`: a type has to name a model. `dashed`: a dash may stand between the two, as in `ollama-phi4`.
     `levels`: `-reasoning-high` behind a model is an option. `tags`: its models have tags, as in `phi4:latest`.
 
@@ -83,6 +85,7 @@ class ProviderTraits:
     free: bool = False
     price_list: str = ""
     lists_all: bool = False
+    advisor_tool: str = ""
     needs_model: bool = False
     dashed: bool = False
     levels: bool = False

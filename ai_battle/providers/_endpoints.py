@@ -50,6 +50,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
             needs_model=True,
             levels=True,
             price_list="openrouter",
+            advisor_tool="openrouter:advisor",
             starter="openrouter/meta-llama/llama-3.3-70b-instruct",
         ),
         "https://openrouter.ai/api/v1",

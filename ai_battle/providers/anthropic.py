@@ -37,7 +37,13 @@ _SAYS = {
 }
 
 TRAITS = ProviderTraits(
-    http=True, api="messages", needs_model=True, price_list="anthropic", lists_all=True, starter="haiku"
+    http=True,
+    api="messages",
+    needs_model=True,
+    price_list="anthropic",
+    lists_all=True,
+    advisor_tool="advisor_20260301",
+    starter="haiku",
 )
 
 

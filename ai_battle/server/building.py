@@ -12,11 +12,12 @@ from ..assembly.models import BuildContext, Model, helper_model
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
 from ..config.problems import Problem
-from ..config.server import LoadedServer, RouteSettings, Server
+from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._endpoints import provider_traits
 from ..providers._names import parse
+from .advisors import AdvisorPolicy, AdvisorRule
 from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
 from .routes import Route, Routes
 from .tracing import Tracing
@@ -103,6 +104,18 @@ class RouteBuilder:
     def _in_role(self, role: str) -> "RouteBuilder":
         """One that makes models whose failures close nobody else's circuit."""
         return replace(self, context=replace(self.context, retry=replace(self.context.retry, role=role)))
+
+    def advisors(self) -> AdvisorPolicy:
+        """Raises `RouteError` for a model that can't be made."""
+        return AdvisorPolicy([self._advisor_rule(*each) for each in self.server.advisors.items()])
+
+    def _advisor_rule(self, pattern: str, said: AdvisorSettings) -> AdvisorRule:
+        try:
+            model = said.model and self._in_role("advisor")._model(f"advisors.{pattern}", said.model)
+        except ConfigError as error:
+            raise RouteError(Problem(("server", "advisors", pattern, "model"), str(error))) from error
+        route = _direct(pattern, model) if model else None
+        return AdvisorRule(pattern, route, said.refuse, said.native, said.max_uses, said.max_tokens)
 
     def _tier_route(self, tier: str, settings: HelperSettings) -> Route:
         try:
@@ -225,6 +238,7 @@ def named_code(document: LoadedServer) -> tuple[str, ...]:
     """The modules that a file names and that serving it would import: they need to be trusted first."""
     server, routes = document.file.server, document.file.server.routes.values()
     models = [model for tier in WORDS.values() if (model := getattr(server.tiers, tier))]
+    models += [each.model for each in server.advisors.values() if each.model]
     for route in routes:
         models += [route.model, *(helper for _, helper in strategies.helpers_of(route))]
     names = [_provider(model.type, document.file.providers) for model in models]

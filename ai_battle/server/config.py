@@ -205,9 +205,9 @@ def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | N
     tracing = Tracing.of(document.environment)
     builder = RouteBuilder(server, context, boost, _upstream_headers(document.environment), plans, tracing)
     try:
-        routes = builder.routes()
+        routes, advisors = builder.routes(), builder.advisors()
     except RouteError as error:
         raise ConfigError(document.with_place(error.problem)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Deployment(routes, tuple(builder.models), plans, tracing, builder.hosts, builder.upstreams)
+    return Deployment(routes, tuple(builder.models), plans, tracing, builder.hosts, builder.upstreams, advisors)

@@ -9,6 +9,7 @@ from ..config.server import ServerLimits
 from ..core.errors import AIBattleError
 from ..wire.blocks import Failure
 from .admission import Admission
+from .advisors import AdvisorPolicy
 from .clients import PlanStore
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, Keys
@@ -36,6 +37,7 @@ class Deployment:
     tracing: Tracing | None = None
     hosts: Set[str] = frozenset()
     upstreams: Set[str] = frozenset()
+    advisors: AdvisorPolicy = field(default_factory=AdvisorPolicy)
     running: int = 0
     retired: bool = False
 

@@ -11,6 +11,7 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.tooling import ToolCalled, ToolReturned
 from ..wire.blocks import BlockWriter, Failure
 from .apis import Api, ApiRequest
 from .errors import BrokenStream, ClientDisconnected
@@ -141,7 +142,7 @@ class ClientStream:
                 await self.buffer.wait_for_room()
             return
         await self._call.stats(event)
-        if isinstance(event, ModelReplied) and not event.failed:
+        if isinstance(event, ToolCalled | ToolReturned) or (isinstance(event, ModelReplied) and not event.failed):
             self._is_amid_reply = False
         # A strategy must not go on with another attempt where what was read of this one stands.
         if isinstance(event, AttemptFailed) and self._is_amid_reply and not self._is_direct:

@@ -1,7 +1,7 @@
 """Anthropic's Messages API: requests, answers, streams and errors, both ways."""
 
 from ..errors import http_error as decode_error
-from .answers import decode_response, decode_usage, encode_error, encode_response
+from .answers import decode_response, decode_usage, encode_error, encode_response, encode_usage, stop_of
 from .blocks import WIRE
 from .options import CLASSIC, CURRENT, clamped_options, sent_max_tokens, unsupported_options
 from .requests import decode_request, encode_request, options_in, pass_request
@@ -11,5 +11,6 @@ from .streams import MessagesWriter as StreamWriter
 __all__ = [
     "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped_options", "decode_error",
     "decode_request", "decode_response", "decode_usage", "encode_error", "encode_request",
-    "encode_response", "options_in", "pass_request", "sent_max_tokens", "unsupported_options",
+    "encode_response", "encode_usage", "options_in", "pass_request", "sent_max_tokens", "stop_of",
+    "unsupported_options",
 ]  # fmt: skip

@@ -52,9 +52,15 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
         "content": list(_content_of(response.message.parts)),
         "stop_reason": reason,
         "stop_sequence": sequence,
-        "usage": encode_usage(response.usage),
+        "usage": usage_of(response),
     }
-    return dumps(body | own(WIRE, response.extra))
+    return dumps(body | {name: value for name, value in own(WIRE, response.extra).items() if name != "usage"})
+
+
+def usage_of(response: ModelResponse) -> dict[str, Any]:
+    """Returns the usage of an answer, with what only this API tells of it: each of its `iterations`."""
+    more: dict[str, Any] = own(WIRE, response.extra).get("usage", {})
+    return encode_usage(response.usage) | more
 
 
 def stop_of(response: ModelResponse) -> tuple[str, str | None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from ..advice import advice_words
 from ..bodies import dumps, own, read_arguments, unknown_fields
 from ..checks import Shape, TaggedShape, base64, flag, object_, text, text_or
 from ..messages import flowing
@@ -169,7 +170,7 @@ def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image | Document:
 
 
 def _words(block: Mapping[str, Any]) -> str:
-    """Returns what is said in a document in text or in a search result."""
+    """Returns what is said in a document in text, in a search result or by an advisor."""
     match block:
         case {"source": {"type": "text", "data": str(text)}} | {"text": str(text)}:
             return text
@@ -177,6 +178,8 @@ def _words(block: Mapping[str, Any]) -> str:
             "content": str() | list() as content
         }:
             return flowing(_words(inner) for inner in content_blocks(content) if isinstance(inner, Mapping))
+        case {"content": {"type": "advisor_result", "text": str(text)}}:
+            return advice_words(text)
     return ""
 
 

@@ -11,7 +11,7 @@ from ...core.messages import Document, Image, Part
 from ..blocks import WAITING, AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, field_or, own, present, read_arguments, required_field
 from ..streams import StreamReader
-from .answers import decode_response, encode_error, encode_response, encode_usage, stop_of
+from .answers import decode_response, encode_error, encode_response, encode_usage, stop_of, usage_of
 from .blocks import WIRE, Block, encode_part, is_whole_block, wire_id
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -183,7 +183,7 @@ class MessagesWriter(BlockWriter):
         extra = own(WIRE, response.extra)
         delta = {"stop_reason": reason, "stop_sequence": sequence}
         delta |= {name: extra[name] for name in LATE_FIELDS if name in extra}
-        usage = {"output_tokens": 0} if response.usage == UNKNOWN_USAGE else encode_usage(response.usage)
+        usage = {"output_tokens": 0} if response.usage == UNKNOWN_USAGE else usage_of(response)
         managed = {"context_management": extra["context_management"]} if "context_management" in extra else {}
         return rest + _event("message_delta", {"delta": delta, "usage": usage, **managed}) + STOP
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.events import Event
 from ...core.exchange import ModelRequest, ModelResponse, Usage
+from ...core.messages import Part
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, own, read_arguments
 from ..openai.answers import ERROR_KINDS, stop_of
@@ -17,7 +18,7 @@ from .requests import ClientTool, known_to_client
 
 STATUS = {"length": "incomplete", "content_filter": "incomplete"}
 REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
-PREFIXES = {"text": "msg", "thinking": "rs", "call": "fc"}
+PREFIXES = {"text": "msg", "thinking": "rs", "call": "fc", "whole": "st"}
 REPEATED: Mapping[str, Any] = {
     "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True,
     "reasoning": {"effort": None, "summary": None}, "service_tier": "default", "temperature": None,
@@ -102,6 +103,9 @@ class ResponsesWriter(BlockWriter):
         """This API has no event for it: that the answer is in progress may be said again."""
         return self._state("response.in_progress", {})
 
+    def is_whole(self, part: Part) -> bool:
+        return "item" in own(WIRE, part.extra)
+
     def _state(self, name: str, fields: dict[str, Any]) -> bytes:
         return self._event(name, {"response": self._response | fields})
 
@@ -149,8 +153,10 @@ class ResponsesWriter(BlockWriter):
         if block.kind == "call":
             tool = self._tools.get(block.name)
             return _CUSTOM if tool and tool.is_custom else _CALL
+        if block.kind == "whole" or _is_silent(block):
+            return _NEVER
         if block.kind == "thinking":
-            return _NEVER if block.signature and not block.fragments else _SUMMARY
+            return _SUMMARY
         return _REFUSAL if _says_no(block) else _TEXT
 
     def _item(self, block: AnswerBlock) -> dict[str, Any]:
@@ -199,9 +205,10 @@ def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None)
     match block.kind:
         case "call":
             return _call(block, id_, status, tool)
+        case "whole":
+            return {"id": id_, **(own(WIRE, block.part.extra)["item"] if block.part else {})}
         case "thinking":
-            is_silent = block.signature and not block.fragments
-            summary = [] if is_silent else [{"type": "summary_text", "text": block.text}]
+            summary = [] if _is_silent(block) else [{"type": "summary_text", "text": block.text}]
             signed = {"encrypted_content": SIGNED + block.signature} if block.signature else {}
             return {"id": id_, "type": "reasoning", "summary": summary, **signed}
     return {"id": id_, "type": "message", "status": status, "role": "assistant", "content": [_content(block)]}
@@ -209,9 +216,14 @@ def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None)
 
 def _without_content(item: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the item before anything is said in it."""
-    nothing = {"summary": [], "content": [], "arguments": "", "input": ""}
+    nothing = {"summary": [], "content": [], "arguments": "", "input": "", "advice": ""}
     new = {name: nothing.get(name, value) for name, value in item.items() if name != "encrypted_content"}
     return new | ({"status": "in_progress"} if "status" in item else {})
+
+
+def _is_silent(block: AnswerBlock) -> bool:
+    """Says whether a thought is nothing but its signature."""
+    return block.kind == "thinking" and bool(block.signature) and not block.fragments
 
 
 def _says_no(block: AnswerBlock) -> bool:

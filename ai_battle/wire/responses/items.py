@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .. import advice
 from ..bodies import read_arguments, unknown_fields
 from ..checks import Check, Misshapen, ObjectShape, TaggedShape, address, one_of, text, text_or
 from ..openai.parts import AUDIO, audio, document_at, image_at
@@ -54,6 +55,7 @@ ITEM = TaggedShape(
         "custom_tool_call": {**_CALLED, "arguments": text, "input!": text},
         "function_call_output": _RETURNED,
         "custom_tool_call_output": _RETURNED,
+        advice.OPENROUTER_TOOL: advice.ITEM,
     },
     otherwise="message",
 )
@@ -113,6 +115,11 @@ def _call_message(item: Item, calls: Calls, arguments: Mapping[str, Any], malfor
     return Message("assistant", (call,))
 
 
+def _advice(item: Item, calls: Calls) -> Message:
+    words = advice.advice_words(item.get("advice") or "")
+    return Message("assistant", (Text(words, extra={WIRE: {"item": dict(item)}}),))
+
+
 def _output(item: Item, calls: Calls) -> Message:
     id_ = item["call_id"]
     shown = tuple(part for part in decode_content(item.get("output")) if isinstance(part, Text | Image | Document))
@@ -159,4 +166,5 @@ _DECODERS: Mapping[str, Callable[[Item, Calls], Message]] = {
     "function_call_output": _output,
     "custom_tool_call": _custom_call,
     "custom_tool_call_output": _output,
+    advice.OPENROUTER_TOOL: _advice,
 }

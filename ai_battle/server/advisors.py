@@ -1,0 +1,129 @@
+"""Advisors that clients bring with their requests: who answers for the model that they name, and on which terms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from ..collaboration.advisor import MAX_USES, tool_name
+from ..core.errors import ConfigError
+from ..core.exchange import ModelRequest, RawBody
+from ..judging.detector import StuckDetector
+from ..providers._endpoints import provider_traits
+from ..wire.advice import ANTHROPIC_TOOL, AdvisorEntry, decode_entries, forces_question, without_entries
+from .consulting import BroughtAdvisor, ConsultingClient, require_readable
+from .errors import Denied, NoRoute
+from .routes import Route, Routes
+from .streaming import ServedRequest
+
+ENCRYPTED = b'"advisor_redacted_result"'
+MAX_TOKENS = 4_096
+"""Of advice, where neither the client nor the operator bounds it."""
+STRATEGY = "advisor"
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisorRule:
+    """What the operator says of advisors whose names have a `pattern`.
+
+    `route` answers in their place, where there is one. `native`: whether an upstream that runs such a tool itself gets
+    it as it is; None: where it knows both models, and the operator wants nothing else.
+    """
+
+    pattern: str = "*"
+    route: Route | None = None
+    is_refused: bool = False
+    native: bool | None = None
+    max_uses: int | None = None
+    max_tokens: int | None = None
+
+    @property
+    def changes_terms(self) -> bool:
+        return bool(self.route or self.max_uses or self.max_tokens)
+
+
+AS_BROUGHT = AdvisorRule()
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisorPolicy:
+    """The rules of an operator, of which the first that fits an advisor holds for it."""
+
+    rules: Sequence[AdvisorRule] = ()
+    detector: StuckDetector = field(default_factory=StuckDetector)
+
+    def apply(self, call: ServedRequest, body: RawBody, routes: Routes) -> ServedRequest:
+        """Return the request as it is answered with the advisors that its client brings, itself where it brings none.
+
+        Raises `ConfigError` that names the place of what is wrong, and `Denied` for an advisor that is refused.
+        """
+        if not (entries := decode_entries(body.fields.get("tools"))):
+            _require_readable(call, body)
+            return call
+        ruled = [(entry, self._rule(entry)) for entry in entries]
+        if all(_is_native(call, entry, rule) for entry, rule in ruled):
+            return call
+        advisors = [_brought(call.route, entry, rule, routes) for entry, rule in ruled]
+        return self._with_advisors(call, body, advisors)
+
+    def _with_advisors(self, call: ServedRequest, body: RawBody, advisors: Sequence[BroughtAdvisor]) -> ServedRequest:
+        client = ConsultingClient(call.route.make(), advisors, self.detector, call.api.name)
+        route = replace(call.route, make=lambda: client, strategy=call.route.strategy or STRATEGY, api="")
+        return replace(call, asked=replace(call.asked, request=_without_entries(call.asked.request, body)), route=route)
+
+    def _rule(self, entry: AdvisorEntry) -> AdvisorRule:
+        rule = next((rule for rule in self.rules if fnmatchcase(entry.model, rule.pattern)), AS_BROUGHT)
+        if rule.is_refused:
+            raise Denied(403, f"{entry.place}: {entry.model!r} is refused as an advisor here; leave the tool out.")
+        return rule
+
+
+def _require_readable(call: ServedRequest, body: RawBody) -> None:
+    """Raise `ConfigError` for earlier advice that nobody who answers can read."""
+    if not _runs_advisors(call) and ENCRYPTED in body.data:
+        require_readable(call.asked.request.messages)
+
+
+def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> bool:
+    """Whether the upstream gets the client's tool as it is, and asks the advisor itself."""
+    if _runs_advisors(call) != entry.type:
+        return False
+    if rule.native is not None:
+        return rule.native
+    knows_both = entry.type != ANTHROPIC_TOOL or ("claude" in call.route.models[0] and "claude" in entry.model)
+    return knows_both and not rule.changes_terms
+
+
+def _runs_advisors(call: ServedRequest) -> str:
+    """Return the type of the tool with which the upstream asks advisors itself; empty where it gets no such tool."""
+    return provider_traits(_provider(call.route)).advisor_tool if call.route.api == call.api.name else ""
+
+
+def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Routes) -> BroughtAdvisor:
+    if not (entry.model or rule.route):
+        raise ConfigError(f"{entry.place}: the model of the advisor is missing; this server has none of its own.")
+    advisor = rule.route or _named_route(worker, entry, routes)
+    if advisor.models == worker.models:
+        way = "name another model as the advisor, or leave the tool out"
+        raise ConfigError(f"{entry.place}: {entry.model!r} is the model that answers, and can't advise itself; {way}.")
+    uses = min(filter(None, (entry.max_uses, rule.max_uses)), default=MAX_USES)
+    tokens = min(filter(None, (entry.options.get("max_tokens"), rule.max_tokens)), default=MAX_TOKENS)
+    return BroughtAdvisor(entry, advisor.make(), uses, tokens)
+
+
+def _named_route(worker: Route, entry: AdvisorEntry, routes: Routes) -> Route:
+    """Return who answers to the advisor's name: a route, or else a model of the worker's own provider."""
+    try:
+        return routes.find(entry.model)
+    except NoRoute:
+        return routes.find(f"{_provider(worker)}/{entry.model}")
+
+
+def _provider(route: Route) -> str:
+    return route.models[0].partition("/")[0] if route.models else ""
+
+
+def _without_entries(request: ModelRequest, body: RawBody) -> ModelRequest:
+    request = without_entries(request)
+    if not forces_question(body.fields.get("tool_choice")):
+        return request
+    return replace(request, tool_choice=tool_name(request.tools))

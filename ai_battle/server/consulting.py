@@ -1,0 +1,257 @@
+"""A model that works with advisors which its client has brought, and what the client is shown of that."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from secrets import token_hex
+from typing import Any
+
+from ..collaboration.advisor import AdviceTerms, AdvisedModel, NamedAdvisor, advice_result, tool_name
+from ..core.client import ClientWrapper, ModelClient
+from ..core.errors import AIBattleError, BudgetExceeded, ContextTooLong, ProviderError, RateLimited, TimedOut
+from ..core.events import Emit, Event, ModelReplied, TextDelta, ThinkingDelta, ignore
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from ..core.messages import Message, Part, Text, ToolCall, ToolResult
+from ..core.tooling import ToolCalled, ToolReturned
+from ..judging.assessment import prompt_place
+from ..judging.detector import StuckDetector
+from ..wire.advice import AdvisorEntry, Consultation, advice_part, consultation_in, consultations_in, question_part
+from ..wire.anthropic import WIRE, encode_usage, stop_of
+from ..wire.bodies import own
+from ..wire.messages import paired_messages
+
+ERROR_CODES: Mapping[type[AIBattleError], str] = {
+    ContextTooLong: "prompt_too_long", TimedOut: "execution_time_exceeded", RateLimited: "too_many_requests",
+    BudgetExceeded: "too_many_requests",
+}  # fmt: skip
+STATUS_CODES = {404: "model_not_found", 503: "overloaded", 529: "overloaded"}
+PURPOSE = 200
+"""Characters of an advisor's instructions by which a model chooses it among several."""
+NO_ADVICE = "There is no advice; decide yourself, and go on."
+
+
+class ObservedClient(ClientWrapper):
+    """Remembers what came of the last request: an answer, or the error in its place. `prepare` changes requests."""
+
+    def __init__(self, client: ModelClient, prepare: Callable[[ModelRequest], ModelRequest] | None = None) -> None:
+        super().__init__(client)
+        self._prepare = prepare
+        self.response: ModelResponse | None = None
+        self.error: AIBattleError | None = None
+        self.is_asked = False
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.forget()
+        self.is_asked = True
+        try:
+            self.response = await self.client.complete(self._prepare(request) if self._prepare else request, emit)
+        except (ProviderError, BudgetExceeded) as error:
+            self.error = error
+            raise
+        return self.response
+
+    def forget(self) -> None:
+        self.response = self.error = None
+        self.is_asked = False
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtAdvisor:
+    """The entry of a client, who answers for the model that it names, and on which terms."""
+
+    entry: AdvisorEntry
+    client: ModelClient
+    max_uses: int
+    max_tokens: int
+
+    @property
+    def name(self) -> str:
+        return self.entry.name or "advisor"
+
+    def prepare(self, request: ModelRequest) -> ModelRequest:
+        """Return a question with what the client says of such requests."""
+        system = "\n\n".join(filter(None, (self.entry.instructions, request.system)))
+        options = {**self.entry.options, **request.options, "max_tokens": self.max_tokens}
+        return replace(request, system=system, options=options)
+
+
+class ConsultingClient(ModelClient):
+    """`worker` with the advisors of one request; questions and advice stand in its answer as its API shows them.
+
+    `api` is the name of that API. In the Messages API the usage of an answer is the worker's alone, as that of advisors
+    stands beside it; Chat Completions show neither questions nor advice, only what is said before and after.
+    """
+
+    def __init__(
+        self, worker: ModelClient, advisors: Sequence[BroughtAdvisor], detector: StuckDetector, api: str
+    ) -> None:
+        self._worker = worker
+        self._advisors = advisors
+        self._detector = detector
+        self._api = api
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        tool = tool_name(request.tools)
+        messages = with_advice(request.messages, tool, self._advisors[0].name)
+        worker = ObservedClient(self._worker)
+        advisors = {ObservedClient(each.client, each.prepare): each for each in self._advisors}
+        named = [
+            NamedAdvisor(each.name, each.entry.instructions[:PURPOSE], client) for client, each in advisors.items()
+        ]
+        listener = ConsultationListener(emit, tool, worker, advisors, gap="\n\n" if self._api == "chat" else "")
+        # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
+        most = listener.uses_left + _advice_count(messages, tool)
+        terms = AdviceTerms(most, min(each.max_tokens for each in self._advisors))
+        advised = AdvisedModel(worker, named, terms, self._detector)
+        try:
+            response = await advised.complete(replace(request, messages=messages), listener)
+        except ProviderError as error:
+            if error.response is None:
+                raise
+            response = error.response
+        return listener.shown_response(response, by_iteration=self._api == "messages")
+
+
+class ConsultationListener:
+    """Shows a client each question where it is asked, with what the worker said before it, and what came of it.
+
+    `gap` stands between texts, where nothing else does.
+    """
+
+    def __init__(
+        self,
+        emit: Emit,
+        tool: str,
+        worker: ObservedClient,
+        advisors: Mapping[ObservedClient, BroughtAdvisor],
+        gap: str,
+    ) -> None:
+        self.uses_left = min(each.max_uses for each in advisors.values())
+        self._emit = emit
+        self._tool = tool
+        self._worker = worker
+        self._advisors = advisors
+        self._gap = gap
+        self._parts: list[Part] = []
+        self._iterations: list[dict[str, Any]] = []
+        self._usage = NOTHING_USED
+        self._asked = ""
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case ToolCalled(call=call) if call.name == self._tool:
+                await self._begin(call)
+            case ToolReturned(result=result) if self._asked:
+                await self._end(result)
+            case ThinkingDelta() if self._asked:
+                return  # what an advisor thinks is no thought of the answer
+            case ModelReplied():
+                self._count(event)
+        await self._emit(event)
+
+    def shown_response(self, response: ModelResponse, *, by_iteration: bool) -> ModelResponse:
+        """Return the answer with all that came before it, and with the usage of each call of a model."""
+        message = replace(response.message, parts=(*self._parts, *response.message.parts))
+        extra = {**own(WIRE, response.extra), "usage": {"iterations": self._iterations}}
+        usage = self._usage if by_iteration else response.usage
+        return replace(response, message=message, usage=usage, extra={**response.extra, WIRE: extra})
+
+    async def _begin(self, call: ToolCall) -> None:
+        said = self._worker.response.message.parts if self._worker.response else ()
+        for part in said:
+            if isinstance(part, Text):  # what it thought was heard when it thought it
+                part = replace(part, text=part.text + self._gap)
+                await self._emit(TextDelta(part.text))
+            if not isinstance(part, ToolCall):
+                self._parts.append(part)
+        self._worker.forget()
+        for advisor in self._advisors:
+            advisor.forget()
+        self._asked = f"srvtoolu_{token_hex(12)}"
+        await self._show(question_part(self._asked, self._question(call)))
+
+    async def _end(self, result: ToolResult) -> None:
+        advisor = next((client for client in self._advisors if client.is_asked), None)
+        content = self._content(result, advisor)
+        brought = self._advisors[advisor] if advisor else next(iter(self._advisors.values()))
+        part = advice_part(self._asked, self._question(result.call), brought.entry.model, content)
+        self._asked = ""
+        await self._show(part)
+
+    async def _show(self, part: Text) -> None:
+        self._parts.append(part)
+        await self._emit(ThinkingDelta("", extra=part.extra))
+
+    def _question(self, call: ToolCall) -> str:
+        """Return what the worker asks, where the client's block has a place for it."""
+        shows = next(iter(self._advisors.values())).entry.shows_question
+        return str(call.arguments.get("question") or "") if shows else ""
+
+    def _content(self, result: ToolResult, advisor: ObservedClient | None) -> Mapping[str, Any]:
+        if advisor is None:
+            if self.uses_left:  # it was told why it need not ask now
+                return {"type": "advisor_result", "text": result.text}
+            return {"type": "advisor_tool_result_error", "error_code": "max_uses_exceeded"}
+        if result.is_error or advisor.response is None:
+            return {"type": "advisor_tool_result_error", "error_code": error_code(advisor.error)}
+        self.uses_left -= 1
+        return {"type": "advisor_result", "text": advisor.response.text, "stop_reason": stop_of(advisor.response)[0]}
+
+    def _count(self, reply: ModelReplied) -> None:
+        counts = encode_usage(reply.usage)
+        if self._asked:
+            model = next((each.entry.model for client, each in self._advisors.items() if client.is_asked), "")
+            self._iterations.append({"type": "advisor_message", "model": model, **counts})
+        else:
+            self._iterations.append({"type": "message", **counts})
+            self._usage += reply.usage
+
+
+def error_code(error: AIBattleError | None) -> str:
+    """Return why there is no advice in the words of the Messages API."""
+    by_kind = (code for kind, code in ERROR_CODES.items() if isinstance(error, kind))
+    return next(by_kind, "") or STATUS_CODES.get(getattr(error, "status", None) or 0, "unavailable")
+
+
+def with_advice(messages: tuple[Message, ...], tool: str, who: str) -> tuple[Message, ...]:
+    """Return a conversation in which earlier consultations are calls of the tool and their results.
+
+    So the model finds its advice where it was given, and the strategy counts it. A result without its question stays in
+    the words of the assistant. Raises `ConfigError` for advice that nobody here can read.
+    """
+    if not (found := tuple(consultations_in(messages))):
+        return messages
+    calls = {each.id: ToolCall(tool, {}, each.id) for each in found if each.asks}
+    results = {each.id: _result_of(calls[each.id], each, who) for each in found if each.content and each.id in calls}
+    return paired_messages(tuple(piece for message in messages for piece in _split(message, results)))
+
+
+def require_readable(messages: Sequence[Message]) -> None:
+    """Raise `ConfigError` for advice that nobody here can read."""
+    for found in consultations_in(messages):
+        _ = found.text if found.content else ""
+
+
+def _split(message: Message, results: Mapping[str, ToolResult]) -> Iterator[Message]:
+    """Yields a message in pieces: up to a question, what came of it, and what follows."""
+    parts: list[Part] = []
+    for part in message.parts:
+        found = consultation_in(part)
+        if found is None or not (found.asks or found.id in results):
+            parts.append(part)
+        elif found.asks and (result := results.get(found.id)):
+            yield replace(message, parts=(*parts, result.call))
+            yield Message("tool", (result,))
+            parts = []
+    if parts:
+        yield replace(message, parts=tuple(parts))
+
+
+def _result_of(call: ToolCall, found: Consultation, who: str) -> ToolResult:
+    words = advice_result(who, found.text) if found.text else NO_ADVICE
+    return ToolResult(call, (Text(words),), is_error=not found.text)
+
+
+def _advice_count(messages: Sequence[Message], tool: str) -> int:
+    """Return how often there was advice in the present turn."""
+    results = (result for message in messages[prompt_place(messages) :] for result in message.tool_results)
+    return sum(result.call.name == tool and not result.is_error for result in results)

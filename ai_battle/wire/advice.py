@@ -1,0 +1,212 @@
+"""The advisor as a tool of an API: the entry by which a client brings one, and questions and advice as its blocks."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from secrets import token_hex
+from typing import Any
+
+from ..core.errors import ConfigError
+from ..core.exchange import ModelRequest
+from ..core.messages import Message, Part, Text
+from .bodies import decode_piece, own, present
+from .checks import Misshapen, ObjectShape, TaggedShape, check, flag, list_of, number, object_, one_of, positive, text
+
+ANTHROPIC_TOOL, OPENROUTER_TOOL = "advisor_20260301", "openrouter:advisor"
+TYPES = (ANTHROPIC_TOOL, OPENROUTER_TOOL)
+SIGNS = tuple(type_.encode() for type_ in TYPES)
+CALL_BLOCK, RESULT_BLOCK = "server_tool_use", "advisor_tool_result"
+LEAST_TOKENS = 1_024
+OPTIONS = {"max_completion_tokens": "max_tokens", "temperature": "temperature"}
+SHORTEST = "5m"
+"""How long a prompt is kept where a client only says that it is to be."""
+NEWEST = "~"
+"""Before the name of a model of OpenRouter's that stands for the newest of its line."""
+
+
+def _enough(value: Any) -> None:
+    positive(value)
+    if value < LEAST_TOKENS:
+        raise Misshapen(f"must be {LEAST_TOKENS} or more: an advisor thinks within it, too")
+
+
+def _server_tool(value: Any) -> None:
+    object_(value)
+    if value.get("type") in (None, "function", OPENROUTER_TOOL):
+        raise Misshapen("is no tool for an advisor: nobody can run a function for it, and it does not ask itself")
+
+
+_ANTHROPIC = ObjectShape(
+    {
+        "name!": one_of("advisor"),
+        "model!": text,
+        "max_uses": positive,
+        "max_tokens": _enough,
+        "caching": {"type": text, "ttl": one_of("5m", "1h")},
+        "allowed_callers": [text],
+        "defer_loading": flag,
+        "strict": flag,
+    }
+)
+_PARAMETERS = {
+    **dict.fromkeys(("name", "model", "instructions"), text),
+    "max_completion_tokens": positive,
+    "temperature": number,
+    "reasoning": {"effort": text},
+    "tools": [_server_tool],
+}
+_ENTRY = TaggedShape("type", {ANTHROPIC_TOOL: _ANTHROPIC, OPENROUTER_TOOL: {"parameters": _PARAMETERS}}, otherwise="")
+_ENTRIES = list_of(lambda tool: _ENTRY(tool) if is_advisor(tool) else None)
+ITEM = {**dict.fromkeys(("id", "advice", "error", "prompt", "model"), text), "status": text}
+"""An item of the Responses API that is a question and its advice."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisorEntry:
+    """An advisor that a client brings: the `model` that it names, and the terms on which that is asked.
+
+    By its `name` the model chooses it among several; `options` go with requests to it. `ttl` is for how long its prompt
+    is kept in a cache. `shows_question`: the question stands in the client's block, which other clients want empty.
+    """
+
+    type: str
+    place: str
+    model: str = ""
+    name: str = ""
+    max_uses: int | None = None
+    instructions: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    ttl: str = ""
+
+    @property
+    def shows_question(self) -> bool:
+        return self.type == OPENROUTER_TOOL
+
+
+def is_advisor(tool: Any) -> bool:
+    return isinstance(tool, dict) and tool.get("type") in TYPES
+
+
+def decode_entries(tools: Any) -> tuple[AdvisorEntry, ...]:
+    """Returns the advisors among a client's tools, which may be JSON still, without those that only code may call.
+
+    Raises a `ConfigError` that names the place.
+    """
+    if isinstance(tools, bytes):
+        tools = decode_piece(tools) if any(sign in tools for sign in SIGNS) else ()
+    if not isinstance(tools, list):
+        return ()
+    check(tools, _ENTRIES, "tools")
+    entries = tuple(_decode_entry(tool, f"tools[{n}]") for n, tool in enumerate(tools) if _is_callable(tool))
+    _check_names(entries)
+    return entries
+
+
+def _check_names(entries: Iterable[AdvisorEntry]) -> None:
+    names: set[str] = set()
+    for entry in entries:
+        if entry.name in names:
+            why = f"is {entry.name!r} twice" if entry.name else "is missing, and only one advisor can do without"
+            raise ConfigError(f"{entry.place}: the name of the advisor {why}.")
+        names.add(entry.name)
+
+
+def _is_callable(tool: Any) -> bool:
+    return is_advisor(tool) and "direct" in (tool.get("allowed_callers") or ("direct",))
+
+
+def _decode_entry(tool: Mapping[str, Any], place: str) -> AdvisorEntry:
+    if tool["type"] == ANTHROPIC_TOOL:
+        options, caching = present({"max_tokens": tool.get("max_tokens")}), tool.get("caching")
+        ttl = caching.get("ttl") or SHORTEST if caching else ""
+        return AdvisorEntry(ANTHROPIC_TOOL, place, tool["model"], "", tool.get("max_uses"), "", options, ttl)
+    said = present(tool.get("parameters") or {})
+    name, model = said.get("name", "").strip(), said.get("model", "").removeprefix(NEWEST)
+    options = {ours: said[theirs] for theirs, ours in OPTIONS.items() if theirs in said}
+    options |= {"reasoning": effort} if (effort := said.get("reasoning", {}).get("effort")) else {}
+    return AdvisorEntry(OPENROUTER_TOOL, place, model, name, None, said.get("instructions", ""), options)
+
+
+def forces_question(tool_choice: Any) -> bool:
+    """Says whether a client's `tool_choice` is its advisor."""
+    match tool_choice:
+        case {"type": "tool", "name": "advisor"} | {"type": "openrouter:advisor"}:
+            return True
+    return False
+
+
+def without_entries(request: ModelRequest) -> ModelRequest:
+    """Returns the request without the entries of advisors, as each API keeps them."""
+    extra = dict(request.extra)
+    served = own("anthropic", extra)
+    if "tools" in served:
+        extra["anthropic"] = {**served, "tools": [tool for tool in served["tools"] if not is_advisor(tool)]}
+    return replace(request, tools=tuple(tool for tool in request.tools if tool.name not in TYPES), extra=extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Consultation:
+    """A question to an advisor, or what came of it, or both: `content` is that of the block of a result."""
+
+    id: str
+    asks: bool
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The advice. Raises `ConfigError` where nobody here can read it."""
+        match self.content:
+            case {"type": "advisor_result", "text": str(text)}:
+                return text
+            case {"type": "advisor_tool_result_error"}:
+                return ""
+            case {"type": "advisor_redacted_result"}:
+                why = "is encrypted, and only the server that made it can read it: leave it and its question out"
+                raise ConfigError(f"The advisor_redacted_result of {self.id[:80]!r} {why}.")
+        raise ConfigError(f"The advisor_tool_result of {self.id[:80]!r} is of no known type.")
+
+
+def consultation_in(part: Part) -> Consultation | None:
+    """Returns what a part of a client's message tells of an advisor, as the Messages and the Responses API have it."""
+    if not part.extra:
+        return None
+    match own("anthropic", part.extra).get("block"):
+        case {"type": "server_tool_use", "name": "advisor", "id": str(id_)}:
+            return Consultation(id_, asks=True)
+        case {"type": "advisor_tool_result", "tool_use_id": str(id_), "content": dict(content)}:
+            return Consultation(id_, asks=False, content=content)
+    item = own("responses", part.extra).get("item") or {}
+    return _consultation_of(item) if item.get("type") == OPENROUTER_TOOL else None
+
+
+def consultations_in(messages: Iterable[Message]) -> Iterator[Consultation]:
+    for message in messages:
+        for part in message.parts:
+            if found := consultation_in(part):
+                yield found
+
+
+def _consultation_of(item: Mapping[str, Any]) -> Consultation:
+    content = {"type": "advisor_tool_result_error", "error_code": "unavailable"}
+    if item.get("advice"):
+        content = {"type": "advisor_result", "text": item["advice"]}
+    return Consultation(item.get("id") or token_hex(12), asks=True, content=content)
+
+
+def advice_words(advice: str) -> str:
+    """Returns advice as the words of a message, for the models that know of no advisor."""
+    return f"Advice of an advisor: {advice}" if advice else ""
+
+
+def question_part(id_: str, question: str) -> Text:
+    """Returns a question as the Messages API shows it; the others show it together with its advice."""
+    asked = {"prompt": question} if question else {}
+    return Text("", extra={"anthropic": {"block": {"type": CALL_BLOCK, "id": id_, "name": "advisor", "input": asked}}})
+
+
+def advice_part(id_: str, question: str, model: str, content: Mapping[str, Any]) -> Text:
+    """Returns what came of a question as the Messages and the Responses API show it."""
+    block = {"type": RESULT_BLOCK, "tool_use_id": id_, "content": dict(content)}
+    came = {"advice": content["text"]} if "text" in content else {"error": content["error_code"]}
+    status = "completed" if "text" in content else "failed"
+    item = {"type": OPENROUTER_TOOL, "status": status, "model": model, "prompt": question, **came}
+    return Text("", extra={"anthropic": {"block": block}, "responses": {"item": item}})

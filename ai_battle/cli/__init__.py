@@ -17,6 +17,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 # What `--help` shows of each command, which is the beginning of its own words; so none need be imported for that.
 COMMANDS = {
     "run": "Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart.",
+    "talk": "Let models talk about TOPIC, and take part yourself with --me; no file is needed.",
     "resume": (
         "Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."
     ),

@@ -1,5 +1,8 @@
 """Options and words that several commands have."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import click
 
 approve = click.option(
@@ -14,6 +17,32 @@ trust = click.option("--trust", is_flag=True, help="Run code that the file names
 allow_unsandboxed = click.option(
     "--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too."
 )
+changes = click.option(
+    "--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5."
+)
+turns = click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")
+verbose = click.option("-v", "--verbose", is_flag=True, help="Show the models' reasoning too.")
+dry_run = click.option(
+    "--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model."
+)
+attached = click.option(
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A text or a picture that goes with the first words.",
+)
+USD = click.FloatRange(0, min_open=True)
+
+
+def shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
+    """Yields what these options mean, as `--set` would say it."""
+    if turns is not None:
+        yield f"discussion.turns={turns}"
+    if max_cost is not None:
+        yield f"discussion.limits.cost_usd={max_cost}"
 
 
 class WithStrategies(click.Command):

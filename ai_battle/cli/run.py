@@ -1,6 +1,6 @@
 """`ai-battle run`: one discussion, or a series of the same one, live on the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,22 @@ from ai_battle.core.ledger import SpendingLimits
 
 from .approval import with_approval
 from .live import ViewOptions
-from .options import WithStrategies, allow_unsandboxed, approve, as_json, quiet, trust
+from .options import (
+    USD,
+    WithStrategies,
+    allow_unsandboxed,
+    approve,
+    as_json,
+    changes,
+    dry_run,
+    quiet,
+    shortcuts,
+    trust,
+    turns,
+    verbose,
+)
 from .running import Display, run
-from .series import Series, plan_runs
+from .series import PlannedRun, Series, plan_runs
 from .trust import require_trust
 
 MOST_RUNS = 1000
@@ -24,13 +37,13 @@ MOST_RUNS = 1000
 
 @click.command("run", cls=WithStrategies)
 @click.argument("config")
-@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5.")
-@click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")
+@changes
+@turns
 @click.option("--modes", metavar="A,B", default="", help="Run it in each of these modes: ai-ai,no-meta.")
 @click.option("--repeat", type=click.IntRange(1, MOST_RUNS), metavar="N", help="Run it N times in each mode.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(0, min_open=True),
+    type=USD,
     metavar="USD",
     help="The most that it may cost; with --modes or --repeat, that all runs together may cost.",
 )
@@ -42,8 +55,8 @@ MOST_RUNS = 1000
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
 @click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
 @quiet
-@click.option("-v", "--verbose", is_flag=True, help="Show the models' reasoning too.")
-@click.option("--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model.")
+@verbose
+@dry_run
 @trust
 @allow_unsandboxed
 @approve
@@ -60,30 +73,27 @@ def command(
     tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and tapes != NO_RECORDING:
         raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
-    shortcuts = _shortcuts(turns, None if several else max_cost)
-    loaded = with_approval(load_checked(config, (*changes, *shortcuts), tapes), str(how["approve"]))
-    runs = plan_runs(loaded, how["modes"], how["repeat"], how["out"]) if several else ()
-    require_trust(loaded, given=bool(how["trust"]))
-    if how["dry_run"]:
-        from .forecasting import show_forecast
-
-        show_forecast(loaded, runs, as_json=bool(how["as_json"]))
-        return 0
-    options = ViewOptions.of(loaded, verbose=bool(how["verbose"]))
-    display = Display(bool(how["quiet"]), bool(how["as_json"]), options)
+    settings = (*changes, *shortcuts(turns, None if several else max_cost))
+    loaded = with_approval(load_checked(config, settings, tapes), str(how["approve"]))
     if several:
-        return Series(runs, display, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
-    return _run(loaded, tapes, how, display)
+        return _run_series(loaded, max_cost, how)
+    return run_once(loaded, tapes, how)
 
 
-def _shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
-    if turns is not None:
-        yield f"discussion.turns={turns}"
-    if max_cost is not None:
-        yield f"discussion.limits.cost_usd={max_cost}"
+def _run_series(loaded: Loaded, max_cost: float | None, how: dict[str, Any]) -> int:
+    runs = plan_runs(loaded, how["modes"], how["repeat"], how["out"])
+    require_trust(loaded, given=how["trust"])
+    if how["dry_run"]:
+        return _forecast(loaded, runs, how)
+    return Series(runs, _display(loaded, how), SpendingLimits(max_cost), how["allow_unsandboxed"]).play()
 
 
-def _run(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any], display: Display) -> int:
+def run_once(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any]) -> int:
+    """Plays a discussion, or forecasts it; `how` are the options of the command line. Returns the exit code."""
+    require_trust(loaded, given=how["trust"])
+    if how["dry_run"]:
+        return _forecast(loaded, (), how)
+    display = _display(loaded, how)
     manager = ConversationManager.from_config(
         loaded,
         out=how["out"],
@@ -93,3 +103,14 @@ def _run(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any], display: Di
         approve=display.person.approve,
     )
     return run(manager.run_discussion, display)
+
+
+def _display(loaded: Loaded, how: dict[str, Any]) -> Display:
+    return Display(how["quiet"], how["as_json"], ViewOptions.of(loaded, verbose=how["verbose"]))
+
+
+def _forecast(loaded: Loaded, runs: Sequence[PlannedRun], how: dict[str, Any]) -> int:
+    from .forecasting import show_forecast
+
+    show_forecast(loaded, runs, as_json=how["as_json"])
+    return 0

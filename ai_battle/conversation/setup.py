@@ -269,9 +269,15 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
     }
 
 
-def load_checked(source: Source, overrides: Sequence[str] = (), tapes: RecordingFiles = NO_RECORDING) -> Loaded:
+def load_checked(
+    source: Source,
+    overrides: Sequence[str] = (),
+    tapes: RecordingFiles = NO_RECORDING,
+    environment: Mapping[str, str] | None = None,
+) -> Loaded:
     """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
-    return load(source, overrides=overrides, also=lambda loaded: [*assembly.check(loaded, tapes), *check(loaded)])
+    also = lambda loaded: [*assembly.check(loaded, tapes), *check(loaded)]  # noqa: E731
+    return load(source, environment, overrides, also=also)
 
 
 def check(loaded: Loaded) -> list[Problem]:

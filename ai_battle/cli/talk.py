@@ -1,0 +1,142 @@
+"""`ai-battle talk`: a discussion from one line, made into the recipe that a YAML would hold."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ai_battle.assembly import NO_RECORDING
+from ai_battle.config import Loaded
+from ai_battle.config.environment import with_dotenv
+from ai_battle.conversation.setup import load_checked
+from ai_battle.core.errors import ConfigError
+from ai_battle.providers._names import parse
+
+from .approval import with_approval
+from .options import (
+    USD,
+    WithStrategies,
+    allow_unsandboxed,
+    approve,
+    as_json,
+    attached,
+    changes,
+    dry_run,
+    quiet,
+    shortcuts,
+    trust,
+    turns,
+    verbose,
+)
+from .output import one_line, write_file
+from .run import run_once
+
+YOU = "You"
+ROUNDS, ROUNDS_WITH_YOU = 3, 100
+"""With a person the talk is as long as that person likes."""
+NAME_WIDTH = 40
+
+
+@click.command("talk", cls=WithStrategies)
+@click.argument("topic")
+@click.option("-m", "--model", "models", multiple=True, metavar="[NAME=]TYPE", help="A model that takes part.")
+@click.option("--me", is_flag=True, help="Take part yourself, at the keyboard.")
+@click.option("--helper", metavar="TYPE", default="", help="A larger model, asked where an answer looks poor.")
+@click.option("--strategy", metavar="NAME", default="rescue", help="How the helper helps.")
+@click.option("--tools", metavar="A,B", default="", help="Tools for the models: calculator,web_search.")
+@attached
+@changes
+@turns
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run directory, by default one under runs/.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the talk as a YAML file too, for `run`.")
+@quiet
+@verbose
+@dry_run
+@trust
+@allow_unsandboxed
+@approve
+@as_json
+def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
+    """Let models talk about TOPIC, and take part yourself with --me; no file is needed."""
+    if how["save"] and how["save"].exists():
+        raise ConfigError(f"{how['save']} exists; name another file with --save.")
+    written = recipe(topic, _named_types(models), me, how)
+    settings = (*how["changes"], *shortcuts(how["turns"], how["max_cost"]))
+    loaded = load_checked(written, settings, environment=with_dotenv(os.environ, Path.cwd()))
+    loaded = with_approval(replace(loaded, name=one_line(topic, NAME_WIDTH)), how["approve"])
+    if how["save"]:
+        _save(loaded, how["save"])
+    return run_once(loaded, NO_RECORDING, how)
+
+
+def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the talk in the words of a discussion YAML; raises `click.UsageError` where nobody could answer."""
+    _require_two(types, me)
+    discussion: dict[str, Any] = {
+        "turns": ROUNDS_WITH_YOU if me else ROUNDS,
+        "mode": "human-ai" if me else "ai-ai",
+        "goal": topic.replace("${", "$${"),
+        "models": {
+            **({YOU: {"role": "user"}} if me else {}),
+            **{name: {"type": type_} for name, type_ in types.items()},
+        },
+    }
+    if how["helper"]:
+        discussion["collaboration"] = {"pairs": [*_pairs(types, how["helper"], how["strategy"])]}
+    if how["files"]:
+        discussion["input_files"] = [str(file) for file in how["files"]]
+    if tools := [name.strip() for name in how["tools"].split(",") if name.strip()]:
+        discussion["tools"] = {"registry": tools}
+    return {"discussion": discussion}
+
+
+def _require_two(types: Mapping[str, str], me: bool) -> None:
+    if not types:
+        raise click.UsageError(
+            "A talk needs models: name them with -m, for example -m ollama/gemma3:4b -m gpt-4o. "
+            "`ai-battle models list` shows those that you can reach."
+        )
+    if len(types) == 1 and not me:
+        (only,) = types.values()
+        raise click.UsageError(f"{only} is alone: name another model with -m, or take part yourself with --me.")
+
+
+def _pairs(types: Mapping[str, str], helper: str, strategy: str) -> Iterator[dict[str, str]]:
+    """Yields a pair for each model that is not the helper itself."""
+    large = parse(helper)
+    for name, type_ in types.items():
+        if str(parse(type_)) != str(large):
+            yield {"primary": name, "secondary": helper, "strategy": strategy}
+
+
+def _named_types(models: Sequence[str]) -> dict[str, str]:
+    """Returns each model's type by its name in the talk: the one that was given, else that of the model."""
+    types: dict[str, str] = {}
+    for spelled in models:
+        name, type_ = _split_name(spelled)
+        if name in types or name == YOU:
+            raise click.BadParameter(f"there are two called {name!r}; give them names: -m NAME=TYPE", param_hint="-m")
+        types[name or _free_name(type_, types)] = type_
+    return types
+
+
+def _split_name(spelled: str) -> tuple[str, str]:
+    name, equals, type_ = spelled.partition("=")
+    return (name.strip(), type_.strip()) if equals and "/" not in name else ("", spelled.strip())
+
+
+def _free_name(type_: str, taken: Mapping[str, str]) -> str:
+    """Returns the model's own name, with a number where another one has it already."""
+    name = parse(type_)
+    stem = (name.model or name.provider).rpartition("/")[-1]
+    numbers = (stem, *(f"{stem} {number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in numbers if name not in taken)
+
+
+def _save(loaded: Loaded, path: Path) -> None:
+    write_file(path, [loaded.as_yaml(), "\n"], "--save")
+    click.echo(f"{path} written; to talk again: ai-battle run {path}", err=True)

@@ -12,7 +12,7 @@ from ai_battle.testing import FakeProviders, call
 from ... import pages
 from ..serving import serving
 from .conftest import Write
-from .programs import run
+from .node import run
 
 PAGE = pages.DOCS / "how-to" / "advise.md"
 
@@ -20,7 +20,7 @@ PAGE = pages.DOCS / "how-to" / "advise.md"
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl here")
 async def test_ollama_with_an_advisor(fakes: FakeProviders, write: Write, tmp_path: Path) -> None:
     server = [*pages.blocks(PAGE, "yaml")][-1].text
-    [command] = [*pages.blocks(PAGE, "sh")][-1].commands
+    [command] = [*pages.blocks(PAGE, "sh")][-2].commands
     fakes.ollama.says(call("advisor"), "It is 45.")
     fakes.anthropic.says("Take what stands behind the h.")
     async with serving(fakes, write(server)) as address:

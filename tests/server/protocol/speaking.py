@@ -174,7 +174,7 @@ def blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
             case "content_block_delta":
                 assert now is not None
                 delta = event["delta"]
-                assert BLOCKS[delta["type"]] == now["type"]
+                assert BLOCKS[delta["type"]] == now["type"].removeprefix("server_")
                 deltas.append(delta["type"])
                 if delta["type"] == "signature_delta":
                     now["signature"] = delta["signature"]
@@ -191,7 +191,7 @@ def blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
 
 
 def _stopped(block: dict[str, Any], said: str) -> dict[str, Any]:
-    if block["type"] == "tool_use":
+    if block["type"] in ("tool_use", "server_tool_use"):
         assert block["id"]
         assert (bool(block["name"]), block["input"]) == (True, {})
         return {**block, "input": json.loads(said) if said else {}}

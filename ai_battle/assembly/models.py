@@ -184,7 +184,10 @@ def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) ->
     is_real = not provider_traits(name.provider).recited
     most = getattr(client, "most_output", None) or partial(most_output, name, window)
     # The redactor is around all that sends and repeats, so that no attempt leaves without it; a recorder has its own.
-    client = ProviderCaller(client, str(name), CallTerms(cost, most, bounded=is_real), around.retry)
+    terms = CallTerms(
+        cost, most, bounded=is_real, find_price=lambda model: price(name.of_model(model), around.prices, address)
+    )
+    client = ProviderCaller(client, str(name), terms, around.retry)
     client = RedactedClient(client, around.redactor)
     if around.recorder:
         client = RecordingClient(client, around.recorder, str(name))

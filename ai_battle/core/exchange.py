@@ -160,7 +160,10 @@ UNKNOWN_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class ModelResponse:
-    """One answer. `steps` are the messages with tool calls and results on the way to it, however deep they happened."""
+    """One answer. `steps` are the messages with tool calls and results on the way to it, however deep they happened.
+
+    `others` is what other models have used that the provider asked for it, by their names; `usage` is without it.
+    """
 
     message: Message
     steps: tuple[Message, ...] = ()
@@ -168,6 +171,7 @@ class ModelResponse:
     usage: Usage = UNKNOWN_USAGE
     model: str = ""
     extra: Mapping[str, Any] = extra_fields()
+    others: tuple[tuple[str, Usage], ...] = field(default=(), kw_only=True)
 
     @property
     def text(self) -> str:

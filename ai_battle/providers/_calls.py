@@ -113,11 +113,12 @@ class ProviderCaller(ClientWrapper):
             raise
         finally:
             # `settle` never waits: a cancelled call books before anything can interrupt it once more.
-            if entry := meter.settle(asked, reply, reservation):
+            entries = meter.settle(asked, reply, reservation)
+            for entry in entries:
                 await emit(entry)
-        if entry is None or entry.usage is reply.response.usage:
+        if not entries or entries[0].usage is reply.response.usage:
             return reply.response
-        return replace(reply.response, usage=entry.usage)
+        return replace(reply.response, usage=entries[0].usage)
 
     async def _warn_of_limit(self, tokens: int | None, emit: Emit) -> None:
         if not self._has_warned:

@@ -1,6 +1,6 @@
 """The border to a provider, where money is counted: what a call can cost, and what each reply used."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
@@ -16,7 +16,7 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
-from ..core.ledger import Quote, Reservation
+from ..core.ledger import Quote, Reservation, book
 from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request, estimate_text
 from ._prices import TokenPrice
 
@@ -45,13 +45,14 @@ class CallTerms:
     """What calls of a model cost. A `price` that has to be looked up is so when the first call is made.
 
     One that is not `bounded` says what its script or its recording says, whatever it may cost. Answers out of a
-    recording are not `paid`.
+    recording are not `paid`. `find_price` looks up that of another model of the provider.
     """
 
     price: TokenPrice | Callable[[], TokenPrice | None] | None = None
     most_output: MostOutput = asked_most
     bounded: bool = True
     paid: bool = True
+    find_price: Callable[[str], TokenPrice | None] = lambda model: None
 
 
 FOR_NOTHING = CallTerms()
@@ -73,12 +74,23 @@ class Meter:
         self._beyond_output = 0
         self._longest = SHORTEST_ANSWER // 2
 
-    def settle(self, asked: ModelRequest, reply: "ReplyListener", reservation: Reservation) -> ModelReplied | None:
-        """Book what a reply used, None for nothing, and learn from it for the next one."""
+    def settle(self, asked: ModelRequest, reply: "ReplyListener", reservation: Reservation) -> tuple[ModelReplied, ...]:
+        """Book what a reply used, its own use first, and learn from it for the next one; return the entries."""
         entry = self._entry(asked, reply)
         self._learn(asked, reply, entry, reservation)
         reservation.settle(entry)
-        return entry
+        others = tuple(self._other_entries(reply.response)) if reply.response else ()
+        for other in others:
+            book(other)
+        return (entry, *others) if entry else others
+
+    def _other_entries(self, response: ModelResponse) -> Iterator[ModelReplied]:
+        """Yields what the provider has asked other models for, at their own prices."""
+        for model, usage in response.others:
+            price = self._terms.find_price(model)
+            usage = replace(usage, cost_usd=price.cost(usage)) if price else usage
+            name = f"{self.model.partition('/')[0]}/{model}"
+            yield ModelReplied(name, usage, 0.0, role="helper", paid=self._terms.paid)
 
     @cached_property
     def price(self) -> TokenPrice | None:

@@ -115,6 +115,10 @@ class ModelName:
     def __str__(self) -> str:
         return f"{self.provider}/{self.model}" if self.model else self.provider
 
+    def of_model(self, model: str) -> "ModelName":
+        """Return the name of another model of the same provider."""
+        return ModelName(self.provider, model)
+
 
 def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
     """Reads a model type; `custom` are the further providers of the file. A `ConfigError` lists near names."""

@@ -113,6 +113,13 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
     return Usage(count(usage, "input_tokens") + read + written, count(usage, "output_tokens"), read, written, reasoning)
 
 
+def _others(iterations: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Usage]]:
+    """Yields the usage of advisors, which that of the answer does not count."""
+    for each in iterations:
+        if each.get("type") == "advisor_message":
+            yield each.get("model") or "", decode_usage({"usage": each})
+
+
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
     """Returns the body of an error; `kind` is that of a `Failure`. A client's mistake is `invalid_request_error`."""
     what = ERRORS.get(status, "invalid_request_error" if status < 500 else "api_error")
@@ -125,12 +132,17 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
     parts = with_ids(tuple(decode_block(block, calls) for block in body["content"]))
     reason = body.get("stop_reason")
     stop = STOPS.get(reason, "end")
+    extra = unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"})
+    iterations: list[dict[str, Any]] = field_or(body.get("usage") or {}, "iterations", [])
+    if iterations:
+        extra[WIRE] = {**own(WIRE, extra), "usage": {"iterations": iterations}}
     return ModelResponse(
         Message("assistant", parts),
         stop="tool_calls" if calls and stop == "end" else stop,
         usage=decode_usage(body),
         model=body.get("model") or "",
-        extra=unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"}),
+        extra=extra,
+        others=tuple(_others(iterations)),
     )
 
 

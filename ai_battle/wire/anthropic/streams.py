@@ -8,6 +8,7 @@ from typing import Any
 from ...core.events import Event, ThinkingDelta, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ...core.messages import Document, Image, Part
+from ..advice import CALL_BLOCK
 from ..blocks import WAITING, AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, field_or, own, present, read_arguments, required_field
 from ..streams import StreamReader
@@ -211,7 +212,15 @@ class MessagesWriter(BlockWriter):
         if block.kind in DELTAS:
             head = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":'
             self._before = head % block.index + DELTAS[block.kind]
-        return _event("content_block_start", {"index": block.index, "content_block": _opening(block)})
+        opening = _opening(block)
+        given = opening.get("input") if opening.get("type") == CALL_BLOCK else None
+        if given:  # clients read the input of any call from its deltas
+            opening = {**opening, "input": {}}
+        start = _event("content_block_start", {"index": block.index, "content_block": opening})
+        if not given:
+            return start
+        delta = {"type": "input_json_delta", "partial_json": dumps(given).decode()}
+        return start + _event("content_block_delta", {"index": block.index, "delta": delta})
 
     def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes:
         return b"".join((self._before, dumps(fragment), ENDS))

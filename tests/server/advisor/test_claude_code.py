@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,11 +65,69 @@ class Session:
         return [*blocks, told[-1]]
 
 
+@pytest.fixture
+async def session(program: Path, fakes: FakeProviders, write: Write, tmp_path: Path) -> AsyncIterator[Session]:
+    (tmp_path / "a.py").write_text("while True: pass\n")
+    async with serving(fakes, write(SERVERS[0])) as address:
+        yield Session(program, tmp_path, address, fakes.ollama, fakes.anthropic)
+
+
 def script(session: Session, worker: FakeProvider, advisor: FakeProvider) -> None:
     worker.says(
         reply("Let me ask.", calls=[call("advisor")]), call("Read", file_path=str(session.folder / "a.py")), FOUND
     )
     advisor.says(LOOK)
+
+
+def check(blocks: list[dict[str, Any]], worker: FakeProvider, advisor: FakeProvider) -> None:
+    """What it shows, what each model read, and that all of it came back with the next request."""
+    *shown, ended = blocks
+    assert [block["type"] for block in shown] == ["text", "server_tool_use", "advisor_tool_result", "tool_use", "text"]
+    assert shown[2]["content"]["text"] == LOOK
+    assert (ended["subtype"], ended["result"]) == ("success", FOUND)
+    assert "Find the fault in a.py" in advisor.questions[0].raw.decode()
+    last = worker.questions[-1].raw.decode()
+    assert [words for words in ("Let me ask.", LOOK, "while True: pass") if words not in last] == []
+
+
+async def test_a_local_worker_with_a_cloud_advisor(session: Session) -> None:
+    variables, (_, *options) = typed("Claude Code with a local worker")
+    script(session, session.local, session.cloud)
+    blocks = await session.say("Find the fault in a.py.", variables, *options)
+
+    check(blocks, session.local, session.cloud)
+    assert (len(session.local.questions), len(session.cloud.questions)) == (3, 1)
+
+
+async def test_an_advisor_named_in_the_settings(session: Session) -> None:
+    variables, _ = typed("Claude Code with a local worker")
+    (session.folder / ".claude").mkdir()
+    settings = next(pages.blocks(PAGE, "json")).text
+    (session.folder / ".claude" / "settings.json").write_text(settings)
+    script(session, session.local, session.cloud)
+    blocks = await session.say("Find the fault in a.py.", variables, "--model", "local")
+
+    check(blocks, session.local, session.cloud)
+
+
+async def test_a_cloud_worker_with_a_local_advisor(session: Session) -> None:
+    variables, (_, *options) = typed("The same the other way round")
+    script(session, session.cloud, session.local)
+    blocks = await session.say("Find the fault in a.py.", variables, *options)
+
+    check(blocks, session.cloud, session.local)
+
+
+async def test_a_second_session_goes_on_with_the_advice_of_the_first(session: Session) -> None:
+    """`--continue` reads its own record, and sends the blocks again as they came."""
+    variables, (_, *options) = typed("Claude Code with a local worker")
+    script(session, session.local, session.cloud)
+    await session.say("Find the fault in a.py.", variables, *options)
+    session.local.always("You are welcome.")
+    *_, ended = await session.say("Thank you.", variables, *options, "--continue")
+
+    assert ended["result"] == "You are welcome."
+    assert LOOK in session.local.questions[-1].raw.decode()
 
 
 async def test_a_route_with_an_advisor_of_its_own(

@@ -99,3 +99,17 @@ async def test_66_a_pause_of_its_own_is_a_pause_for_the_client(native: Native) -
     message = await native.answer()
 
     assert (message.kinds, message.stop_reason) == (["text", "server_tool_use"], "pause_turn")
+
+
+async def test_67_an_advisor_that_the_operator_has_put_in_its_place_is_not_asked_of_it(
+    fakes: FakeProviders, write: Write, is_streamed: bool
+) -> None:
+    """A mapped name is advised from here, whatever the upstream could do."""
+    file = write("server: {routes: {worker: anthropic/claude-haiku-4-5}, advisors: {'claude-opus-*': ollama/qwen3}}")
+    fakes.anthropic.says("It is line 3.")
+    async with serving(fakes, file) as address, speaking(address, "worker") as client:
+        await Native(client, NativeUpstream(), is_streamed).answer()
+
+    [question] = fakes.anthropic.questions
+    assert b"advisor_20260301" not in question.raw
+    assert [tool["name"] for tool in question.body["tools"]] == ["read_file", "advisor"]

@@ -1,0 +1,267 @@
+"""Points 90 to 102: `openrouter:advisor` in the three APIs, asked for as OpenRouter's pages have it."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ai_battle.testing import FakeProvider, FakeProviders, call, fault
+
+from ..protocol.conftest import MODELS
+from ..protocol.sent import Sent, sent
+from ..protocol.speaking import PATHS, Answered, Speaker, Streamed, completion_of, message_of, response_of, speaking
+from ..serving import serving
+from .conftest import ADVISORS, OTHERS, Write
+
+FOUND = "It is line 3."
+LOOK = "Look at the loop."
+SAID = "Build a concurrent worker pool with graceful shutdown."
+READ = {"type": "object", "properties": {"path": {"type": "string"}}}
+TOOLS: dict[str, dict[str, Any]] = {
+    "chat": {"type": "function", "function": {"name": "read_file", "parameters": READ}},
+    "responses": {"type": "function", "name": "read_file", "parameters": READ},
+    "messages": {"name": "read_file", "input_schema": READ},
+}
+
+
+def advisor(**parameters: Any) -> dict[str, Any]:
+    return {"type": "openrouter:advisor", "parameters": parameters}
+
+
+DEFAULT = advisor(model="wise")
+
+
+@dataclass
+class Heard:
+    """What a client of any of the APIs has in the end."""
+
+    text: str
+    calls: list[str]
+    body: Any
+
+
+@dataclass
+class Router:
+    """A server whose clients ask as those of OpenRouter do."""
+
+    client: Speaker
+    worker: FakeProvider
+    advisor: FakeProvider
+    wire: str
+    api: str = "chat"
+    is_streamed: bool = False
+
+    async def ask(self, *tools: dict[str, Any], **body: Any) -> Heard:
+        asked = self.body(*tools, **body)
+        if self.is_streamed:
+            streamed = await self.client.stream(self.api, asked)
+            return STREAMED[self.api](streamed)
+        answered = await self.client.post(self.api, asked)
+        assert answered.status == 200, answered.body
+        return WHOLE[self.api](answered.body)
+
+    async def refusal(self, *tools: dict[str, Any], **body: Any) -> str:
+        answered: Answered = await self.client.post(self.api, self.body(*tools, **body))
+        assert answered.status == 400, answered.body
+        assert not self.worker.questions
+        return str(answered.body["error"]["message"])
+
+    def body(self, *tools: dict[str, Any], **body: Any) -> dict[str, Any]:
+        said: dict[str, Any] = {"messages": [{"role": "user", "content": SAID}]}
+        said = {"input": SAID} if self.api == "responses" else said
+        longest = {"max_tokens": 4096} if self.api == "messages" else {}
+        return {**longest, **said, "tools": [TOOLS[self.api], *tools], **body}
+
+    def asked_advisor(self, number: int = -1) -> Sent:
+        return sent(self.advisor.name, self.advisor.questions[number].body)
+
+    def sent(self, number: int = -1) -> Sent:
+        return sent(self.wire, self.worker.questions[number].body)
+
+
+def _whole_message(body: Any) -> Heard:
+    text = "".join(block["text"] for block in body["content"] if block["type"] == "text")
+    return Heard(text, [block["name"] for block in body["content"] if block["type"] == "tool_use"], body)
+
+
+def _whole_completion(body: Any) -> Heard:
+    message = body["choices"][0]["message"]
+    return Heard(message["content"] or "", [each["function"]["name"] for each in message.get("tool_calls") or ()], body)
+
+
+def _whole_response(body: Any) -> Heard:
+    parts = [part["text"] for item in body["output"] if item["type"] == "message" for part in item["content"]]
+    return Heard("".join(parts), [item["name"] for item in body["output"] if item["type"] == "function_call"], body)
+
+
+def _streamed_message(streamed: Streamed) -> Heard:
+    told = message_of(streamed)
+    return Heard(told.text, [name for name, _ in told.calls], {"content": told.content, "usage": told.usage})
+
+
+def _streamed_completion(streamed: Streamed) -> Heard:
+    told = completion_of(streamed)
+    return Heard(told.text, [name for _, name, _ in told.calls], {"choices": [{"finish_reason": told.finish}]})
+
+
+def _streamed_response(streamed: Streamed) -> Heard:
+    return _whole_response(response_of(streamed))
+
+
+WHOLE = {"messages": _whole_message, "chat": _whole_completion, "responses": _whole_response}
+STREAMED = {
+    "messages": _streamed_message,
+    "chat": _streamed_completion,
+    "responses": _streamed_response,
+}
+
+
+async def _routed(fakes: FakeProviders, write: Write, wire: str, **more: Any) -> AsyncIterator[Router]:
+    other = OTHERS[wire]
+    file = write(f"server: {{routes: {{worker: {MODELS[wire]}, wise: {ADVISORS[other]}}}}}")
+    async with serving(fakes, file) as address, speaking(address, "worker") as client:
+        yield Router(client, getattr(fakes, wire), getattr(fakes, other), wire, **more)
+
+
+@pytest.fixture(params=[*PATHS])
+async def each(
+    request: pytest.FixtureRequest, fakes: FakeProviders, write: Write, wire: str, is_streamed: bool
+) -> AsyncIterator[Router]:
+    """Each API before each upstream, streamed and not."""
+    async for router in _routed(fakes, write, wire, api=request.param, is_streamed=is_streamed):
+        yield router
+
+
+@pytest.fixture(params=[*PATHS])
+async def router(request: pytest.FixtureRequest, fakes: FakeProviders, write: Write) -> AsyncIterator[Router]:
+    """Each API before one upstream."""
+    async for router in _routed(fakes, write, "openai", api=request.param):
+        yield router
+
+
+async def test_93_responses_have_an_item_for_each_consultation(
+    fakes: FakeProviders, write: Write, wire: str, is_streamed: bool
+) -> None:
+    async for router in _routed(fakes, write, wire, api="responses", is_streamed=is_streamed):
+        router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+        router.advisor.says(LOOK)
+        heard = await router.ask(DEFAULT)
+
+        item, message = heard.body["output"]
+        assert (item["type"], item["status"], item["advice"]) == ("openrouter:advisor", "completed", LOOK)
+        assert (item["prompt"], message["type"]) == ("Channels or a mutex?", "message")
+        assert item["id"]
+        assert item["model"]
+
+
+async def test_94_an_item_says_why_there_is_no_advice(fakes: FakeProviders, write: Write, is_streamed: bool) -> None:
+    async for router in _routed(fakes, write, "openai", api="responses", is_streamed=is_streamed):
+        router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+        router.advisor.always(fault("http_500"))
+        heard = await router.ask(DEFAULT)
+
+        [item] = [each for each in heard.body["output"] if each["type"] == "openrouter:advisor"]
+        assert item["status"] in ("failed", "completed")
+        assert item["error"]
+        assert not item.get("advice")
+        assert heard.text == FOUND
+
+
+async def test_96_items_of_earlier_responses_are_taken_back(
+    fakes: FakeProviders, write: Write, is_streamed: bool
+) -> None:
+    async for router in _routed(fakes, write, "openai", api="responses", is_streamed=is_streamed):
+        router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND, "b.py is fine.")
+        router.advisor.says(LOOK)
+        first = await router.ask(DEFAULT)
+        said = {"role": "user", "content": SAID}
+        after = {"role": "user", "content": "And in b.py?"}
+        second = await router.ask(DEFAULT, input=[said, *first.body["output"], after])
+
+        assert second.text == "b.py is fine."
+        assert LOOK in router.sent().text
+
+
+async def test_97_instructions_are_what_the_advisor_is_told_first(router: Router) -> None:
+    router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+    router.advisor.says(LOOK)
+    await router.ask(advisor(model="wise", instructions="You review for races only."))
+
+    assert "You review for races only." in router.asked_advisor().text
+
+
+async def test_99_the_longest_advice_is_the_clients_to_say(router: Router) -> None:
+    router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+    router.advisor.says(LOOK)
+    await router.ask(advisor(model="wise", max_completion_tokens=300))
+
+    assert router.asked_advisor().options["max_tokens"] == 300
+
+
+async def test_100_several_advisors_are_told_apart_by_their_names(fakes: FakeProviders, write: Write) -> None:
+    file = write("server: {routes: {worker: openai/gpt-4o, wise: ollama/qwen3, keen: gemini/gemini-2.5-pro}}")
+    fakes.openai.says(FOUND)
+    async with serving(fakes, file) as address, speaking(address, "worker") as client:
+        router = Router(client, fakes.openai, fakes.gemini, "openai")
+        await router.ask(advisor(model="wise", name="architect"), advisor(model="keen", name="reviewer"))
+        offered = json.dumps(fakes.openai.questions[0].body["tools"])
+        [own, *asked] = fakes.openai.questions[0].body["tools"]
+
+    assert ("architect" in offered, "reviewer" in offered) == (True, True)
+    assert own["function"]["name"] == "read_file"
+    assert asked
+
+
+async def test_101_a_forced_choice_asks_once(router: Router) -> None:
+    """`required` forces a call, of which the advisor is one; the worker is free after it."""
+    router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+    router.advisor.says(LOOK)
+    choice: Any = {"type": "any"} if router.api == "messages" else "required"
+    heard = await router.ask(DEFAULT, tools=[DEFAULT], tool_choice=choice)
+
+    assert heard.text == FOUND
+    assert [router.sent(0).choice, router.sent(1).choice] == ["required", "auto"]
+
+
+async def test_102_without_a_model_the_worker_chooses_or_the_request_is_refused_by_name(router: Router) -> None:
+    """Never is a model its own advisor."""
+    router.worker.says(call("advisor", question="Channels or a mutex?", model="wise"), FOUND)
+    router.advisor.says(LOOK)
+    answered = await router.client.post(router.api, router.body({"type": "openrouter:advisor"}))
+
+    if answered.status == 200:
+        assert len(router.advisor.questions) == 1
+    else:
+        assert answered.status == 400
+        assert "model" in answered.body["error"]["message"]
+
+
+async def test_103_parameters_that_change_nothing_here_are_taken(router: Router) -> None:
+    router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+    router.advisor.says(LOOK)
+    heard = await router.ask(
+        advisor(
+            model="wise", stream=True, temperature=0.1, reasoning={"effort": "low"}, max_tool_calls=5, of_next_year=[1]
+        )
+    )
+
+    assert heard.text == FOUND
+    assert "of_next_year" not in router.worker.questions[0].raw.decode()
+
+
+@pytest.mark.parametrize(
+    ("tool", "named"),
+    [
+        (advisor(model=7), "model"),
+        (advisor(model="wise", max_completion_tokens=0), "max_completion_tokens"),
+        ({"type": "openrouter:advisor", "parameters": "wise"}, "parameters"),
+    ],
+    ids=["model", "length", "parameters"],
+)
+async def test_104_what_can_not_be_is_named_with_its_place(router: Router, tool: dict[str, Any], named: str) -> None:
+    words = await router.refusal(tool)
+
+    assert "tools[1]" in words or "tools.1" in words
+    assert named in words

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
-from ..collaboration._turn import AnswerCheck, HelperPool, Helping, HelpLimits, HelpUse
+from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
 from ..config.collaboration import Help, HelperSettings
@@ -159,7 +160,11 @@ class AnnouncedHelper(ClientWrapper):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         await emit(HelpAsked(self._strategy, "the strategy asked for it", "history"))
-        return await self.client.complete(request, as_role(emit, "helper"))
+        started = monotonic()
+        response = await self.client.complete(request, as_role(emit, "helper"))
+        draft = Draft(response, response.usage, "helper")
+        await emit(consultation_event(self._strategy, "helper", request, draft, monotonic() - started))
+        return response
 
 
 def _detector(help_: Help, large: Model | None, base: Path) -> StuckDetector:

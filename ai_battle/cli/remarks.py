@@ -15,7 +15,7 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
-from ai_battle.core.helping import HelpAsked, HelpSummed, StuckFound
+from ai_battle.core.helping import DraftDropped, HelpAsked, HelpSummed, ModelConsulted, StuckFound
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import (
     FabricationSuspected,
@@ -97,6 +97,12 @@ def _call_line(call: ToolCall) -> str:
     return one_line(f"{call.name}({said})", FOLDED)
 
 
+def _help_line(event: Any) -> str:
+    """What was said to it is folded to its beginning."""
+    said = one_line(event.text, FOLDED) if isinstance(event, ModelConsulted | DraftDropped) else ""
+    return f"◇ {sentence(event)}{f': {said}' if said else ''}"
+
+
 REMARKS: Mapping[type, Callable[[Any], str]] = {
     Warned: lambda event: f"! {event.message}",
     AttemptFailed: lambda event: f"✗ {event.model}: {attempt_words(event)}",
@@ -112,7 +118,7 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     ToolReturned: _tool_returned,
     LoopStopped: lambda event: f"! no more tools for this answer: {event.reason}",
     FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, FOLDED)}",
-    **dict.fromkeys(HELP_SENTENCES, lambda event: f"◇ {sentence(event)}"),
+    **dict.fromkeys(HELP_SENTENCES, _help_line),
     HelpSummed: lambda event: "",  # it is told once, when the run is over
 }
 """The line for an event; empty where it is not worth one."""

@@ -1,18 +1,21 @@
 """`ai-battle show`: one turn of a run, or what was sent for it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import click
 
 from ai_battle.conversation.records import record, record_bytes, specs_to_json
 from ai_battle.conversation.replay import Turn, find_turn, request_of
-from ai_battle.core.events import TurnFinished
+from ai_battle.core.events import Event, TurnFinished
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 from ai_battle.core.texts import printable
 from ai_battle.reporting.sentences import arguments, attachment
+from ai_battle.reporting.turn_view import Entry, turn_view
 from ai_battle.wire.genai import message_to_json
 
 from .loading import plan_of
@@ -27,24 +30,27 @@ from .tools import tool_descriptions
 @click.option("--request", "with_request", is_flag=True, help="Show what was sent: the system prompt and the messages.")
 @as_json
 def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
-    """Show one TURN of the run in RUN_DIR: what was said, by which model, and what it took."""
+    """Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it."""
     found, request = find_turn(run_dir, turn), None
+    entries = turn_view(run_dir, found).entries
     if with_request:
         plan, redactor = plan_of(run_dir)
         request = redactor.value(request_of(run_dir, plan, found))
     if as_json:
-        document = {**_turn_to_json(found), **({"request": _request_to_json(request)} if request else {})}
-        print_json(document)
+        told = [_to_json(entry.event) for entry in entries if entry.words]
+        sent = {"request": _request_to_json(request)} if request else {}
+        print_json({**_to_json(found), **({"led_to_by": told} if told else {}), **sent})
         return
     _show_turn(found)
     if request:
         _show_request(request)
     else:
+        _show_entries(entries)
         _show_answer(found)
 
 
-def _turn_to_json(turn: Turn) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(record_bytes(record(turn)))
+def _to_json(event: Event) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(record_bytes(record(event)))
     return said
 
 
@@ -63,6 +69,15 @@ def _show_turn(turn: Turn) -> None:
         attempts = f", {turn.attempts} attempts" if turn.attempts > 1 else ""
         took = f"{printable(turn.model)}, {turn.seconds:.1f} s{attempts}, {took}"
     click.secho(f"Turn {turn.turn}, round {turn.round}: {printable(turn.speaker)} ({took})", bold=True)
+
+
+def _show_entries(entries: Sequence[Entry]) -> None:
+    """What led to the answer: each sentence, and indented under it what was shown and said."""
+    for entry in entries:
+        if entry.words:
+            click.secho(f"◇ {printable(entry.words)}", fg="yellow")
+            for title, text in entry.texts:
+                click.secho(f"  {title}:\n{indent(printable(text), '  | ', lambda line: True)}", dim=True)
 
 
 def _show_answer(turn: Turn) -> None:

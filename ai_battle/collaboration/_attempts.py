@@ -41,9 +41,9 @@ _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.IGNORECASE | re.DOTALL)
 class Candidate:
     """An answer and what the detector makes of it.
 
-    `silence` is the error of one that brought no answer at all, `misfit` what is wrong with the form of one that did,
-    `again`: it only makes calls once more that have their results. `ballot` is what it comes down to among several,
-    `verified` what running has shown of it.
+    `attempt` counts the model's own from 1; `silence` is the error of one that brought no answer at all, `misfit` what
+    is wrong with the form of one that did, `again`: it only makes calls once more that have their results. `ballot` is
+    what it comes down to among several, `verified` what running has shown of it.
     """
 
     draft: Draft
@@ -53,6 +53,7 @@ class Candidate:
     again: bool = False
     ballot: Ballot | None = None
     verified: tuple[CheckResult, ...] = ()
+    attempt: int = 0
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, float]:
@@ -177,7 +178,7 @@ class Attempts:
     async def judge(self, draft: Draft, silence: ProviderError | None = None) -> Candidate:
         """Count an attempt, and keep the better one of it and the best so far; of equals the later one."""
         self.count += 1
-        tried = await self._candidate(draft, silence)
+        tried = replace(await self._candidate(draft, silence), attempt=self.count)
         if tried.judged.stuck:
             await self.turn.emit(stuck_found(tried.judged, self.count))
         worse, self._best = self._best, tried
@@ -207,7 +208,8 @@ class Attempts:
     async def _drop(self, dropped: Candidate) -> None:
         """Where nothing came, nothing is dropped."""
         if not dropped.silence:
-            await self.turn.drop(dropped.draft, dropped.judged.reason or "another attempt was better")
+            reason = dropped.judged.reason or "another attempt was better"
+            await self.turn.drop(dropped.draft, reason, dropped.attempt)
 
 
 def stuck_found(judged: Assessment, attempt: int = 1) -> StuckFound:

@@ -94,7 +94,7 @@ async def assess(
         decided, outcomes = decides(judged), look.outcomes(request, response)
         matters = any(decides(weigh(add_evidence(known, each))) != decided for each in outcomes)
         if matters and (result := await look(turn, request, response)):
-            await turn.emit(result.checked)
+            await turn.emit(result.event)
             known = add_evidence(known, result.checked.signals)
             before = CheckResult(result.checked, judged.report, judged.fact)
             judged = _with_words(weigh(known), (before, result))
@@ -115,7 +115,7 @@ async def verify(turn: Turn, request: ModelRequest, response: ModelResponse, say
     result = await turn.helping.verification(turn, request, response) if turn.helping.verification else None
     if result is None:
         return ()
-    await turn.emit(replace(result.checked, reason=f"{says} is {result.checked.reason}"))
+    await turn.emit(replace(result.event, reason=f"{says} is {result.checked.reason}"))
     return (result,)
 
 

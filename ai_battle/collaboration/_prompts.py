@@ -11,6 +11,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.helping import MOST_CHARACTERS
 from ..core.messages import Document, Image, Message, Text, ToolCall, user
 from ..core.tokens import estimate_text
 from ..judging.assessment import prompt_place
@@ -224,6 +225,26 @@ def _message_text(message: Message) -> str:
         for result in message.tool_results
     ]
     return f"{message.speaker or message.role}: " + ("\n".join(said) or "(nothing)")
+
+
+def bounded_text(message: Message) -> str:
+    """Return what an answer says and calls, as text for people."""
+    calls = (f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls)
+    return excerpt("\n".join(filter(None, (message.text, *calls))), MOST_CHARACTERS)
+
+
+def shown_text(request: ModelRequest) -> str:
+    """Return the newest of what a model is sent, as text: however long a discussion is, it takes as long."""
+    left, kept = MOST_CHARACTERS, list[str]()
+    for message in reversed(request.messages):
+        text = excerpt(_message_text(message), MOST_CHARACTERS)
+        left -= len(text)
+        if kept and left < 0:
+            break
+        kept.insert(0, text)
+    missing = len(request.messages) - len(kept)
+    system = f"system: {excerpt(request.system, RESULT_CHARACTERS)}" if request.system else ""
+    return "\n\n".join(filter(None, (system, f"[{missing} earlier messages]" if missing else "", *kept)))
 
 
 @cache

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any, Literal, Protocol
 
 from ..core.client import ModelClient
@@ -20,14 +21,22 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
-from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
+from ..core.helping import (
+    MOST_CHARACTERS,
+    AnswerChecked,
+    DraftDropped,
+    HelpAsked,
+    HelpFailed,
+    ModelConsulted,
+    Role,
+)
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
 from ..core.messages import assistant
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped
 from ..signals.refusals import refuses
-from ._prompts import arguments_text
-from ._wrappers import RedactedRequests
+from ._prompts import arguments_text, bounded_text, excerpt, shown_text
+from ._wrappers import redacted_request
 
 Sees = Literal["prompt", "attempt", "history"]
 FAILURES = (ProviderError, BudgetExceeded, ToolError, ConfigError)
@@ -72,6 +81,11 @@ class CheckResult:
     checked: AnswerChecked
     report: str = ""
     fact: str = ""
+
+    @property
+    def event(self) -> AnswerChecked:
+        """What listeners are told of the look."""
+        return replace(self.checked, text=excerpt(self.report, MOST_CHARACTERS))
 
 
 class AnswerCheck(Protocol):
@@ -129,6 +143,13 @@ class Draft:
     @property
     def text(self) -> str:
         return self.response.text
+
+    def drop_event(self, reason: str) -> DraftDropped:
+        """Return what listeners are told of it when it does not become the answer."""
+        calls, text = bool(self.response.tool_calls), bounded_text(self.response.message)
+        return DraftDropped(
+            reason, self.usage, self.role, self.saved_tokens, calls=self.calls, text=text, calls_tools=calls
+        )
 
 
 class DraftListener:
@@ -235,30 +256,41 @@ class Turn:
 
     async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:
         """Return what another model answers, in time and redacted; None, with a report, when that is of no use."""
-        if self.helping.redact:
-            model = RedactedRequests(model, self.helping.redact)
+        started = monotonic()
+        try:
+            request = redacted_request(request, self.helping.redact)
+        except ConfigError as error:  # nothing was sent, so nothing was shown
+            await self.report_failure(str(error), what_for)
+            return None
+        draft, problem = await self._answer_in_time(model, request, role)
+        await self.emit(consultation_event(what_for, role, request, draft, monotonic() - started))
+        if not problem:
+            return draft
+        if draft:
+            await self.drop(draft, problem)
+        await self.report_failure(problem, what_for)
+        return None
+
+    async def _answer_in_time(self, model: ModelClient, request: ModelRequest, role: Role) -> tuple[Draft | None, str]:
+        """Return what a model answers, if it does, and why that is of no use; empty where it may be."""
         try:
             async with asyncio.timeout(self.helping.timeout):
                 with translate_errors("The helper failed", ProviderError):
                     draft = await self.request_draft(model, request, role)
-            if not (problem := why_unusable(draft.response, role)):
-                return draft
-            await self.drop(draft, problem)
-            await self.report_failure(problem, what_for)
+            return draft, why_unusable(draft.response, role)
         except TimeoutError:
-            await self.report_failure(f"no answer within {self.helping.timeout:.4g} s", what_for)
+            return None, f"no answer within {self.helping.timeout:.4g} s"
         except FAILURES as error:
-            await self.report_failure(str(error), what_for)
-        return None
+            return None, str(error)
 
     async def report_failure(self, reason: str, what_for: str = "") -> None:
         """Tell listeners that help came to nothing; `failure` is why the last time."""
         self.failure = reason
         await self.emit(HelpFailed(what_for or self.strategy, reason))
 
-    async def drop(self, draft: Draft, reason: str) -> None:
+    async def drop(self, draft: Draft, reason: str, attempt: int = 0) -> None:
         """Tell listeners that this answer will not become that of the turn."""
-        await self.emit(DraftDropped(reason, draft.usage, draft.role, draft.saved_tokens, calls=draft.calls))
+        await self.emit(replace(draft.drop_event(reason), attempt=attempt))
 
     async def accept(self, draft: Draft) -> ModelResponse:
         """Emit the draft as the answer, and return it; its usage is that of the whole turn."""
@@ -289,7 +321,7 @@ class HelperPool(ModelClient):
                     response = await request_answer(client, request, emit, budget)
                 if not (why := why_unusable(response)):
                     return replace(response, usage=budget.ledger.usage)
-                await emit(DraftDropped(why, response.usage))
+                await emit(Draft(response, response.usage).drop_event(why))
             except TimeoutError:
                 why = f"no answer within {self._share or 0:.4g} s"
                 await emit(AttemptFailed("helper", 1, why, self._share or 0, timed_out=True))
@@ -302,6 +334,17 @@ class HelperPool(ModelClient):
     async def aclose(self) -> None:
         for client in self.clients:
             await client.aclose()
+
+
+def consultation_event(
+    what_for: str, role: Role, request: ModelRequest, draft: Draft | None, seconds: float
+) -> ModelConsulted:
+    """Return what a model was shown and, where it answered, what it said."""
+    shown = shown_text(request)
+    if draft is None:
+        return ModelConsulted(what_for, role, shown, "", seconds=seconds)
+    text = bounded_text(draft.response.message)
+    return ModelConsulted(what_for, role, shown, text, draft.response.model, draft.usage, seconds)
 
 
 def why_unusable(response: ModelResponse, role: Role = "helper") -> str:

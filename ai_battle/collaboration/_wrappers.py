@@ -1,11 +1,11 @@
-"""Clients around a client: its requests redacted, its words muted, or its first draft streamed as if it were final."""
+"""Clients around a client: its words muted, or its first draft streamed as if it were final; requests redacted."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..core.client import ClientWrapper, ModelClient
+from ..core.client import ClientWrapper
 from ..core.errors import ConfigError, translate_errors
 from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
@@ -40,23 +40,19 @@ class MutedClient(ClientWrapper):
         return await self.client.complete(request, quiet(emit))
 
 
-class RedactedRequests(ClientWrapper):
-    """`client`, with `redact` gone over each text of a request: system, messages, tool calls and their results.
+def redacted_request(request: ModelRequest, redact: Callable[[str], str] | None) -> ModelRequest:
+    """Return the request with `redact` gone over each text: system, messages, tool calls and their results.
 
-    Pictures and documents can't be redacted and are left out. Put directly around the model, below its tools, it
-    also sees to what tools return. A hook that raises keeps the request from being sent.
+    Pictures and documents can't be redacted and are left out. A hook that raises keeps the request from being sent:
+    `ConfigError`.
     """
-
-    def __init__(self, client: ModelClient, redact: Callable[[str], str]) -> None:
-        super().__init__(client)
-        self.redact = redact
-
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        with translate_errors("The redaction failed, so nothing was sent", ConfigError):
-            plain = tuple(Message(each.role, tuple(map(_plain, each.parts)), each.speaker) for each in request.messages)
-            messages = each_text(plain, self.redact, but=KEPT)
-            system = self.redact(request.system) if request.system else ""
-        return await self.client.complete(replace(request, messages=messages, system=system), emit)
+    if not redact:
+        return request
+    with translate_errors("The redaction failed, so nothing was sent", ConfigError):
+        plain = tuple(Message(each.role, tuple(map(_plain, each.parts)), each.speaker) for each in request.messages)
+        messages = each_text(plain, redact, but=KEPT)
+        system = redact(request.system) if request.system else ""
+    return replace(request, messages=messages, system=system)
 
 
 def _plain(part: Part) -> Part:

@@ -165,6 +165,16 @@ class Execution(Section):
     )
 
 
+class JournalSettings(Section):
+    """What the journal keeps."""
+
+    drafts: Flag = Field(
+        default=True,
+        description="The texts of drafts that were dropped, and what helpers, peers, judges and checks were shown and "
+        "said. Without them their figures and reasons are kept.",
+    )
+
+
 def _printable(name: str) -> str:
     if not name.strip() or not name.isprintable():
         raise PydanticCustomError("name", "must be a name on one line, without control characters")
@@ -214,6 +224,9 @@ class Discussion(Section):
     established_facts: Free = Field(default=None, description="Shared with every participant; any shape.")
     durability: Literal["every_second", "every_turn"] = Field(
         default="every_second", description="When the journal is synced."
+    )
+    journal: JournalSettings = Field(
+        default=JournalSettings(), description="Which texts are in the journal beside the conversation."
     )
     allow_secrets: Listed[Name] = Field(
         default=(),

@@ -76,7 +76,7 @@ class ConversationManager:
     """Runs discussions. Each run has its own views, state and journal; nothing is shared between runs.
 
     `out` is the run directory; without it each run makes one of its own under `runs/`. From Python the clients are the
-    caller's, who also closes them.
+    caller's, who also closes them. Without `keep_drafts` the journal lacks the texts of dropped drafts and of helpers.
     """
 
     _source: SetupSource
@@ -91,6 +91,7 @@ class ConversationManager:
         limits: SpendingLimits | Mapping[str, Any] = NO_LIMITS,
         tools: Iterable[Tool] = (),
         approve: Ask | None = None,
+        keep_drafts: bool = True,
         **settings: Unpack[DiscussionSettings],
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
@@ -98,7 +99,8 @@ class ConversationManager:
         given = tuple(tools)
         checked_tools = tuple(toolbox.ToolRegistry(given)) if given else ()
         redactor = environment_redactor(os.environ)
-        self._set_up(ClientSetup(plan.name, durability, plan, checked_tools, approve=approve, redactor=redactor), out)
+        setup = ClientSetup(plan.name, durability, plan, checked_tools, approve=approve, redactor=redactor)
+        self._set_up(replace(setup, keeps_drafts=keep_drafts), out)
 
     @classmethod
     def from_config(
@@ -144,7 +146,9 @@ class ConversationManager:
                 async with Journal.create(run_dir, source.durability, source.config) as written:
                     settings = rundir.settings(source.config)
                     begin = RunStarted(source.name, str(run_dir), _types(setup.plan), settings)
-                    dispatcher = EventDispatcher(written, State(setup.plan), emit, source.redactor, wants)
+                    dispatcher = EventDispatcher(
+                        source.kept_in(written), State(setup.plan), emit, source.redactor, wants
+                    )
                     return await _run(setup, written, dispatcher, begin)
 
     async def resume(
@@ -170,7 +174,7 @@ class ConversationManager:
                 async with source.open(progress.positions) as setup:
                     state = _restore_state(setup, run_dir)
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(setup.plan))
-                    dispatcher = EventDispatcher(written, state, emit, source.redactor, wants)
+                    dispatcher = EventDispatcher(source.kept_in(written), state, emit, source.redactor, wants)
                     return await _run(setup, written, dispatcher, go_on)
 
     async def run_conversation_turn(

@@ -17,6 +17,7 @@ from ..core.helping import (
     HelpDeclined,
     HelpFailed,
     LadderStood,
+    ModelConsulted,
     StuckFound,
 )
 from ..core.ledger import Budget
@@ -30,8 +31,8 @@ Cost: TypeAlias = Callable[[Usage], float | None]
 
 EVENTS_WITH_SPEAKER = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
-    AnswerChecked, StuckFound, HelpAsked, HelpFailed, HelpDeclined, DraftDropped, LadderStood, BoostStep,
-    ToolsOffered, ToolProposed, ToolDecided,
+    AnswerChecked, StuckFound, HelpAsked, ModelConsulted, HelpFailed, HelpDeclined, DraftDropped, LadderStood,
+    BoostStep, ToolsOffered, ToolProposed, ToolDecided,
 )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
+from ..core.events import Emit
+from ..core.helping import without_texts
 from ..core.ledger import SpendingLimits
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._filters import RedactedClient
@@ -48,7 +50,8 @@ class RunSetup:
 class SetupSource(ABC):
     """`config` is what is recorded of the configuration; `redactor` knows what must leave nowhere.
 
-    `approve` puts a call of a tool to a person.
+    `approve` puts a call of a tool to a person. `keeps_drafts`: whether the journal has the texts of what never became
+    part of the conversation.
     """
 
     name: str
@@ -56,6 +59,11 @@ class SetupSource(ABC):
     config: str = field(default="", kw_only=True, repr=False)
     redactor: Redactor = field(default=NO_SECRETS, kw_only=True)
     approve: "toolbox.Ask | None" = field(default=None, kw_only=True)
+    keeps_drafts: bool = field(default=True, kw_only=True)
+
+    def kept_in(self, journal: Emit) -> Emit:
+        """Return the journal as the run writes to it."""
+        return journal if self.keeps_drafts else lambda event: journal(without_texts(event))
 
     @abstractmethod
     def build(self, starts: Mapping[str, int]) -> RunSetup:
@@ -186,9 +194,18 @@ class FileSetup(SetupSource):
         *,
         allow_unsandboxed: bool = False,
     ) -> "FileSetup":
-        durability = loaded.file.discussion.durability
-        config, redactor = loaded.as_yaml(), loaded.redactor
-        return cls(loaded.name, durability, loaded, ask, tapes, allow_unsandboxed, config=config, redactor=redactor)
+        said = loaded.file.discussion
+        return cls(
+            loaded.name,
+            said.durability,
+            loaded,
+            ask,
+            tapes,
+            allow_unsandboxed,
+            config=loaded.as_yaml(),
+            redactor=loaded.redactor,
+            keeps_drafts=said.journal.drafts,
+        )
 
     def build(self, starts: Mapping[str, int]) -> RunSetup:
         read = inputs.read_all(self.loaded)

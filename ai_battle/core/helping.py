@@ -1,15 +1,17 @@
 """The events of models that help each other, and what a model can be called for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
 
-from .exchange import Usage
+from .exchange import NOTHING_USED, Usage
 
 VERIFICATION = "verification"
 """By whom an answer is checked that is verified by running."""
 Role = Literal["own", "helper", "boost", "peer", "judge"]
 """What a model was called for: to answer itself, or for one that answers."""
+MOST_CHARACTERS = 16_000
+"""Of a longer text an event has the beginning and the end; what is left out between them is told there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,16 @@ class StuckFound:
 
 @dataclass(frozen=True, slots=True)
 class AnswerChecked:
-    """An answer was looked at once more, `by` a judge or the tool of that name; `signals` is what the look brought."""
+    """An answer was looked at once more, `by` a judge or the tool of that name; `signals` is what the look brought.
+
+    `text` is what a tool printed or a program said on the way.
+    """
 
     by: str
     signals: Mapping[str, float]
     reason: str = ""
     speaker: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,24 @@ class HelpAsked:
     def is_help(self) -> bool:
         """A peer, which answers beside the participant in each turn, is no help by itself."""
         return self.role in ("helper", "boost")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConsulted:
+    """What another model was shown and what it said, whatever becomes of it; no `text` where it failed.
+
+    `shown` is the newest of its request, as text, and after any redaction. `strategy` is what it was called for: that
+    strategy, or a second look by this name. `usage` is what its answer took.
+    """
+
+    strategy: str
+    role: Role
+    shown: str
+    text: str
+    model: str = ""
+    usage: Usage = NOTHING_USED
+    seconds: float = 0.0
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +100,8 @@ class DraftDropped:
     """An answer that was paid for and did not become the answer of the turn.
 
     `usage` and `role` are those of its `calls`, which are `ModelReplied`: several where it was made with tools.
-    `saved_tokens` is what cutting it short is likely to have saved.
+    `saved_tokens` is what cutting it short is likely to have saved. `attempt` is the number under which it was found
+    stuck, 0 where it was not numbered. `text` tells of calls too, where it `calls_tools`.
     """
 
     reason: str
@@ -85,6 +110,9 @@ class DraftDropped:
     saved_tokens: int = 0
     speaker: str = ""
     calls: int = 1
+    text: str = ""
+    attempt: int = 0
+    calls_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +160,7 @@ HelpEvent = (
     AnswerChecked
     | StuckFound
     | HelpAsked
+    | ModelConsulted
     | HelpFailed
     | HelpDeclined
     | DraftDropped
@@ -139,3 +168,15 @@ HelpEvent = (
     | BoostStep
     | HelpSummed
 )
+
+E = TypeVar("E")
+
+
+def without_texts(event: E) -> E:
+    """Return the event without what was said in helping: texts that never became part of the conversation."""
+    match event:
+        case ModelConsulted():
+            return replace(event, shown="", text="")
+        case AnswerChecked() | DraftDropped() | BoostStep():
+            return replace(event, text="")
+    return event

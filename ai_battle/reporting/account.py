@@ -1,7 +1,6 @@
-"""What a run came to: who spoke, what it cost, how it ended, and its events in order; read from the journal."""
+"""What a run came to: who spoke, what it cost, and how it ended; read from the journal."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -17,9 +16,7 @@ from ..core.events import (
     TurnStarted,
 )
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import HelpAsked, HelpSummed, StuckFound
-from ..core.tooling import ToolDecided
-from .sentences import decision_words
+from ..core.helping import HelpSummed
 
 UNFINISHED = "unfinished"
 BARS = 120
@@ -149,22 +146,3 @@ def account(run_dir: Path) -> RunAccount:
         found.ended = str(record["time"])
         found.take(event)
     return found
-
-
-def timeline(run_dir: Path) -> Iterator[tuple[Event, Mapping[str, str]]]:
-    """The events of a run, each with what was decided on the calls of its turn, in words by the id of the call.
-
-    Why help is asked for is left out where it was just told why the answer is stuck.
-    """
-    reason, decisions = "", dict[str, str]()
-    for _, event in read(run_dir):
-        match event:
-            case StuckFound():
-                reason = event.reason
-            case HelpAsked(reason=known) if known == reason:
-                event = replace(event, reason="")
-            case ToolDecided():
-                decisions[event.call.id] = decision_words(event)
-        yield event, decisions
-        if isinstance(event, TurnFinished | TurnFailed):
-            decisions = {}

@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 from ..conversation.reading import read
 from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import ConfigError, JournalError
-from ..core.events import Event, PromptGiven, TurnFinished
+from ..core.events import PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest, Usage
 from ..core.files import lock_directory, write_private
 from ..core.helping import HelpSummed
@@ -19,10 +19,11 @@ from ..core.plugins import near
 from ..core.texts import about, cell, code_block, contain_markdown
 from ..wire import openai
 from ..wire.genai import message_to_json
-from .account import ParticipantStats, RunAccount, account, timeline
+from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page
 from .sentences import HELP_HEADS, arguments, attachment, badges, call_title, help_rows, sentence
+from .turn_view import Entry, TurnView, timeline
 
 COLUMNS = (
     "turn", "round", "kind", "speaker", "model", "text", "seconds", "attempts", "stop",
@@ -36,8 +37,8 @@ def markdown(run_dir: Path) -> Iterator[str]:
     """The document in pieces, so that the length of a run does not matter."""
     found = account(run_dir)
     yield _head(found)
-    for event, decisions in timeline(run_dir):
-        if section := _section(event, decisions):
+    for each in timeline(run_dir):
+        if section := _section(each):
             yield f"{section}\n\n"
     yield _table(found)
     if found.help:
@@ -50,25 +51,34 @@ def _head(found: RunAccount) -> str:
     return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
 
 
-def _section(event: Event, decisions: Mapping[str, str]) -> str:
-    if isinstance(event, TurnFinished):
-        return _turn(event, decisions)
-    if isinstance(event, PromptGiven):
-        return f"## The prompt\n\n{_message(event.message, {})}"
-    words = sentence(event)
-    return f"> {cell(words)}" if words else ""
+def _section(view: TurnView | Entry) -> str:
+    match view:
+        case TurnView(event=TurnFinished() as turn):
+            return _turn(turn, view)
+        case TurnView(event=failed):
+            return "\n\n".join((*filter(None, map(_entry, view.entries)), f"> {cell(sentence(failed))}"))
+        case Entry(event=PromptGiven() as prompt):
+            return f"## The prompt\n\n{_message(prompt.message, {})}"
+    return _entry(view)
 
 
-def _turn(turn: TurnFinished, decisions: Mapping[str, str]) -> str:
+def _turn(turn: TurnFinished, view: TurnView) -> str:
     unusual = ", ".join(badges(turn))
-    steps = (_message(step, decisions) for step in turn.steps)
+    steps = (_message(step, view.decisions) for step in turn.steps)
     pieces = (
         f"## {turn.turn}. {cell(turn.speaker)}",
         f"*{unusual}*" if unusual else "",
+        *map(_entry, view.entries),
         *steps,
         _message(turn.message, {}),
     )
     return "\n\n".join(filter(None, pieces))
+
+
+def _entry(entry: Entry) -> str:
+    """A sentence, and what was shown and said under it, folded."""
+    texts = (_details(title, code_block(text)) for title, text in entry.texts)
+    return "\n\n".join((f"> {cell(entry.words)}", *texts)) if entry.words else ""
 
 
 def _message(message: Message, decisions: Mapping[str, str]) -> str:
@@ -127,7 +137,7 @@ def html(run_dir: Path) -> Iterator[str]:
         styles=("report.css",),
         run=run,
         colours={name: colour(n) for n, name in enumerate(run.participants)},
-        events=timeline(run_dir),
+        timeline=timeline(run_dir),
         help_heads=HELP_HEADS,
         pictures=_PICTURES,
     )

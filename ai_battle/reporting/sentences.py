@@ -18,7 +18,7 @@ from ..core.events import (
     TurnFinished,
     Warned,
 )
-from ..core.exchange import Stop
+from ..core.exchange import NOTHING_USED, Stop, Usage
 from ..core.helping import (
     AnswerChecked,
     BoostStep,
@@ -27,6 +27,8 @@ from ..core.helping import (
     HelpDeclined,
     HelpFailed,
     HelpSummed,
+    ModelConsulted,
+    Role,
     StuckFound,
 )
 from ..core.messages import Document, Image, ToolCall
@@ -39,6 +41,13 @@ _STOPS: Mapping[Stop, str] = {
     "length": "cut off at the length limit",
     "refusal": "refused to answer",
     "content_filter": "stopped by the provider's content filter",
+}
+ROLES: Mapping[Role, str] = {
+    "own": "model",
+    "helper": "helper",
+    "boost": "boost model",
+    "peer": "peer",
+    "judge": "judge",
 }
 _KINDS = {"wrap_up": "wrap-up", "observation": "observation"}
 _BOOST_OUTCOMES = {
@@ -114,11 +123,25 @@ def _help_asked(event: HelpAsked) -> str:
     return f"{event.speaker} gets help by {event.strategy}{sees}{f': {event.reason}' if event.reason else ''}"
 
 
+def _model_consulted(event: ModelConsulted) -> str:
+    role = ROLES[event.role]
+    if not event.model and event.usage == NOTHING_USED:
+        return f"The {role} of {event.speaker} brings nothing ({duration(event.seconds)})"
+    took = ", ".join((duration(event.seconds), spent(event.usage)))
+    return f"{event.model or 'A model'} answers as the {role} of {event.speaker} ({took})"
+
+
+def spent(usage: Usage) -> str:
+    """Says what a call took, in tokens read and written, and dollars."""
+    mark = about(estimated=usage.estimated)
+    tokens = f"{mark}{count(usage.input_tokens)} → {mark}{count(usage.output_tokens)} tokens"
+    return tokens if usage.cost_usd is None else f"{tokens}, {dollars(usage.cost_usd)}"
+
+
 def _draft_dropped(event: DraftDropped) -> str:
     """Why was said before: that the answer is stuck, or that help came."""
     saved = f"; about {count_of(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
-    role = "boost model" if event.role == "boost" else event.role
-    what = "A draft of" if event.role == "own" else f"The {role}'s answer for"
+    what = "A draft of" if event.role == "own" else f"The {ROLES[event.role]}'s answer for"
     return f"{what} {event.speaker} is dropped{saved}"
 
 
@@ -137,6 +160,7 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     StuckFound: _stuck,
     AnswerChecked: _answer_checked,
     HelpAsked: _help_asked,
+    ModelConsulted: _model_consulted,
     HelpFailed: lambda event: f"No help for {event.speaker} by {event.strategy}: {event.reason}",
     HelpDeclined: lambda event: f"{event.speaker} asks for help by {event.strategy}, and gets none: {event.reason}",
     DraftDropped: _draft_dropped,

@@ -326,8 +326,9 @@ async def test_that_help_is_asked_says_what_the_helper_sees() -> None:
 async def test_what_a_helper_said_that_is_of_no_use_is_dropped(strategy: str) -> None:
     _, _, heard = await helped(strategy, InSteps("I can't help with that.", "refusal"))
 
-    reason = "it declined to answer: I can't help with that."
-    assert DraftDropped(reason, Usage(20, 10, cost_usd=0.2), "helper", calls=2) in heard.of(DraftDropped)
+    said = "I can't help with that."
+    dropped = DraftDropped(f"it declined to answer: {said}", Usage(20, 10, cost_usd=0.2), "helper", calls=2, text=said)
+    assert dropped in heard.of(DraftDropped)
 
 
 @pytest.mark.parametrize(

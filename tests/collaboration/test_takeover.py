@@ -40,7 +40,7 @@ async def test_the_helper_answers_and_the_draft_is_dropped() -> None:
     assert (response.text, response.model) == ("It is four, says the large one.", "scripted")
     assert (small.calls, big.calls) == (1, 1)
     assert [event.text for event in heard.of(TextDelta)] == [response.text]
-    assert heard.of(DraftDropped) == [DraftDropped("It says so itself.", heard.used("own"))]
+    assert heard.of(DraftDropped) == [DraftDropped("It says so itself.", heard.used("own"), text=POOR, attempt=1)]
     assert response.usage == heard.used("own") + heard.used("helper")
 
 

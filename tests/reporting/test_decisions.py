@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.core.events import TurnFailed, TurnFinished
+from ai_battle.core.events import TurnFailed, TurnFinished, TurnStarted
 from ai_battle.core.messages import Message, ToolCall, assistant
 from ai_battle.core.tooling import By, ToolDecided
 from ai_battle.reporting import export
@@ -17,7 +17,7 @@ LATER = TurnFinished(2, 1, "bob", assistant("Done.", "bob"), ANN, "gpt-4o", 1.0,
 
 
 async def document(run_dir: Path, form: str, *decided: ToolDecided) -> str:
-    return "".join(export(await written(run_dir, EVENTS[0], *decided, TURN, LATER), form))
+    return "".join(export(await written(run_dir, EVENTS[0], TurnStarted(1, 1, "ann"), *decided, TURN, LATER), form))
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
@@ -48,6 +48,6 @@ async def test_a_decision_holds_for_the_calls_of_its_turn_alone(tmp_path: Path, 
     """Ids of calls are unique in one answer only."""
     decided = ToolDecided(ToolCall("web_search", {}, CALL.id), "denied", "person", speaker="bob")
     failed = TurnFailed(1, 1, "bob", "no answer", "skip")
-    told = "".join(export(await written(tmp_path, EVENTS[0], decided, failed, TURN), form))
+    told = "".join(export(await written(tmp_path, EVENTS[0], TurnStarted(1, 1, "bob"), decided, failed, TURN), form))
     assert "calls web_search</summary>" in told
     assert "by a person" not in told

@@ -1,0 +1,141 @@
+"""The events of a run as views show them: each turn with what led to its answer, who was asked, and what came of it."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..conversation.reading import read
+from ..core.events import Event, RunResumed, TurnFailed, TurnFinished, TurnStarted
+from ..core.exchange import Usage
+from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, ModelConsulted, StuckFound
+from ..core.tooling import ToolDecided
+from .sentences import decision_words, sentence
+
+Turn = TurnFinished | TurnFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event in a sentence, empty where none is due; `texts` are what was shown and said, by their titles: data."""
+
+    event: Event
+    words: str
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn with its `entries` in order, and what was decided on its calls, in words by the id of the call."""
+
+    event: Turn
+    entries: tuple[Entry, ...]
+    decisions: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _OpenTurn:
+    events: list[Event] = field(default_factory=list)
+    decisions: dict[str, str] = field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, ToolDecided):
+            self.decisions[event.call.id] = decision_words(event)
+        self.events.append(event)
+
+    def view(self, over: Turn) -> TurnView:
+        answer = over.message.text if isinstance(over, TurnFinished) else ""
+        return TurnView(over, tuple(entries(self.events, answer)), self.decisions)
+
+
+def timeline(run_dir: Path) -> Iterator[TurnView | Entry]:
+    """The turns of a run, and what happened between them; one turn, or one round of answers at once, in memory.
+
+    A turn that was broken off has no view; what is told of it stands before what came next.
+    """
+    turns: dict[str, _OpenTurn] = {}
+    between: list[Event] = []
+    for _, event in read(run_dir):
+        speaker = getattr(event, "speaker", "")
+        match event:
+            case TurnStarted() | TurnFinished() | TurnFailed():
+                yield from entries(between)
+                between.clear()
+                turn = turns.pop(speaker, _OpenTurn())
+                if isinstance(event, TurnStarted):
+                    between += turn.events
+                    turns[speaker] = _OpenTurn()
+                else:
+                    yield turn.view(event)
+            case RunResumed():
+                between += (*_broken_off(turns), event)
+            case _ if speaker in turns:
+                turns[speaker].take(event)
+            case _:
+                between.append(event)
+    yield from entries([*between, *_broken_off(turns)])
+
+
+def turn_view(run_dir: Path, turn: Turn) -> TurnView:
+    """Return a turn of the run with what led to it."""
+    views = (view for view in timeline(run_dir) if isinstance(view, TurnView) and view.event == turn)
+    return next(views, TurnView(turn, (), {}))
+
+
+def _broken_off(turns: dict[str, _OpenTurn]) -> list[Event]:
+    events = [event for turn in turns.values() for event in turn.events]
+    turns.clear()
+    return events
+
+
+def entries(events: Iterable[Event], answer: str = "") -> Iterator[Entry]:
+    """What happened on the way to an answer: each draft where it was judged, each text and each reason once."""
+    ordered = _with_drafts_in_place(list(events))
+    dropped = {(event.text, event.usage): event.reason for event in ordered if isinstance(event, DraftDropped)}
+    reason, known = "", set[str]()
+    for event in ordered:
+        match event:
+            case StuckFound():
+                reason = event.reason
+            case HelpAsked(reason=told) if told == reason:
+                event = replace(event, reason="")
+        outcome = _outcome(event, answer, dropped) if isinstance(event, ModelConsulted) else ""
+        texts = tuple(_texts(event, known))
+        known.update(text for _, text in texts)
+        yield Entry(event, sentence(event) + outcome, texts)
+
+
+def _with_drafts_in_place(events: list[Event]) -> list[Event]:
+    """A draft is dropped when a better answer has come; a reader wants it where it was found stuck."""
+    ordered: list[Event] = []
+    for event in events:
+        place = len(ordered)
+        if isinstance(event, DraftDropped) and event.attempt:
+            judged = (at + 1 for at, other in enumerate(ordered) if _is_judged(other, event))
+            place = max(judged, default=place)
+        ordered.insert(place, event)
+    return ordered
+
+
+def _is_judged(event: Event, draft: DraftDropped) -> bool:
+    return isinstance(event, StuckFound) and event.attempt == draft.attempt
+
+
+def _texts(event: Event, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What was shown and said; not again what the answer that is dropped now, or a plan, was said with."""
+    match event:
+        case ModelConsulted(shown=shown, text=text):
+            yield from [("what it was shown", shown)] if shown and shown not in known else ()
+            yield from [("what it said", text)] if text else ()
+        case DraftDropped(text=text) | BoostStep(text=text) | AnswerChecked(text=text) if text not in ("", *known):
+            yield "what it said", text
+
+
+def _outcome(event: ModelConsulted, answer: str, dropped: Mapping[tuple[str, Usage], str]) -> str:
+    """What became of it; nothing where that is not known."""
+    if not event.text:
+        return ""
+    if reason := dropped.get((event.text, event.usage)):
+        return f"; it is not used: {reason.rstrip('.')}"
+    if answer.strip() and answer.strip() in event.text:
+        return "; it becomes the answer"
+    return f"; {event.speaker} goes on from it" if answer and event.role in ("helper", "boost") else ""

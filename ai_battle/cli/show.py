@@ -15,7 +15,7 @@ from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 from ai_battle.core.texts import printable
 from ai_battle.reporting.sentences import arguments, attachment
-from ai_battle.reporting.turn_view import Entry, turn_view
+from ai_battle.reporting.turn_view import TimelineEntry, turn_view
 from ai_battle.wire.genai import message_to_json
 
 from .loading import plan_of
@@ -71,7 +71,7 @@ def _show_turn(turn: Turn) -> None:
     click.secho(f"Turn {turn.turn}, round {turn.round}: {printable(turn.speaker)} ({took})", bold=True)
 
 
-def _show_entries(entries: Sequence[Entry]) -> None:
+def _show_entries(entries: Sequence[TimelineEntry]) -> None:
     """What led to the answer: each sentence, and indented under it what was shown and said."""
     for entry in entries:
         if entry.words:

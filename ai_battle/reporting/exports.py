@@ -23,7 +23,7 @@ from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page
 from .sentences import HELP_HEADS, arguments, attachment, badges, call_title, help_rows, sentence
-from .turn_view import Entry, TurnView, timeline
+from .turn_view import TimelineEntry, TurnView, timeline
 
 COLUMNS = (
     "turn", "round", "kind", "speaker", "model", "text", "seconds", "attempts", "stop",
@@ -51,13 +51,13 @@ def _head(found: RunAccount) -> str:
     return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
 
 
-def _section(view: TurnView | Entry) -> str:
+def _section(view: TurnView | TimelineEntry) -> str:
     match view:
         case TurnView(event=TurnFinished() as turn):
             return _turn(turn, view)
         case TurnView(event=failed):
             return "\n\n".join((*filter(None, map(_entry, view.entries)), f"> {cell(sentence(failed))}"))
-        case Entry(event=PromptGiven() as prompt):
+        case TimelineEntry(event=PromptGiven() as prompt):
             return f"## The prompt\n\n{_message(prompt.message, {})}"
     return _entry(view)
 
@@ -75,7 +75,7 @@ def _turn(turn: TurnFinished, view: TurnView) -> str:
     return "\n\n".join(filter(None, pieces))
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: TimelineEntry) -> str:
     """A sentence, and what was shown and said under it, folded."""
     texts = (_details(title, code_block(text)) for title, text in entry.texts)
     return "\n\n".join((f"> {cell(entry.words)}", *texts)) if entry.words else ""

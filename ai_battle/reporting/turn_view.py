@@ -15,7 +15,7 @@ Turn = TurnFinished | TurnFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TimelineEntry:
     """An event in a sentence, empty where none is due; `texts` are what was shown and said, by their titles: data."""
 
     event: Event
@@ -28,7 +28,7 @@ class TurnView:
     """A turn with its `entries` in order, and what was decided on its calls, in words by the id of the call."""
 
     event: Turn
-    entries: tuple[Entry, ...]
+    entries: tuple[TimelineEntry, ...]
     decisions: Mapping[str, str]
 
 
@@ -47,7 +47,7 @@ class _OpenTurn:
         return TurnView(over, tuple(entries(self.events, answer)), self.decisions)
 
 
-def timeline(run_dir: Path) -> Iterator[TurnView | Entry]:
+def timeline(run_dir: Path) -> Iterator[TurnView | TimelineEntry]:
     """The turns of a run, and what happened between them; one turn, or one round of answers at once, in memory.
 
     A turn that was broken off has no view; what is told of it stands before what came next.
@@ -87,7 +87,7 @@ def _broken_off(turns: dict[str, _OpenTurn]) -> list[Event]:
     return events
 
 
-def entries(events: Iterable[Event], answer: str = "") -> Iterator[Entry]:
+def entries(events: Iterable[Event], answer: str = "") -> Iterator[TimelineEntry]:
     """What happened on the way to an answer: each draft where it was judged, each text and each reason once."""
     ordered = _with_drafts_in_place(list(events))
     dropped = {(event.text, event.usage): event.reason for event in ordered if isinstance(event, DraftDropped)}
@@ -101,7 +101,7 @@ def entries(events: Iterable[Event], answer: str = "") -> Iterator[Entry]:
         outcome = _outcome(event, answer, dropped) if isinstance(event, ModelConsulted) else ""
         texts = tuple(_texts(event, known))
         known.update(text for _, text in texts)
-        yield Entry(event, sentence(event) + outcome, texts)
+        yield TimelineEntry(event, sentence(event) + outcome, texts)
 
 
 def _with_drafts_in_place(events: list[Event]) -> list[Event]:

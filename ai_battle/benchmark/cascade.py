@@ -89,11 +89,18 @@ def _points(doubts: Numbers, small: Numbers, large: Numbers) -> tuple[tuple[floa
 class HelpEffect:
     """Sums up what help came to in the samples of a setting.
 
+    `asked` and `declined` count questions, `help_usd` is the mean price of a sample's helpers. `before` and `after` are
+    the mean scores of the first answers and of the last ones, of samples that got help after a first answer.
     `rescued` are first answers of the small model that were wrong, or that nobody could read, and ended right; `spoilt`
-    the other way round. Both are None where first answers were not scored. `drafts_wasted` counts samples with tokens
-    that no answer was made of.
+    the other way round. These four are None where first answers were not scored. `drafts_wasted` counts samples with
+    tokens that no answer was made of.
     """
 
+    asked: int
+    declined: int
+    help_usd: float | None
+    before: float | None
+    after: float | None
     help_rate: float
     help_rate_low: float
     help_rate_high: float
@@ -109,7 +116,13 @@ def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
         return None
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
     pairs = list(_before_and_after(samples, _unread_score(samples)))
+    costs = [sample.help.cost_usd for sample in samples if sample.help.cost_usd is not None]
     return HelpEffect(
+        sum(sample.help.asked for sample in samples),
+        sum(sample.help.declined for sample in samples),
+        fmean(costs) if len(costs) == len(samples) else None,
+        fmean(before for before, _ in pairs) if pairs else None,
+        fmean(after for _, after in pairs) if pairs else None,
         fmean(rates),
         *rate_interval(rates),
         _gain(pairs) if pairs else None,
@@ -191,7 +204,8 @@ def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterab
     """Scores of the first answer of the small model and of the last word, of samples that got help."""
     for sample in samples:
         first = unread if sample.small_score is None else sample.small_score
-        if sample.helped and first is not None and sample.score.value is not None:
+        has_before = sample.helped and not sample.help.asked_first
+        if has_before and first is not None and sample.score.value is not None:
             yield first, sample.score.value
 
 

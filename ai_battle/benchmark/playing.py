@@ -1,6 +1,6 @@
 """Plays one sample: a setting answers a task, with models made anew, and the answer is scored."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
@@ -16,13 +16,13 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
-from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, StuckFound
+from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
-from ..core.messages import user
+from ..core.messages import ToolCall, user
 from .cache import Cache, CachedClient, Keeper
 from .clients import ALONE, BuiltSetting, ClientPool, Wrapper, build_setting, has_memory
 from .concurrency import ConcurrencyLimit, LimitedClient
-from .sample import AnswerScore, Sample, SampleKey
+from .sample import AnswerScore, HelpRecord, Sample, SampleKey
 from .scorers import ScoredAnswer, Scorer
 from .scoring import ScorerFactory, score_answer
 from .settings import Setting
@@ -34,6 +34,7 @@ class SampleListener:
     """Listens to one sample. `small` is the first answer of the model that is helped, `large` the helper's last.
 
     What the answer takes is charged to `budget`, and what of it, and of scoring it, is really paid to `paid`.
+    `own_tools` are those whose calls the setting answers itself.
     """
 
     def __init__(self) -> None:
@@ -44,18 +45,24 @@ class SampleListener:
         self.seconds = 0.0
         self.budget = Budget()
         self.paid = Budget(ledger=Ledger(paid_only=True))
+        self.own_tools: frozenset[str] = frozenset()
         self.limited: list[LimitedClient] = []
         self.cached: list[CachedClient] = []
         self._checks: dict[str, Mapping[str, float]] = {}
         self._wasted = NOTHING_USED
-        self._is_helped = False
+        self._help_usage = NOTHING_USED
+        self._asked = 0
+        self._declined = 0
+        self._asked_first = False
         self._reason = ""
 
     async def __call__(self, event: Event) -> None:
         match event:
             case TextDelta():  # by far the most of them
                 return
-            case ModelReplied(failed=True) | DraftDropped():
+            case ModelReplied():
+                self._note_reply(event)
+            case DraftDropped():
                 self._wasted += event.usage
             case AnswerChecked():
                 self._checks.setdefault(event.by, event.signals)
@@ -63,9 +70,28 @@ class SampleListener:
                 self.quality, self.signals, self._reason = event.quality, event.signals, event.reason
             case AttemptFailed():
                 self._slow_down(event)
-            case HelpAsked() if event.is_help:
-                self._is_helped = True
-                self._reason = self._reason or event.reason
+            case HelpAsked() | HelpDeclined():
+                self._note_question(event)
+
+    def _note_reply(self, reply: ModelReplied) -> None:
+        if reply.failed:
+            self._wasted += reply.usage
+        if reply.role != "own":
+            self._help_usage += reply.usage
+
+    def _note_question(self, event: HelpAsked | HelpDeclined) -> None:
+        if isinstance(event, HelpDeclined):
+            self._declined += 1
+        elif event.is_help:
+            self._asked += 1
+            self._reason = self._reason or event.reason
+
+    def note_small(self, response: ModelResponse) -> None:
+        """Notes the first answer of the model that is helped; a mere question to its advisor is none."""
+        if self.small is None and response.tool_calls and not _calls(response, self.own_tools):
+            self._asked_first = True
+        elif self.small is None:
+            self.small = response
 
     def _slow_down(self, failure: AttemptFailed) -> None:
         for client in self.limited:
@@ -83,13 +109,14 @@ class SampleListener:
             usage=self.budget.ledger.usage,
             wasted=self._wasted,
             seconds=max(0.0, seconds - waited) + saved,
-            helped=self._is_helped,
+            helped=bool(self._asked),
             quality=self.quality,
             signals=signals,
             reason=self._reason,
             small_answer=self.small.text if self.small else "",
             large_answer=self.large.text if self.large else "",
             spent_usd=self.paid.ledger.known_cost,
+            help=HelpRecord(self._asked, self._declined, self._help_usage.cost_usd, self._asked_first),
             **rest,
         )
 
@@ -104,8 +131,8 @@ class RoleRecorder(ClientWrapper):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         response = await self.client.complete(request, emit)
-        if self._part == "small" and self._listener.small is None:
-            self._listener.small = response
+        if self._part == "small":
+            self._listener.note_small(response)
         elif self._part == "large":
             self._listener.large = response
         return response
@@ -180,13 +207,14 @@ class Player:
         if setting.discussion:
             return await self._discuss(setting, task, listener)
         built = build_setting(setting, task, self._clients, self._wrapper(listener))
+        listener.own_tools = frozenset(tool.name for tool in built.client.added_tools(task.tools))
         try:
             response = await built.client.complete(_request(setting, task, built), listener)
         finally:
             await built.aclose()
         if setting.help:
             self._judge(setting, task, listener)
-        return _answer_of(response)
+        return _answer_of(response, listener)
 
     async def _discuss(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
         if self._context.discuss is None:
@@ -219,25 +247,22 @@ class Player:
     def _judge(self, setting: Setting, task: Task, listener: SampleListener) -> None:
         """Notes what the detector thinks of the small model's answer, where nobody said so because it was not stuck."""
         if listener.quality is None and listener.small and _uses_detector(setting):
-            found = collaboration.StuckDetector().assess(
-                listener.small.text, task.prompt, ModelRequest((), tools=task.tools)
-            )
+            asked = ModelRequest((user(task.prompt),), tools=task.tools)
+            found = collaboration.StuckDetector().assess_response(asked, listener.small)
             listener.quality, listener.signals = found.quality, found.signals
 
     async def _score(self, key: SampleKey, task: Task, answer: ScoredAnswer, listener: SampleListener) -> Sample:
         score = await score_answer(self._scorers[task.extra[DATASET_KEY]], task, answer)
         scores = {
-            f"{part}_score": (await self._part_score(task, response, answer, score)).value
+            f"{part}_score": (await self._part_score(task, _answer_of(response, listener), answer, score)).value
             for part, response in (("small", listener.small), ("large", listener.large))
             if response
         }
         return listener.sample(key, listener.seconds, answer=_answer_text(answer), score=score, **scores)
 
-    async def _part_score(
-        self, task: Task, part: ModelResponse, answer: ScoredAnswer, score: AnswerScore
-    ) -> AnswerScore:
+    async def _part_score(self, task: Task, own: ScoredAnswer, answer: ScoredAnswer, score: AnswerScore) -> AnswerScore:
         """Answers that were not the last word are not worth the money of a judge."""
-        if (own := _answer_of(part)) == answer:
+        if own == answer:
             return score
         free = [each for each in self._scorers[task.extra[DATASET_KEY]] if not getattr(each, "costs", False)]
         return await score_answer(free, task, own) if free else AnswerScore(None)
@@ -253,10 +278,14 @@ def _request(setting: Setting, task: Task, built: BuiltSetting) -> ModelRequest:
     return ModelRequest((user(task.prompt),), system, task.tools, options=built.options)
 
 
-def _answer_of(response: ModelResponse) -> ScoredAnswer:
-    return ScoredAnswer(
-        response.text, tuple(call for each in (*response.steps, response.message) for call in each.tool_calls)
-    )
+def _answer_of(response: ModelResponse, listener: SampleListener) -> ScoredAnswer:
+    return ScoredAnswer(response.text, _calls(response, listener.own_tools))
+
+
+def _calls(response: ModelResponse, own_tools: Collection[str]) -> tuple[ToolCall, ...]:
+    """The calls that are part of an answer: not those that the setting answers itself."""
+    said = (*response.steps, response.message)
+    return tuple(call for each in said for call in each.tool_calls if call.name not in own_tools)
 
 
 def _answer_text(answer: ScoredAnswer) -> str:

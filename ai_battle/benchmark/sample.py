@@ -34,6 +34,22 @@ UNSCORED = AnswerScore(None)
 
 
 @dataclass(frozen=True, slots=True)
+class HelpRecord:
+    """How often other models were asked in a sample, how often a question was declined, and dollars for all of them.
+
+    `asked_first`: the model asked before it had answered, so that there is no answer from before.
+    """
+
+    asked: int = 0
+    declined: int = 0
+    cost_usd: float | None = 0.0
+    asked_first: bool = False
+
+
+NO_HELP = HelpRecord()
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """`error` says why there is no answer: the call failed, which is no wrong answer either.
 
@@ -61,6 +77,7 @@ class Sample:
     small_score: float | None = None
     large_score: float | None = None
     spent_usd: float = 0.0
+    help: HelpRecord = NO_HELP
 
     @property
     def key(self) -> SampleKey:

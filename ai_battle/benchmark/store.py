@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from ..config.benchmark import Unscored
 from ..core.errors import JournalError, NoSuchRecord
 from ..core.exchange import NOTHING_USED, ToolSpec, Usage
 from ..core.files import RunLock, make_private, open_private
-from .sample import AnswerScore, Sample, SampleKey
+from .sample import NO_HELP, AnswerScore, HelpRecord, Sample, SampleKey
 from .tasks import Recording, Task
 
 NAME = "results.sqlite"
@@ -257,6 +257,7 @@ def _more(sample: Sample) -> Mapping[str, Any]:
         "wasted": _wasted_values(sample) if sample.wasted != NOTHING_USED else None,
         "scorer_failed": sample.score.scorer_failed,
         "signals": dict(sample.signals),
+        "help": astuple(sample.help) if sample.help != NO_HELP else None,
     }
     return {name: value for name, value in more.items() if value}
 
@@ -269,8 +270,10 @@ def sample_from(row: tuple[Any, ...]) -> Sample:
     cached, stored, thought = said.get("tokens", (0, 0, 0))
     usage = Usage(read, written, cached, stored, thought, cost, "estimated" in said)
     wasted = Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED
+    # Results of before it was counted say only whether there was help.
+    help_ = HelpRecord(*said["help"]) if "help" in said else HelpRecord(helped, cost_usd=None) if helped else NO_HELP
     # By place: names cost as much again, and a report reads every sample of a run.
     return Sample(
         setting, task, repeat, answer, score, usage, seconds, bool(helped), wasted, quality, said.get("signals", {}),
-        reason, small, large, error, small_score, large_score, spent,
+        reason, small, large, error, small_score, large_score, spent, help_,
     )  # fmt: skip

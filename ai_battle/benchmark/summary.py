@@ -49,6 +49,11 @@ class SettingRow:
     seconds_p95: float | None = None
     seconds_p95_low: float | None = None
     seconds_p95_high: float | None = None
+    asked: int = 0
+    declined: int = 0
+    help_usd: float | None = None
+    before: float | None = None
+    after: float | None = None
     help_rate: float | None = None
     help_rate_low: float | None = None
     help_rate_high: float | None = None

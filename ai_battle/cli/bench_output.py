@@ -16,7 +16,7 @@ from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
 from ai_battle.core.texts import about
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
-from ai_battle.reporting.benchmark_tables import beaten, over_tasks
+from ai_battle.reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
 from ai_battle.reporting.figures import NONE, PER, percent, seconds
 
 from .output import dollars, duration, print_json
@@ -117,7 +117,10 @@ def _say(line: str) -> None:
 
 
 def _show_settings(rows: Sequence[SettingRow]) -> None:
-    heads = ("setting", "quality", "95 %", "tasks", f"$ / {PER:,} tasks", "median", "p95", "help", "APGR", "missing")
+    heads = (
+        *("setting", "quality", "95 %", "tasks", f"$ / {PER:,} tasks", "median", "p95", "help", "asked", "declined"),
+        *(HELP_PRICE, "APGR", "missing"),
+    )
     names, *columns = zip(heads, *map(_cells, rows), strict=True)
     show_columns(names, columns, {place for place, row in enumerate(rows) if row.dominated})
 
@@ -132,6 +135,9 @@ def _cells(row: SettingRow) -> Iterator[str]:
     yield NONE if row.seconds_p50 is None else seconds(row.seconds_p50)
     yield NONE if row.seconds_p95 is None else seconds(row.seconds_p95)
     yield percent(row.help_rate)
+    yield str(row.asked or NONE)
+    yield str(row.declined or NONE)
+    yield dollars(row.help_usd * PER) if row.asked and row.help_usd is not None else NONE
     yield NONE if row.apgr is None else f"{row.apgr:.3f}"
     yield ", ".join(f"{n} {what}" for n, what in ((row.failed, "failed"), (row.unscored, "unscored")) if n) or NONE
 

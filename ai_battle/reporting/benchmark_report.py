@@ -32,7 +32,7 @@ from .pages import page
 SUMMARY, TABLE, REPORT = "summary.json", "results.csv", "report.html"
 COLUMNS = (
     "setting", "task", "repeat", "score", "why", "helped", "quality", "reason", "small_score", "large_score",
-    "input_tokens", "output_tokens", "cost_usd", "wasted_usd", "seconds", "error",
+    "input_tokens", "output_tokens", "cost_usd", "wasted_usd", "asked", "declined", "help_usd", "seconds", "error",
 )  # fmt: skip
 MOST_CONCLUSIONS, MOST_CURVES = 6, 3
 MOST_ITEMS, MOST_ANSWERS = 200, 2_000
@@ -69,7 +69,8 @@ def _values(sample: Sample) -> tuple[object, ...]:
     return (
         *(sample.setting, sample.task, sample.repeat, score.value, score.why, int(sample.helped), sample.quality),
         *(sample.reason, sample.small_score, sample.large_score, usage.input_tokens, usage.output_tokens),
-        *(usage.cost_usd, sample.wasted.cost_usd, round(sample.seconds, 6), sample.error),
+        *(usage.cost_usd, sample.wasted.cost_usd, sample.help.asked, sample.help.declined, sample.help.cost_usd),
+        *(round(sample.seconds, 6), sample.error),
     )
 
 

@@ -25,6 +25,7 @@ KINDS: Mapping[Verdict, str] = {
 _OPPOSITE: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 LEAST_SHOWN = 0.05
 DEAR = f"$ / {PER:,} tasks"
+HELP_PRICE = f"help $ / {PER:,} tasks"
 TOKENS = f"tokens / {PER:,} tasks"
 """The column that stands for dollars where there are none."""
 
@@ -92,6 +93,12 @@ def _missing(row: SettingRow) -> Cell:
     return Cell(", ".join(f"{amount} {what}" for amount, what in kinds if amount) or NONE)
 
 
+def _asked(row: SettingRow) -> Cell:
+    """How often other models were asked, and how many questions were declined."""
+    declined = f"{count(row.declined)} declined" if row.declined else ""
+    return Cell(count(row.asked), row.asked, declined) if row.asked or declined else Cell(NONE)
+
+
 _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     "quality": lambda row: _share(row.quality, row.low, row.high),
     "tasks": lambda row: _cell(row.n, "{:,}".format),
@@ -103,6 +110,8 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     ),
     "p95": lambda row: _cell(row.seconds_p95, seconds, _interval(row.seconds_p95_low, row.seconds_p95_high, seconds)),
     "help": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
+    "asked": _asked,
+    HELP_PRICE: lambda row: _cell(row.help_usd, price) if row.asked else Cell(NONE),
     "missing": _missing,
     "beaten by": lambda row: Cell(short(row.dominated) or NONE),
 }
@@ -176,6 +185,8 @@ def _wasted_drafts(row: SettingRow) -> Cell:
 _ORDER: Mapping[str, Callable[[SettingRow], Cell]] = {
     "setting": lambda row: Cell(row.name),
     "help rate": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
+    "before": lambda row: _share(row.before),
+    "after": lambda row: _share(row.after),
     "rescued": lambda row: _cell(row.rescued, "{:g}".format),
     "spoilt": lambda row: _cell(row.spoilt, "{:g}".format),
     "$ / rescued": lambda row: _cell(row.usd_per_rescued, dollars),

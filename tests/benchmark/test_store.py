@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.benchmark.sample import AnswerScore, Sample, SampleKey
+from ai_battle.benchmark.sample import AnswerScore, HelpRecord, Sample, SampleKey
 from ai_battle.benchmark.store import FORMAT, NAME, Store
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.core.errors import JournalError
@@ -44,6 +44,7 @@ SAMPLE = Sample(
     0.0,
     1.0,
     0.2,
+    HelpRecord(2, 1, 0.15),
 )
 
 

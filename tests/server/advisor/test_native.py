@@ -67,6 +67,14 @@ async def test_61_its_blocks_reach_the_client_as_they_came(native: Native) -> No
     assert (message.stop_reason, message.model) == ("end_turn", "worker")
 
 
+async def test_62_its_rows_reach_the_client_as_they_came(native: Native) -> None:
+    native.upstream.says(*BLOCKS, **USAGE)
+    usage = (await native.answer()).usage
+
+    assert usage["iterations"] == ITERATIONS
+    assert (usage["input_tokens"], usage["output_tokens"]) == (400, 49)
+
+
 @pytest.mark.parametrize(
     "content",
     [

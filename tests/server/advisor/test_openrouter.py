@@ -141,6 +141,22 @@ async def router(request: pytest.FixtureRequest, fakes: FakeProviders, write: Wr
         yield router
 
 
+async def test_91_calls_of_the_clients_own_tools_go_to_it(each: Router) -> None:
+    each.worker.says(call("advisor", question="Which pattern?"), call("read_file", path="a.py"))
+    each.advisor.says(LOOK)
+
+    assert (await each.ask(DEFAULT)).calls == ["read_file"]
+
+
+async def test_92_the_advisor_reads_the_prompt_of_the_worker(each: Router) -> None:
+    each.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+    each.advisor.says(LOOK)
+    await each.ask(DEFAULT)
+
+    assert "Channels or a mutex?" in each.asked_advisor().text
+    assert each.asked_advisor().tools == []
+
+
 async def test_93_responses_have_an_item_for_each_consultation(
     fakes: FakeProviders, write: Write, wire: str, is_streamed: bool
 ) -> None:
@@ -167,6 +183,18 @@ async def test_94_an_item_says_why_there_is_no_advice(fakes: FakeProviders, writ
         assert item["error"]
         assert not item.get("advice")
         assert heard.text == FOUND
+
+
+async def test_95_messages_have_the_blocks_of_its_own_protocol(
+    fakes: FakeProviders, write: Write, wire: str, is_streamed: bool
+) -> None:
+    async for router in _routed(fakes, write, wire, api="messages", is_streamed=is_streamed):
+        router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
+        router.advisor.says(LOOK)
+        heard = await router.ask(DEFAULT)
+
+        kinds = [block["type"] for block in heard.body["content"]]
+        assert kinds == ["server_tool_use", "advisor_tool_result", "text"]
 
 
 async def test_96_items_of_earlier_responses_are_taken_back(

@@ -102,3 +102,36 @@ async def test_74_an_advisor_of_the_route_serves_clients_that_bring_none(
 
     assert message.kinds == ["text"]
     assert "Look at the loop." in json.dumps(fakes.openai.questions[1].body)
+
+
+@pytest.mark.parametrize("entry", ["refuse", "{refuse: true}"])
+async def test_75_an_advisor_that_the_operator_refuses_is_an_error_with_its_name(
+    fakes: FakeProviders, write: Write, entry: str
+) -> None:
+    """Others are served as before; whether one is refused is told before any model is asked."""
+    file = write(
+        f"server: {{routes: {{worker: openai/gpt-4o, wise: ollama/qwen3}}, advisors: {{'claude-*': {entry}}}}}"
+    )
+    fakes.openai.says(call("advisor"), FOUND)
+    async with serving(fakes, file) as address:
+        answered = await refused(address, {})
+        asked = len(fakes.openai.questions)
+        message = await ask(address, False, tools=[{**TOOL, "model": "wise"}])
+
+    assert (answered.status, asked) in ((400, 0), (403, 0))
+    assert "claude-opus-4-8" in words_of(answered)
+    assert codes_in(message) == [None]
+
+
+async def test_77_the_operator_bounds_the_length_of_advice(
+    fakes: FakeProviders, write: Write, is_streamed: bool
+) -> None:
+    advisors = "{'claude-*': {model: ollama/qwen3, max_tokens: 1500}}"
+    file = write(f"server: {{routes: {{worker: openai/gpt-4o}}, advisors: {advisors}}}")
+    async with serving(fakes, file) as address:
+        for tool in (TOOL, {**TOOL, "max_tokens": 9000}, {**TOOL, "max_tokens": 1100}):
+            fakes.openai.says(call("advisor"), FOUND)
+            await ask(address, is_streamed, tools=[tool])
+
+    lengths = [question.body["options"]["num_predict"] for question in fakes.ollama.questions]
+    assert lengths == [1500, 1500, 1100]

@@ -1,5 +1,6 @@
 """Advice in the midst of a turn: the tool that brings it, what there was of it so far, and whether it is due."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,6 +13,19 @@ from ..judging.assessment import steps_of
 from ..judging.trajectory import why_hand_over
 from ..signals.trouble import NEWEST, ToolStep, in_trouble
 from ._prompts import calls_again, packaged_prompt
+
+NO_ADVICE = "No advice: {}. Decide yourself, and go on."
+FAILED = NO_ADVICE.format("the advisor had none to give")
+LONG_WORK = 8
+"""Calls after which a look at the work is worth its price though nothing has gone wrong."""
+LONGEST_MESSAGE = 400
+"""Characters of a result that may be a message; words of failure in a longer one, as of a file, mean nothing."""
+_FAILURE = re.compile(
+    r"\b(?:errors?|fail\w*|fatal|invalid|denied|refused|forbidden|unable|can(?:'|no)t|cannot|missing|unknown"
+    r"|timed? ?out|not found|no such|traceback)\b",
+    re.IGNORECASE,
+)
+_FAILURE_CODE = re.compile(r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b", re.IGNORECASE)
 
 
 @cache  # the same one for each request: a tool keeps its bytes
@@ -29,24 +43,32 @@ def advisor_tool(name: str, labels: tuple[tuple[str, str], ...]) -> ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """What a turn has brought so far: how often was `asked` for advice and `given` some, and the `work` since then.
+    """What a turn has brought so far: how often advice was `given`, `declined`, or not to be had (`failed`).
 
-    `has_news`: something has come since the last question, whatever became of that.
+    `work` is what was done since the last advice, `in_a_row` how many questions have come since anything was done.
     """
 
-    asked: int
     given: int
+    declined: int
+    failed: int
+    in_a_row: int
     work: tuple[ToolResult, ...]
-    has_news: bool
 
     @classmethod
     def of(cls, messages: Sequence[Message], tool: str) -> "TurnRecord":
         results = tuple(result for message in messages for result in message.tool_results)
         asked = [place for place, result in enumerate(results) if result.call.name == tool]
         given = [place for place in asked if not results[place].is_error]
-        since = results[given[-1] + 1 :] if given else results
-        work = tuple(result for result in since if result.call.name != tool)
-        return cls(len(asked), len(given), work, not asked or asked[-1] < len(results) - 1)
+        failed = sum(results[place].text == FAILED for place in asked)
+        work = [place for place, result in enumerate(results) if result.call.name != tool]
+        in_a_row = len(results) - 1 - max(work, default=-1)
+        since = tuple(results[place] for place in work if place > max(given, default=-1))
+        return cls(len(given), len(asked) - len(given) - failed, failed, in_a_row, since)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether anything of the work since the last advice failed, brought nothing, or came again."""
+        return any(map(_is_doubtful, self.steps)) or bool(in_trouble(_with_results(self.steps)))
 
     @property
     def steps(self) -> tuple[ToolStep, ...]:
@@ -72,10 +94,23 @@ def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
     for step in steps[-NEWEST:]:  # each is looked at with those before it
         if reason:
             window = []
-        window.append(replace(step, call=f"{step.call} {step.result}"))
+        window += _with_results((step,))
         reason = in_trouble(window)
     newest = steps[len(steps) - len(window) :]
     return reason or ("" if why_hand_over(newest[:-1], prompt) else why_hand_over(newest, prompt))
+
+
+def _with_results(steps: Sequence[ToolStep]) -> list[ToolStep]:
+    """The steps with what came of each as part of its call: a call with another result is another one."""
+    return [replace(step, call=f"{step.call} {step.result}") for step in steps]
+
+
+def _is_doubtful(step: ToolStep) -> bool:
+    ends = f"{step.result[:LONGEST_MESSAGE]}\n{step.result[-LONGEST_MESSAGE:]}"
+    is_message = len(step.result) <= LONGEST_MESSAGE
+    return not step.brought_something or bool(
+        _FAILURE_CODE.search(ends) or (is_message and _FAILURE.search(step.result))
+    )
 
 
 def with_forced_calls_in_rounds(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:

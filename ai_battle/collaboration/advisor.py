@@ -17,7 +17,17 @@ from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..core.traits import CalledModel, StrategyTraits
 from ..judging.detector import StuckDetector
-from ._advice import TurnRecord, advisor_tool, trouble_now, with_forced_calls_in_rounds, without_advised, without_note
+from ._advice import (
+    FAILED,
+    LONG_WORK,
+    NO_ADVICE,
+    TurnRecord,
+    advisor_tool,
+    trouble_now,
+    with_forced_calls_in_rounds,
+    without_advised,
+    without_note,
+)
 from ._attempts import CALLS_AGAIN, Attempts, Strategy, draft_or_silence
 from ._checks import Judges
 from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
@@ -25,8 +35,11 @@ from ._turn import Draft, Helping, Turn
 
 MAX_USES = 3
 MAX_TOKENS = 1_024
-SPARE = 2
-"""Questions beyond the uses of a turn, which are only declined; after them the tool is not offered any more."""
+MOST_IN_A_ROW, MOST_DECLINED, MOST_FAILED = 2, 5, 2
+"""Questions of a turn without any work between them, and those that were declined, after which the tool is not offered.
+
+A model that goes on to call it is told so as often again. After so many failures nobody asks in the model's place.
+"""
 TRAITS = StrategyTraits(
     models={
         "secondary": CalledModel("when {name} asks, or is in trouble", "unknown", max_tokens=MAX_TOKENS),
@@ -36,7 +49,6 @@ TRAITS = StrategyTraits(
 )
 NAME, OTHER_NAME = "advisor", "ask_advisor"
 """What the tool is called, and what where the model has a tool of that name already."""
-NO_ADVICE = "No advice: {}. Decide yourself, and go on."
 ONLY_CALLS = "it answered with nothing but calls of tools"
 
 
@@ -53,13 +65,15 @@ class NamedAdvisor:
 class AdviceTerms:
     """How often advice is given in one turn, how long it may be, and whether advisors may use tools for it.
 
-    `max_forced` is how many poor answers of a turn bring advice that was not asked for.
+    `max_forced` is how many poor answers of a turn bring advice that was not asked for. `decline_needless`: a question
+    to which nothing in the work gives reason is not put to an advisor.
     """
 
     max_uses: int = MAX_USES
     max_tokens: int = MAX_TOKENS
     max_forced: int = 1
     use_tools: bool = False
+    decline_needless: bool = True
 
     def __post_init__(self) -> None:
         for name, value in (("max_uses", self.max_uses), ("max_tokens", self.max_tokens)):
@@ -152,7 +166,7 @@ class AdvisedStep:
         """Return the answer of the step; None where the model goes on from one more question and what came of it."""
         calls = draft.response.tool_calls
         if question := next((call for call in calls if call.name == self._tool.name), None):
-            if self._is_offered:
+            if self._record.in_a_row < 2 * MOST_IN_A_ROW:
                 # What it calls beside its question waits: the advice may change what is to be done.
                 await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
                 return None
@@ -193,7 +207,9 @@ class AdvisedStep:
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
-        if not (judged.stuck and self._forced < self._model.terms.max_forced and self._may_advise):
+        is_only_asking = bool(draft.response.tool_calls)
+        is_due = judged.stuck and not is_only_asking and self._forced < self._model.terms.max_forced
+        if not (is_due and self._may_advise):
             return False
         self._forced += 1
         await self._consult(self._new_call(), _parts_without_calls(draft), judged.reason, report=judged.report)
@@ -209,7 +225,7 @@ class AdvisedStep:
         if objection:
             await self._turn.emit(HelpDeclined(NAME, objection))
         advice = "" if objection else await self._advice(call, forced, report)
-        words = advice or NO_ADVICE.format(objection or "the advisor had none to give")
+        words = advice or (NO_ADVICE.format(objection) if objection else FAILED)
         result = ToolResult(call, (Text(words),), is_error=not advice)
         await self._turn.emit(ToolReturned(result, monotonic() - started))
         self._steps.append(Message("tool", (result,)))
@@ -239,29 +255,34 @@ class AdvisedStep:
     @property
     def _objection(self) -> str:
         """Why a question of the model is not put to its advisor; empty where it is."""
-        record = self._record
-        if record.given >= self._model.terms.max_uses:
+        record, terms = self._record, self._model.terms
+        if record.given >= terms.max_uses:
             return f"all {record.given} uses of this turn are made"
-        if not record.has_news:
+        if record.in_a_row:
             return "nothing has come since the last question"
-        if self._model.is_bounded and all(step.brought_something for step in record.steps):
-            return "nothing speaks against the work so far"
-        return ""
+        return self._lack_of_reason(record) if terms.decline_needless else ""
+
+    def _lack_of_reason(self, record: TurnRecord) -> str:
+        """Why the work gives no reason for a question; empty where it does: of bounded help only trouble is one.
+
+        Who asks for the first time often needs it, and nothing in a prompt tells who does not.
+        """
+        is_due = not record.given or len(record.work) >= LONG_WORK
+        if record.is_doubtful or (is_due and not self._model.is_bounded):
+            return ""
+        return "nothing speaks against the work so far"
 
     @property
     def _may_advise(self) -> bool:
         record = self._record
-        return self._turn.may_ask and record.given < self._model.terms.max_uses and record.asked < self._most
+        return self._turn.may_ask and record.given < self._model.terms.max_uses and record.failed < MOST_FAILED
 
     @property
     def _is_offered(self) -> bool:
         """Not where the tools have run and the model is told to call none, nor where it does nothing but ask."""
         is_summing_up = not self._request.tools and self._asked is not self._request
-        return not is_summing_up and self._record.asked < self._most
-
-    @property
-    def _most(self) -> int:
-        return self._model.terms.max_uses + SPARE
+        record = self._record
+        return not is_summing_up and record.in_a_row < MOST_IN_A_ROW and record.declined < MOST_DECLINED
 
     @property
     def _record(self) -> "TurnRecord":
@@ -316,6 +337,7 @@ def create(
     max_uses: int = MAX_USES,
     max_tokens: int = MAX_TOKENS,
     use_tools: bool = False,
+    decline_needless: bool = True,
 ) -> ModelClient:
     """`labels` are the names of `secondary` and `models` and what each is for, in their order.
 
@@ -326,5 +348,5 @@ def create(
     names = [name or (NAME if place == 0 else f"{NAME}_{place + 1}") for place, (name, _) in enumerate(known)]
     purposes = (purpose for _, purpose in known)
     advisors = [NamedAdvisor(*each) for each in zip(names, purposes, clients, strict=True)]
-    terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools)
+    terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools, decline_needless)
     return AdvisedModel(primary, advisors, terms, stuck_detector, helping)

@@ -100,7 +100,8 @@ class ConsultingClient(ModelClient):
         listener = ConsultationListener(emit, tool, worker, advisors, gap="\n\n" if self._api == "chat" else "")
         # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
         most = listener.uses_left + _advice_count(messages, tool)
-        terms = AdviceTerms(most, min(each.max_tokens for each in self._advisors))
+        # What a client asks for in its protocol it gets, within the bounds that it sets itself.
+        terms = AdviceTerms(most, min(each.max_tokens for each in self._advisors), decline_needless=False)
         advised = AdvisedModel(worker, named, terms, self._detector)
         try:
             response = await advised.complete(replace(request, messages=messages), listener)

@@ -119,9 +119,10 @@ async def do_all(asks: Asks, *, heeds: bool = True, **options: Any) -> list[Done
     return [await do_one(Worker(kind, number, asks, heeds), **options) for kind, number in TASKS]
 
 
-async def do_one(worker: Worker, help_rate: float | None = None) -> Done:
+async def do_one(worker: Worker, help_rate: float | None = None, **options: Any) -> Done:
     helper = large("Ask for the part under its name with p-, and say the price that comes.", loop=True)
-    pair = advisor.create(worker, helper.client, stuck_detector=StuckDetector(help_rate=help_rate), helping=Helping())
+    detector = StuckDetector(help_rate=help_rate)
+    pair = advisor.create(worker, helper.client, stuck_detector=detector, helping=Helping(), **options)
     heard = Heard()
     client = ToolCapableClient(pair, [Prices()], LIMITS)
     answer = await client.complete(ModelRequest((user(f"What is the price of part p-{worker.number}?"),)), heard)
@@ -138,12 +139,16 @@ async def test_one_that_never_asks_is_made_to_within_two_steps_of_the_first_evid
     assert sum(task.solved for task in done) >= 0.95 * len(done)
 
 
-async def test_needless_questions_are_declined_and_the_tasks_are_solved_all_the_same() -> None:
-    free, bounded = await do_all(always), await do_all(always, help_rate=0.2)
+@pytest.mark.parametrize(("help_rate", "answered_first"), [(None, 1), (0.2, 0)])
+async def test_needless_questions_are_declined_and_the_tasks_are_solved_all_the_same(
+    help_rate: float | None, answered_first: int
+) -> None:
+    """But for the first of each task, where help is not bounded."""
+    free, declining = await do_all(always, decline_needless=False), await do_all(always, help_rate=help_rate)
 
-    needless = sum(sum(task.worker.needless) for task in bounded)
-    declined = sum(len(task.heard.of(HelpDeclined)) for task in bounded)
-    solved, before = (sum(task.solved for task in tasks) for tasks in (bounded, free))
+    needless = sum(sum(task.worker.needless[answered_first:]) for task in declining)
+    declined = sum(len(task.heard.of(HelpDeclined)) for task in declining)
+    solved, before = (sum(task.solved for task in tasks) for tasks in (declining, free))
     assert needless > 100
     assert declined >= 0.8 * needless
     assert solved >= before - 0.01 * len(TASKS)

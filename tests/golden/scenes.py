@@ -163,11 +163,11 @@ def boost(world: World) -> None:
 
 
 def advisor(world: World) -> None:
-    """A small model is made to ask where its calls fail, asks itself, asks too often, and answers."""
+    """A small model is made to ask where its calls fail, asks where nothing is wrong, and answers."""
     failing = [call("calculator", expression=f"{number} / 0") for number in (1, 2)]
     asking = [call("advisor", question=question) for question in ("Is it 7 * 24?", "Really?")]
     world.fakes.ollama.says(*failing, call("calculator", expression="7 * 24"), *asking, WRONG, RIGHT)
-    world.fakes.openai.says("Multiply 7 by 24.", "Yes.", "It is 168.")
+    world.fakes.openai.says("Multiply 7 by 24.", "It is 168.")
     models = {"Asker": {**TALK, "role": "human"}, "Small": {"type": "ollama/qwen3", "role": "assistant"}}
     pairs = [{"primary": "Small", "secondary": LARGE, "strategy": "advisor"}]
     tools = {"registry": ["calculator"], "approval": {"default": "allow"}, "runner": {"max_rounds": 9}}

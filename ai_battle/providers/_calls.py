@@ -76,6 +76,7 @@ class ProviderCaller(ClientWrapper):
             return await self._attempt(request, emit)
         ends = _now() + retry.seconds
         circuit = upstream_at(self._upstream).circuit(self._name, retry.role)
+        late = f"{self._name}: no complete answer within {retry.seconds:.4g} s (the total clock)."
         failures: list[ProviderError] = []
         asked = await self._refusals.without_known(request, emit)
         while True:
@@ -84,7 +85,7 @@ class ProviderCaller(ClientWrapper):
             try:
                 # The deadline is outermost, so that waiting for another call's probe counts too. The client's own
                 # clocks, where it has some, run out a moment before: they know what had come.
-                async with Deadline(ends, self._late(retry)), circuit.attempt():
+                async with Deadline(ends, late), circuit.attempt():
                     return await self._attempt(asked, emit)
             except ProviderError as error:
                 if changed := await self._refusals.without_refused(asked, error, emit):
@@ -174,9 +175,6 @@ class ProviderCaller(ClientWrapper):
     def _failure_event(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
         facts = (str(error), seconds, error.status, error.request_id, error.partial, error.raw)
         return AttemptFailed(self._name, attempt, *facts, timed_out=isinstance(error, TimedOut))
-
-    def _late(self, retry: RetryPolicy) -> str:
-        return f"{self._name}: no complete answer within {retry.seconds:.4g} s (the total clock)."
 
 
 def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:

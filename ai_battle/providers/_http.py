@@ -71,9 +71,6 @@ class ApiAdapter:
     listing: ModelList = ModelList()  # noqa: RUF009 - a frozen value
     show: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
 
-    def new_reader(self) -> StreamReader:
-        return (self.reader or self.wire.StreamReader)()
-
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         return self.advise(error, there) if self.advise else self.access.advice(error, self.model, there)
 
@@ -134,7 +131,7 @@ class HttpClient(ModelClient):
             raise
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        reader, response = self.api.new_reader(), None
+        reader, response = (self.api.reader or self.api.wire.StreamReader)(), None
         try:
             sent = await self.api.encode(request)
             if sent.left_out or sent.clamped:

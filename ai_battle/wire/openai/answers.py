@@ -9,8 +9,7 @@ from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message
 from ..bodies import count, dumps, field_or
 from ..errors import error_in_answer, no_answer_error, readable_answer, require_content
-from .messages import Quirks, assistant_body, decode_answer
-from .parts import is_refusal, own, unknown_fields
+from .messages import Quirks, assistant_body, decode_answer, is_refusal, own, unknown_fields
 
 STOPS: Mapping[Any, Stop] = {
     "length": "length", "max_tokens": "length", "model_length": "length", "content_filter": "content_filter",

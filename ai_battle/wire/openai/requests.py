@@ -28,8 +28,7 @@ from ..checks import (
 )
 from ..errors import readable_request
 from ..messages import flowing
-from .messages import CUSTOM, USUAL, Quirks, decode_messages, encode_messages
-from .parts import WIRE, own, unknown_fields
+from .messages import CUSTOM, USUAL, WIRE, Quirks, decode_messages, encode_messages, own, unknown_fields
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
 SAMPLING: Mapping[str, Shape] = {

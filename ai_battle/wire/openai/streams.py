@@ -25,8 +25,7 @@ from .answers import (
     reason_of,
 )
 from .messages import KNOWN as KNOWN_IN_MESSAGES
-from .messages import decode_words
-from .parts import REFUSES, is_refusal, own, refusal, refuses
+from .messages import REFUSES, decode_words, is_refusal, own, refusal, refuses
 
 NONE: frozenset[str] = frozenset()
 PLAIN = frozenset(("role", "content"))

@@ -12,7 +12,7 @@ from ...core.messages import Part
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, own, read_arguments
 from ..openai.answers import ERROR_KINDS, stop_of
-from ..openai.parts import is_refusal, refusal, refuses
+from ..openai.messages import is_refusal, refusal, refuses
 from .items import SIGNED, WIRE
 from .requests import ClientTool, known_to_client
 

@@ -9,7 +9,7 @@ from ...core.messages import Document, Image, Message, Part, Role, Text, Thinkin
 from .. import advice
 from ..bodies import read_arguments, unknown_fields
 from ..checks import Check, Misshapen, ObjectShape, TaggedShape, address, one_of, text, text_or
-from ..openai.parts import AUDIO, audio, document_at, image_at
+from ..openai.messages import AUDIO, audio, document_at, image_at
 
 WIRE = "responses"
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}

@@ -14,7 +14,7 @@ from ai_battle.reporting.figures import count_of
 from ai_battle.wire.genai import usage_to_json
 
 from .output import dollars, print_json, tokens
-from .series import PlannedRun, runs_by_mode
+from .series import PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
 
@@ -32,9 +32,9 @@ def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool
 
 
 def _show_series(runs: Sequence[PlannedRun], *, as_json: bool) -> None:
-    modes = runs_by_mode(runs)
-    expected = {run.mode: forecast(run.loaded) for run in runs if run.repeat == 1}
-    total = sum((_usage(expected[run.mode]) for run in runs), NOTHING_USED)
+    modes = runs_by_variant(runs)
+    expected = {run.variant: forecast(run.loaded) for run in runs if run.repeat == 1}
+    total = sum((_usage(expected[run.variant]) for run in runs), NOTHING_USED)
     if as_json:
         entries = [_to_json(mode, modes[mode], expected[mode]) for mode in modes]
         print_json({"modes": entries, "usage": usage_to_json(total)})

@@ -1,5 +1,7 @@
 """The configuration of a run that was made before."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,20 @@ from ai_battle.core.redaction import Redactor
 
 def of_run(run_dir: Path) -> Loaded:
     """The configuration that a run was started with."""
-    return load_checked(str(_config_of(run_dir)))
+    return replace(load_checked(str(_config_of(run_dir))), name=_name_of(run_dir))
+
+
+def with_changes(run_dir: Path, models: Mapping[str, str], changes: Sequence[str]) -> Loaded:
+    """That configuration with other models, by the names of participants, and with other changes (`path=value`)."""
+    config = _kept_config(run_dir)
+    for name, model in models.items():
+        config = replay.with_model(config, name, model)
+    return replace(load_checked(config, changes), name=_name_of(run_dir))
+
+
+def _name_of(run_dir: Path) -> str:
+    started = progress(run_dir).started
+    return started.name if started else run_dir.name
 
 
 def recast(run_dir: Path, name: str, model: str) -> RunSetup:

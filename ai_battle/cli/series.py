@@ -1,8 +1,9 @@
-"""A series of runs: the same discussion in several modes, several times, one after another."""
+"""A series of runs, one after another: the same discussion in several modes, several times, or forks of one run."""
 
+import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,25 +20,30 @@ from ai_battle.core.events import Emit
 from ai_battle.core.exchange import Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.plugins import near
+from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, comparison_page, measured_changes
+from ai_battle.reporting.exports import write_whole
 
 from . import INTERRUPTED
 from .output import dollars, print_json, tokens
 from .running import Display, document, exit_code, play, print_summary
 from .tables import show_rows
 
+Play = Callable[[ConversationManager, Emit, Wants], Awaitable[RunResult]]
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run: the `repeat`th in its mode."""
+    """One run: the `repeat`th of its `variant`, which is a mode or says what a fork has changed; `play` plays it."""
 
     loaded: Loaded
-    mode: str
+    variant: str
     repeat: int
     out: Path | None = None
+    play: Play = ConversationManager.run_discussion
 
     @property
     def label(self) -> str:
-        return f"{self.mode}-{self.repeat}"
+        return f"{self.variant}-{self.repeat}".replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +52,28 @@ class _Ended:
     result: RunResult
     seconds: float
 
-    def to_json(self) -> dict[str, Any]:
-        return {**document(self.result), "mode": self.run.mode, "repeat": self.run.repeat}
+    def to_json(self, kind: str) -> dict[str, Any]:
+        return {**document(self.result), kind: self.run.variant, "repeat": self.run.repeat}
+
+    def to_compare(self, expected: re.Pattern[str] | None) -> ComparedRun:
+        return ComparedRun(self.result.run_dir, self.run.variant, self.run.label, expected=expected)
 
 
 @dataclass(slots=True)
 class Series:
-    """Plays its runs and reports on all of them; `limits` hold for what they use together."""
+    """Plays its runs and reports on all of them; `limits` hold for what they use together.
+
+    `kind` is what their variants are; `original` is a run before them that they stand beside, `expected` what the
+    ending of each should have.
+    """
 
     runs: Sequence[PlannedRun]
     display: Display
     limits: SpendingLimits = NO_LIMITS
     allow_unsandboxed: bool = False
+    kind: str = "mode"
+    original: tuple[ComparedRun, ...] = ()
+    expected: re.Pattern[str] | None = None
     _used: RunUse = field(default_factory=RunUse)
     _started: int = 0
     _ended: list[_Ended] = field(default_factory=list)
@@ -86,7 +102,8 @@ class Series:
 
     def _code(self, run: PlannedRun) -> int:
         self._started += 1
-        self._announce(run)
+        if len(self.runs) > 1:
+            self._announce(run)
         begun = time.monotonic()
         result = play(lambda emit, wants: self._discuss(run, emit, wants), self.display)
         if result is None:
@@ -103,7 +120,7 @@ class Series:
             loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
         )
         with charge_to(Budget(ledger=self._used.ledger)):
-            return await manager.run_discussion(emit, wants)
+            return await run.play(manager, emit, wants)
 
     def _within_limits(self, loaded: Loaded) -> Loaded:
         """A run may use what the runs before have left, and no more than the file allows each run."""
@@ -118,26 +135,52 @@ class Series:
     def _announce(self, run: PlannedRun) -> None:
         if self.display.quiet:
             return
-        repeats = runs_by_mode(self.runs)[run.mode]
-        words = f"Run {self._started} of {len(self.runs)}: {run.mode}, {run.repeat} of {repeats}"
+        repeats = runs_by_variant(self.runs)[run.variant]
+        words = f"Run {self._started} of {len(self.runs)}: {run.variant}, {run.repeat} of {repeats}"
         click.secho(words if self._started == 1 else f"\n{words}", bold=True, err=self.display.as_json)
 
     def _report(self) -> None:
+        self._tell_rest()
+        if self.display.as_json:
+            print_json(self._document())
+        elif self._ended and (len(self.runs) > 1 or self.display.quiet):
+            self._show_figures()
+        if self._ended and len(self._runs) > 1:
+            self._write_page()
+
+    def _tell_rest(self) -> None:
         if rest := [run.label for run in self.runs[self._started :]]:
             click.echo(f"Not started: {', '.join(rest)}.", err=True)
-        if self.display.as_json:
-            runs = [ended.to_json() for ended in self._ended]
-            print_json({"runs": runs})
-        elif self._ended:
-            self._show_table()
 
-    def _show_table(self) -> None:
+    def _document(self) -> dict[str, Any]:
+        runs = [ended.to_json(self.kind) for ended in self._ended]
+        return {"runs": runs, "changes": [change.to_json() for change in self._changes]}
+
+    @property
+    def _runs(self) -> list[ComparedRun]:
+        return [*self.original, *(ended.to_compare(self.expected) for ended in self._ended)]
+
+    @property
+    def _changes(self) -> list[MeasuredChange]:
+        return [*measured_changes(self._runs[len(self.original) :])]
+
+    def _show_figures(self) -> None:
         if not self.display.quiet:
             click.echo()
-        heads = ("run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds")
+        heads = ("run", self.kind, "repeat", "status", "turns", "tokens", "cost", "seconds")
         show_rows(heads, map(_cells, self._ended), padding=(0, 2, 0, 0))
         used = self._used.ledger.usage
         click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
+        for change in self._changes:
+            click.echo(change.sentence)
+
+    def _write_page(self) -> None:
+        first, runs = self._ended[0], self._runs
+        folder = first.result.run_dir.parent
+        path = folder / (COMPARISON if first.run.out else f"{first.result.run_dir.name}-{COMPARISON}")
+        title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}: {len(runs)} runs"
+        write_whole(path, comparison_page(title, runs, self._changes, folder), "The runs have all of it.")
+        click.echo(f"All beside each other: {path}", err=self.display.as_json)
 
 
 def plan_runs(loaded: Loaded, modes: str, repeats: int | None, out: Path | None) -> tuple[PlannedRun, ...]:
@@ -150,19 +193,22 @@ def plan_runs(loaded: Loaded, modes: str, repeats: int | None, out: Path | None)
         for mode in _mode_names(modes) or (loaded.file.discussion.mode,)
     }
     return tuple(
-        _run(variants[mode], mode, number, out) for mode in variants for number in range(1, (repeats or 1) + 1)
+        plan_run(variants[mode], mode, number, out) for mode in variants for number in range(1, (repeats or 1) + 1)
     )
 
 
-def _run(loaded: Loaded, mode: str, number: int, out: Path | None) -> PlannedRun:
-    label = f"{mode}-{number}"
-    name = f"{loaded.name[: LONGEST_NAME - len(label) - 1]}-{label}"
-    return PlannedRun(replace(loaded, name=name), mode, number, out / label if out else None)
+def plan_run(
+    loaded: Loaded, variant: str, number: int, out: Path | None, play: Play = ConversationManager.run_discussion
+) -> PlannedRun:
+    """One run of a series, which is called after its variant and has a directory of its own in `out`."""
+    run = PlannedRun(loaded, variant, number, play=play)
+    name = f"{loaded.name[: LONGEST_NAME - len(run.label) - 1]}-{run.label}"
+    return replace(run, loaded=replace(loaded, name=name), out=out / run.label if out else None)
 
 
-def runs_by_mode(runs: Sequence[PlannedRun]) -> Counter[str]:
-    """The modes in their order, each with the number of its runs."""
-    return Counter(run.mode for run in runs)
+def runs_by_variant(runs: Sequence[PlannedRun]) -> Counter[str]:
+    """The variants in their order, each with the number of its runs."""
+    return Counter(run.variant for run in runs)
 
 
 def _mode_names(modes: str) -> tuple[str, ...]:
@@ -186,7 +232,7 @@ def _cells(ended: _Ended) -> tuple[str, ...]:
     result = ended.result
     return (
         str(result.run_dir),
-        ended.run.mode,
+        ended.run.variant,
         str(ended.run.repeat),
         result.status,
         str(result.turns),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
+from .. import collaboration
 from .. import tools as toolbox
 from ..assembly.models import NO_RECORDING, RecordingFiles
 from ..assembly.pairs import spelling
@@ -15,16 +16,27 @@ from ..config.collaboration import Pair
 from ..config.documents import checked_section
 from ..core.client import ModelClient, earlier_message
 from ..core.errors import ConfigError
-from ..core.events import Emit, ModelReplied, RunFinished, RunResumed, RunStarted, TurnFinished, Warned, ignore
+from ..core.events import (
+    Emit,
+    Event,
+    ModelReplied,
+    RunFinished,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    TurnFinished,
+    Warned,
+    ignore,
+)
 from ..core.exchange import Usage, Wants
 from ..core.helping import HelpSummed
-from ..core.ledger import SpendingLimits
+from ..core.ledger import Ledger, SpendingLimits
 from ..core.messages import Message, Part
 from ..core.plugins import check_options, near
 from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool
-from . import outcome, reading, rundir
+from . import forking, outcome, reading, rundir
 from .discussion import DiscussionRun
 from .journal import Durability, Journal
 from .participant import Participant
@@ -172,10 +184,34 @@ class ConversationManager:
                     return _result(progress.ended, run_dir, progress.help)
                 settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 async with source.open(progress.positions) as setup:
-                    state = _restore_state(setup, run_dir)
+                    state = _restore_state(setup, (event for _, event in reading.read(run_dir)))
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(setup.plan))
                     dispatcher = EventDispatcher(source.kept_in(written), state, emit, source.redactor, wants)
                     return await _run(setup, written, dispatcher, go_on)
+
+    async def fork(
+        self, run_dir: str | os.PathLike[str], turn: int, emit: Emit = ignore, wants: Wants | None = None
+    ) -> RunResult:
+        """A run that begins with all that was said in another, up to and with `turn`, and goes on live from there.
+
+        No model is called for what was said, and it counts against no limit. Another goal or initial prompt than the
+        other run had is told to all behind it. Raises `ConfigError` where there is no such turn, where somebody spoke
+        whom this discussion does not know, and where nothing is left to be said behind it.
+        """
+        source, origin = self._source, Path(run_dir)
+        with source.redactor.errors():
+            said = forking.events_through(origin, turn)
+            async with source.open(forking.script_positions(said)) as setup:
+                begin = RunStarted(source.name, "", _types(setup.plan), rundir.settings(source.config))
+                state = _restore_state(setup, (*said, begin))
+                forking.require_turns_left(state, setup.plan, turn)
+                begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
+                async with Journal.create(Path(begin.run_dir), source.durability, source.config) as written:
+                    for event in said:
+                        await written(event)
+                    dispatcher = EventDispatcher(written, state, emit, source.redactor, wants)
+                    new = forking.new_prompt(said, setup.plan)
+                    return await _run(setup, written, dispatcher, begin, RunForked(str(origin), turn), *new)
 
     async def run_conversation_turn(
         self,
@@ -212,21 +248,12 @@ class ConversationManager:
         return [*self.conversation_history, {"role": asking, "content": prompt}]
 
 
-def _restore_state(setup: RunSetup, run_dir: Path) -> State:
+def _restore_state(setup: RunSetup, events: Iterable[Event]) -> State:
     """The state that the journal tells of; what helpers had used and where ladders stood is put back too."""
     state = State(setup.plan)
-    ledger = state.use.ledger
-    for _, event in reading.read(run_dir):
+    for event in events:
         state.apply(event)
-        match event:
-            case ModelReplied(speaker=speaker, role=role):
-                ledger.book(event)
-                if role != "own" and (use := setup.assembled.help_use.get(speaker)):
-                    use.ledger.book(event)
-            case ToolCalled():
-                ledger.tool_calls += 1
-            case TurnFinished(seconds=seconds):
-                ledger.seconds_before += seconds
+        _book(event, state.use.ledger, setup.assembled.help_use)
     # Calls are counted by questions, not replies: one that failed used up a call as well.
     for name, use in setup.assembled.help_use.items():
         use.calls = state.help.asked[name]
@@ -234,10 +261,24 @@ def _restore_state(setup: RunSetup, run_dir: Path) -> State:
     return state
 
 
-async def _run(
-    setup: RunSetup, written: Journal, dispatcher: EventDispatcher, begin: RunStarted | RunResumed
-) -> RunResult:
-    await dispatcher(begin)
+def _book(event: Event, ledger: Ledger, help_use: "Mapping[str, collaboration.HelpUse]") -> None:
+    match event:
+        case RunStarted():  # what stands before it was used by the run that this one was forked from
+            for use in help_use.values():
+                use.ledger = Ledger()
+        case ModelReplied(speaker=speaker, role=role):
+            ledger.book(event)
+            if role != "own" and speaker in help_use:
+                help_use[speaker].ledger.book(event)
+        case ToolCalled():
+            ledger.tool_calls += 1
+        case TurnFinished(seconds=seconds):
+            ledger.seconds_before += seconds
+
+
+async def _run(setup: RunSetup, written: Journal, dispatcher: EventDispatcher, *begin: Event) -> RunResult:
+    for event in begin:
+        await dispatcher(event)
     await setup.assembled.equip(written.run_dir, dispatcher)
     for warning in (*written.warnings, *map(Warned, setup.warnings)):
         await dispatcher(warning)

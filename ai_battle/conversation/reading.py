@@ -259,7 +259,7 @@ class Progress:
     def _begin(self, event: RunStarted | RunResumed) -> None:
         if isinstance(event, RunStarted):
             self.started = event
-        self.ended = None
+        self.ended = self.help = None
         self.settings = event.settings or self.settings
         self._open.clear()
         self._pending.clear()

@@ -1,6 +1,6 @@
 """Plays a run again from its journal; with one client exchanged, it shows what that would have changed."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -78,10 +78,21 @@ def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
     Nobody is helped, so what changes is the answer of that model alone. Raises `ConfigError` where there is no such
     participant.
     """
-    models = config["discussion"]["models"]
-    if name not in models:
-        raise ConfigError(f"The run has no participant {name!r}{near(name, list(models))}")
+    require_participant(name, config["discussion"]["models"])
     return _cast(config, {name: {"type": type_}})
+
+
+def with_model(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
+    """The configuration in which `name` is a model of `type_`, and all else as it was; raises `ConfigError`."""
+    models = config["discussion"]["models"]
+    require_participant(name, models)
+    swapped = {**models, name: {**_without_model(models[name]), "type": type_}}
+    return {**config, "discussion": {**config["discussion"], "models": swapped}}
+
+
+def require_participant(name: str, names: Collection[str]) -> None:
+    if name not in names:
+        raise ConfigError(f"The run has no participant {name!r}{near(name, [*names])}")
 
 
 def at_rest(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,10 +181,9 @@ def step_of(plan: Plan, state: State, turn: Turn) -> TurnStep:
 
 
 def participant_named(plan: Plan, name: str) -> Participant:
-    for participant in plan.participants:
-        if participant.name == name:
-            return participant
-    raise ConfigError(f"The run has no participant {name!r}{near(name, [p.name for p in plan.participants])}")
+    named = {participant.name: participant for participant in plan.participants}
+    require_participant(name, named)
+    return named[name]
 
 
 def find_turn(run_dir: Path, number: int) -> Turn:

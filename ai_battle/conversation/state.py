@@ -16,6 +16,7 @@ from ..core.events import (
     PromptGiven,
     RunFinished,
     RunResumed,
+    RunStarted,
     SpeakerSelected,
     Summarised,
     TurnFailed,
@@ -97,7 +98,7 @@ class State:
         self._answered: set[str] = set()
         self.use = RunUse()
         self.ladders = LadderPositions()
-        self.help = HelpAccount({p.name: p.large for p in plan.participants if p.large})
+        self.help = self._no_help()
         self.selected = self.last_regular = ""
         self.just_ended = False
         self.limit: BudgetReached | None = None
@@ -235,6 +236,14 @@ class State:
     def _resume(self, event: RunResumed) -> None:
         self.ended = None
 
+    def _start(self, event: RunStarted) -> None:
+        """What a run is forked from is heard as ever, and what that took counts in the run that it was said in."""
+        self.use, self.help = RunUse(), self._no_help()
+        self.limit = self.ended = None
+
+    def _no_help(self) -> HelpAccount:
+        return HelpAccount({p.name: p.large for p in self._plan.participants if p.large})
+
 
 def tokens_of(turn: TurnFinished) -> int:
     """What a turn adds to later requests: its steps and its text; what was thought is not sent again."""
@@ -251,6 +260,7 @@ _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
     Summarised: State._fold,
     SpeakerSelected: State._select,
     RunResumed: State._resume,
+    RunStarted: State._start,
 }
 
 

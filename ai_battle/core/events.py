@@ -154,6 +154,17 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class RunForked:
+    """All before the `RunStarted` that this follows was said, and paid for, in the run in the directory `source`.
+
+    `turn` is the last that was taken over from there.
+    """
+
+    source: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunResumed:
     """`settings` are the new ones when a changed configuration was accepted, else empty.
 
@@ -279,7 +290,7 @@ Event = (
     | UsageReported | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | HelpEvent
-    | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
+    | RunStarted | RunForked | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip
 

@@ -104,7 +104,8 @@ class RunAccount:
                 self._end(event)
 
     def _begin(self, event: RunStarted) -> None:
-        self.name = event.name
+        """What stands before it was used by the run that this one was forked from."""
+        self.name, self.overhead, self.help = event.name, NOTHING_USED, None
         self.participants |= {each: ParticipantStats(each, type_) for each, type_ in event.participants.items()}
 
     def _book(self, entry: ModelReplied) -> None:

@@ -87,9 +87,9 @@ class TestRuns:
     ) -> None:
         ai_battle("run", scripted, "--modes", "no-meta,human-ai", "--repeat", 2, "--quiet")
 
-        names = sorted(path.name.partition("Z-")[2] for path in Path("runs").iterdir())
+        names = sorted(path.name.partition("Z-")[2] for path in Path("runs").iterdir() if path.is_dir())
         assert names == ["count-human-ai-1", "count-human-ai-2", "count-no-meta-1", "count-no-meta-2"]
-        for path in Path("runs").iterdir():
+        for path in filter(Path.is_dir, Path("runs").iterdir()):
             assert str(load(path / "config.yaml").file.discussion.mode) in path.name
             assert {"journal.jsonl", "transcript.md", "report.html"} <= {file.name for file in path.iterdir()}
 
@@ -102,7 +102,7 @@ class TestRuns:
 
     def test_with_out_they_are_folders_inside_of_it(self, ai_battle: Run, scripted: Path) -> None:
         ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all")
-        assert sorted(path.name for path in Path("all").iterdir()) == ["ai-ai-1", "no-meta-1"]
+        assert sorted(path.name for path in Path("all").iterdir() if path.is_dir()) == ["ai-ai-1", "no-meta-1"]
 
     def test_repeat_alone_keeps_the_mode_of_the_file(self, ai_battle: Run, scripted: Path) -> None:
         outcome = ai_battle("run", scripted, "--repeat", 2, "--json")
@@ -141,7 +141,7 @@ class TestResults:
     def test_a_table_sums_up_what_each_run_took(self, ai_battle: Run, scripted: Path) -> None:
         outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all", "--quiet")
 
-        heading, first, second, total = outcome.lines[-4:]
+        heading, first, second, total = outcome.lines[-5:-1]
         assert heading.split() == ["run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds"]
         assert first.split()[:5] == ["all/ai-ai-1", "ai-ai", "1", "done", "2"]
         assert re.fullmatch(r"all/no-meta-1 +no-meta +1 +done +2 +\d+ in, \d+ out +\$0\.00 +\d+\.\d", second)
@@ -164,7 +164,7 @@ class TestResults:
         outcome = ai_battle("run", "pair.yaml", "--repeat", 3, "--out", "all")
 
         assert outcome.code == 1
-        statuses = [re.split(r"  +", line)[3] for line in outcome.lines[-4:-1]]
+        statuses = [re.split(r"  +", line)[3] for line in outcome.lines[-5:-2]]
         assert statuses == ["done", "failed", "done"]
         assert "ai-battle resume all/human-ai-2" in outcome.err
 
@@ -193,7 +193,7 @@ class TestCost:
         outcome = ai_battle("run", "pair.yaml", "--repeat", 4, "--max-cost", most, "--out", "all")
 
         assert outcome.code == 1
-        assert sorted(path.name for path in Path("all").iterdir()) == ["human-ai-1", "human-ai-2"]
+        assert sorted(path.name for path in Path("all").iterdir() if path.is_dir()) == ["human-ai-1", "human-ai-2"]
         assert "--max-cost is used up by the runs before" in outcome.err
         assert "Not started: human-ai-3, human-ai-4." in outcome.err
 
@@ -248,13 +248,13 @@ class TestInterrupted:
 
         assert (stopped.code, "Traceback" in stopped.err) == (130, False)
         assert "Not started: no-meta-1, no-meta-2." in stopped.err
-        assert sorted(path.name for path in Path("all").iterdir()) == ["ai-ai-1", "ai-ai-2"]
+        assert sorted(path.name for path in Path("all").iterdir() if path.is_dir()) == ["ai-ai-1", "ai-ai-2"]
         (resume,) = re.findall(r"ai-battle (resume .*)", stopped.err)
         assert shlex.split(resume) == ["resume", "all/ai-ai-2"]
         if options:
             assert [run["status"] for run in json.loads(stopped.out)["runs"]] == ["done", "interrupted"]
         else:
-            assert [re.split(r"  +", line)[3] for line in stopped.out.splitlines()[-3:-1]] == ["done", "interrupted"]
+            assert [re.split(r"  +", line)[3] for line in stopped.out.splitlines()[-4:-2]] == ["done", "interrupted"]
 
 
 class TestBadInput:

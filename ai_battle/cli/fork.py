@@ -1,0 +1,109 @@
+"""`ai-battle fork`: live branches of a run from one of its turns, with something changed or as it was."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ai_battle.config import Loaded
+from ai_battle.conversation.manager import ConversationManager
+from ai_battle.core.ledger import SpendingLimits
+from ai_battle.reporting.comparison import RECORDED, ComparedRun
+
+from .approval import with_approval
+from .live import ViewOptions
+from .loading import of_run, with_changes
+from .options import allow_unsandboxed, approve, as_json, quiet, trust
+from .running import Display
+from .series import PlannedRun, Series, plan_run
+from .trust import require_trust
+
+CHANGED, UNCHANGED = "changed", "as it was"
+MOST = 1000
+
+
+@click.command("fork")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option("--at", "turn", type=click.IntRange(1), required=True, help="The last turn that is taken over.")
+@click.option("--swap", "swaps", multiple=True, metavar="PARTICIPANT=TYPE", help="Let another model speak from there.")
+@click.option("--goal", help="Give all another goal from there.")
+@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5.")
+@click.option("--turns", type=click.IntRange(1), help="How many rounds the whole discussion has.")
+@click.option("-n", "--branches", type=click.IntRange(1, MOST), default=1, help="How many branches; one by default.")
+@click.option(
+    "--baseline",
+    type=click.IntRange(0, MOST),
+    help="How many branches without the change, to compare with; as many as with it, and none beside a single one.",
+)
+@click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="The most that all may cost.")
+@click.option("--out", type=click.Path(path_type=Path), help="The folder of all branches, instead of runs/.")
+@quiet
+@trust
+@allow_unsandboxed
+@approve
+@as_json
+def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: Any) -> int:
+    """Go on with the run of RUN_DIR from one of its turns, live and in a run of its own, once or several times.
+
+    Nothing that was said before is paid for again. With a change and several branches, as many go on without the
+    change, so that both can be compared.
+    """
+    pattern = _pattern(expect)
+    models, changes = _models(how["swaps"]), tuple(_changes(how["changes"], how["goal"], how["turns"]))
+    with_change = with_approval(with_changes(run_dir, models, changes), how["approve"])
+    require_trust(with_change, given=how["trust"])
+    runs = tuple(_plan(run_dir, turn, with_change, branches, is_changed=bool(models or changes), how=how))
+    display = Display(how["quiet"], how["as_json"], ViewOptions.of(with_change))
+    original = (ComparedRun(run_dir, RECORDED, run_dir.name, turn, pattern),)
+    limits = SpendingLimits(how["max_cost"])
+    return Series(runs, display, limits, how["allow_unsandboxed"], "branch", original, pattern).play()
+
+
+def _plan(
+    run_dir: Path, turn: int, with_change: Loaded, branches: int, *, is_changed: bool, how: Mapping[str, Any]
+) -> Iterator[PlannedRun]:
+    """Those without the change come first: they are what the others are compared with."""
+
+    async def play(manager: ConversationManager, *heard: Any) -> Any:
+        return await manager.fork(run_dir, turn, *heard)
+
+    plan: Callable[[Loaded, str, int], PlannedRun] = lambda loaded, variant, number: plan_run(  # noqa: E731
+        loaded, variant, number, how["out"], play
+    )
+    baseline = how["baseline"]
+    if baseline is None:
+        baseline = branches if branches > 1 else 0
+    if is_changed and baseline:
+        as_it_was = with_approval(of_run(run_dir), how["approve"])
+        yield from (plan(as_it_was, UNCHANGED, number) for number in range(1, baseline + 1))
+    variant = CHANGED if is_changed else UNCHANGED
+    yield from (plan(with_change, variant, number) for number in range(1, branches + 1))
+
+
+def _models(swaps: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for swap in swaps:
+        name, _, model = swap.partition("=")
+        if not name or not model:
+            raise click.BadParameter("write it as PARTICIPANT=TYPE, for example Ann=gpt-4o", param_hint="--swap")
+        found[name] = model
+    return found
+
+
+def _changes(changes: Sequence[str], goal: str | None, turns: int | None) -> Iterator[str]:
+    yield from changes
+    if goal is not None:
+        yield f"discussion.goal={json.dumps(goal)}"
+    if turns is not None:
+        yield f"discussion.turns={turns}"
+
+
+def _pattern(expect: str | None) -> re.Pattern[str] | None:
+    try:
+        return re.compile(expect, re.IGNORECASE) if expect else None
+    except re.error as error:
+        raise click.BadParameter(f"{expect!r} is no regular expression: {error}", param_hint="--expect") from error

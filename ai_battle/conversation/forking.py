@@ -1,0 +1,53 @@
+"""Where a run leaves another: what of it is taken over, and whether anything is left to be said."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..core.errors import ConfigError
+from ..core.events import Event, PromptGiven, TurnFailed, TurnFinished
+from ..core.plugins import near
+from .plan import Plan
+from .prompting import opening
+from .reading import Progress, read
+from .state import State
+
+
+def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
+    """The events of the run up to the end of that turn; raises `ConfigError` that names the turns there are."""
+    events: list[Event] = []
+    end = last = 0
+    for _, event in read(run_dir):
+        events.append(event)
+        if isinstance(event, TurnFinished) or (isinstance(event, TurnFailed) and event.policy == "skip"):
+            last = event.turn
+            end = len(events) if last == turn else end
+    if not end:
+        there = f"turns 1 to {last} are over" if last else "none is over yet"
+        raise ConfigError(f"{run_dir} can't be forked behind turn {turn}; {there}.")
+    return tuple(events[:end])
+
+
+def script_positions(said: Sequence[Event]) -> Mapping[str, int]:
+    """How many entries of its script each scripted participant has used up."""
+    progress = Progress(Path())
+    for event in said:
+        progress.apply(event)
+    return progress.positions
+
+
+def new_prompt(said: Sequence[Event], plan: Plan) -> tuple[PromptGiven, ...]:
+    """What the plan says to begin with, where that is not what was said."""
+    opened = [event.message.text for event in said if isinstance(event, PromptGiven)]
+    prompt = opening(plan)
+    return () if opened[-1:] == [prompt.text] else (PromptGiven(prompt),)
+
+
+def require_turns_left(state: State, plan: Plan, turn: int) -> None:
+    """Raises `ConfigError` where a fork would end before anybody speaks, or has strangers in it."""
+    names = [participant.name for participant in plan.participants]
+    if strangers := [name for name in state.spoken if name not in names]:
+        raise ConfigError(f"{strangers[0]!r} spoke before turn {turn} and has no model now{near(strangers[0], names)}")
+    if state.stop_reason == "turns":
+        raise ConfigError(f"Turn {turn} is the last of {plan.turns} rounds; fork earlier, or name more with --turns.")
+    if state.stop_reason:
+        raise ConfigError(f"The discussion is over behind turn {turn} ({state.stop_reason}); fork it earlier.")

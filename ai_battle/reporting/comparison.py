@@ -1,0 +1,172 @@
+"""Runs beside each other: what each said, and whether those of one kind differ from those of another."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ..benchmark.intervals import Interval
+from ..benchmark.unpaired import mean_difference_interval, rate_difference_interval
+from ..conversation.reading import read
+from ..conversation.rundir import REPORT
+from ..core.events import Concluded, RunForked, TurnFinished
+from ..core.exchange import NOTHING_USED, Usage
+from .account import RunAccount, account
+from .figures import dollars
+from .pages import page
+
+COMPARISON = "comparison.html"
+RECORDED = "as recorded"
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """One run; `variant` says in what it differs from others. Turns up to and with `after` are no part of it."""
+
+    run_dir: Path
+    variant: str
+    label: str
+    after: int = 0
+    expected: re.Pattern[str] | None = None
+
+    @cached_property
+    def account(self) -> RunAccount:
+        return account(self.run_dir)
+
+    @cached_property
+    def turns(self) -> Mapping[int, TurnFinished]:
+        """What was said in it, by the number of the turn."""
+        turns: dict[int, TurnFinished] = {}
+        after = self.after
+        for _, event in read(self.run_dir):
+            if isinstance(event, RunForked):
+                after = event.turn
+            elif isinstance(event, TurnFinished):
+                turns[event.turn] = event
+        return {number: turn for number, turn in turns.items() if number > after}
+
+    @cached_property
+    def ending(self) -> str:
+        """The outcome, where one was wanted, else the last that was said."""
+        concluded = [event.text for _, event in read(self.run_dir) if isinstance(event, Concluded) and event.text]
+        return concluded[-1] if concluded else [*self.turns.values()][-1].message.text if self.turns else ""
+
+    @property
+    def usage(self) -> Usage:
+        """What its turns took."""
+        return sum((turn.usage for turn in self.turns.values()), NOTHING_USED)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether its ending has what is expected."""
+        return bool(self.expected and self.expected.search(self.ending))
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    name: str
+    value: Callable[[ComparedRun], float | None]
+    words: Callable[[float], str]
+    is_rate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredChange:
+    """A measure of the runs of one variant against those of another; the interval holds the truth in 95 of 100."""
+
+    measure: Measure
+    variant: str
+    against: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def change(self) -> float:
+        return fmean(self.after) - fmean(self.before)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether there are runs enough, and anything differs."""
+        return len(self.before) > 1 < len(self.after) and (self.measure.is_rate or len({*self.before, *self.after}) > 1)
+
+    @property
+    def interval(self) -> Interval:
+        if self.measure.is_rate:
+            return rate_difference_interval([*map(bool, self.before)], [*map(bool, self.after)])
+        return mean_difference_interval(self.before, self.after)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether chance alone would seldom bring such a change."""
+        low, high = self.interval
+        return low > 0 or high < 0
+
+    @property
+    def sentence(self) -> str:
+        words, (low, high) = self.measure.words, self.interval
+        after, before = words(fmean(self.after)), words(fmean(self.before))
+        means = f"{self.measure.name}: {self.variant} {after}, {self.against} {before}"
+        between = f"{_with_sign(self.change, words)}, between {_with_sign(low, words)} and {_with_sign(high, words)}"
+        return f"{means}: {between}. {'That is more than chance.' if self.is_clear else 'That may be chance.'}"
+
+    def to_json(self) -> dict[str, Any]:
+        values = {"before": self.before, "after": self.after, "change": self.change, "interval": self.interval}
+        names = {"measure": self.measure.name, "variant": self.variant, "against": self.against}
+        return {**names, **values, "clear": self.is_clear}
+
+
+def _with_sign(value: float, words: Callable[[float], str]) -> str:
+    return f"{'-' if value < 0 else '+'}{words(abs(value))}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+RIGHT = Measure("has what is expected", lambda run: run.is_right, lambda share: f"{share:.0%}", is_rate=True)
+MEASURES = (
+    Measure("words", lambda run: sum(len(turn.message.text.split()) for turn in run.turns.values()), _number),
+    Measure("turns", lambda run: len(run.turns), _number),
+    Measure("tokens", lambda run: run.usage.total_tokens, _number),
+    Measure("cost", lambda run: run.usage.cost_usd, dollars),
+)
+
+
+def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
+    """Compares each variant with the first, by what all runs have and what is not the same in all.
+
+    Where there is a single run of a kind, nothing can be said of chance, and nothing is.
+    """
+    first, *others = dict.fromkeys(run.variant for run in runs)
+    measures = (RIGHT, *MEASURES) if any(run.expected for run in runs) else MEASURES
+    for variant, measure in product(others, measures):
+        change = MeasuredChange(measure, variant, first, *(_values(measure, runs, name) for name in (first, variant)))
+        if change.is_telling:
+            yield change
+
+
+def _values(measure: Measure, runs: Sequence[ComparedRun], variant: str) -> tuple[float, ...]:
+    """Empty where one of them is not known."""
+    values = [measure.value(run) for run in runs if run.variant == variant]
+    return () if None in values else tuple(value for value in values if value is not None)
+
+
+def comparison_page(
+    title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange], at: Path
+) -> Iterator[str]:
+    """The page in pieces; links lead from the folder `at` to the reports of the runs."""
+    return page(
+        "comparison.html",
+        title=title,
+        styles=("report.css", "comparison.css"),
+        runs=runs,
+        changes=changes,
+        turns=sorted({number for run in runs for number in run.turns}),
+        links={run.label: os.path.relpath(run.run_dir / REPORT, at) for run in runs},
+        has_expectation=any(run.expected for run in runs),
+    )

@@ -14,7 +14,7 @@ from ai_battle.conversation import replay
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import Plan
 from ai_battle.conversation.reading import progress
-from ai_battle.conversation.setup import FileSetup, RunSetup, load_checked
+from ai_battle.conversation.setup import FileSetup, load_checked
 from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.core.redaction import Redactor
 
@@ -37,9 +37,10 @@ def _name_of(run_dir: Path) -> str:
     return started.name if started else run_dir.name
 
 
-def recast(run_dir: Path, name: str, model: str) -> RunSetup:
+def recast(run_dir: Path, name: str, model: str) -> FileSetup:
     """Returns what a run needs to be played again with another model for one participant; nobody else gets one."""
-    return FileSetup.of(load_checked(replay.recast(_kept_config(run_dir), name, model)), keyboard).build({})
+    loaded = load_checked(replay.recast(_kept_config(run_dir), name, model))
+    return FileSetup.of(replace(loaded, name=f"{_name_of(run_dir)}-{name}-swapped"), keyboard)
 
 
 def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:

@@ -2,29 +2,39 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ai_battle.conversation import rundir
+from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.reading import messages
 from ai_battle.conversation.replay import Difference, replay, swap
-from ai_battle.core.events import ignore
+from ai_battle.core.events import RunStarted, ignore
+from ai_battle.reporting import write_reports
+from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, comparison_page
+from ai_battle.reporting.exports import write_whole
 from ai_battle.wire.genai import message_to_json
 
 from .live import view
 from .loading import recast
 from .options import as_json
-from .output import print_json
+from .output import dollars, print_json, tokens
 
 
 @click.command("replay")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option("--swap", metavar="PARTICIPANT=TYPE", help="Let another model say what this participant said.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run directory of --swap, by default one under runs/.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no more than the difference.")
 @as_json
-def command(run_dir: Path, swap: str | None, quiet: bool, as_json: bool) -> None:
-    """Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one."""
+def command(run_dir: Path, swap: str | None, out: Path | None, quiet: bool, as_json: bool) -> None:
+    """Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.
+
+    With --swap it becomes a run of its own, with a page that has both beside each other.
+    """
     if swap is None:
         asyncio.run(_replay(run_dir, quiet=quiet or as_json))
         if as_json:
@@ -33,7 +43,7 @@ def command(run_dir: Path, swap: str | None, quiet: bool, as_json: bool) -> None
         name, equals, model = swap.partition("=")
         if not equals or not name or not model:
             raise click.BadParameter("write it as PARTICIPANT=TYPE, for example Ann=gpt-4o", param_hint="--swap")
-        asyncio.run(_swap(run_dir, name, model, quiet=quiet, as_json=as_json))
+        asyncio.run(_swap(run_dir, name, model, out, quiet=quiet, as_json=as_json))
 
 
 async def _replay(run_dir: Path, *, quiet: bool) -> None:
@@ -45,16 +55,34 @@ async def _replay(run_dir: Path, *, quiet: bool) -> None:
             screen.close()
 
 
-async def _swap(run_dir: Path, name: str, model: str, *, quiet: bool, as_json: bool) -> None:
+async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet: bool, as_json: bool) -> None:
     screen = None if quiet or as_json else view(sys.stdout)
-    cast = recast(run_dir, name, model)
+    source = recast(run_dir, name, model)
     try:
-        differences = [difference async for difference in swap(run_dir, cast.plan, name, screen or ignore)]
+        async with source.open({}) as setup:
+            begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
+            begin = replace(begin, run_dir=str(rundir.create(source.name, out)))
+            async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
+                swapped = swap(
+                    run_dir, setup.plan, name, screen or ignore, journal=source.kept_in(journal), begin=begin
+                )
+                differences = [difference async for difference in swapped]
     finally:
-        await cast.assembled.aclose()
         if screen:
             screen.close()
     _show(differences, as_json=as_json)
+    _report(run_dir, Path(begin.run_dir), f"{name}={model}", as_json=as_json)
+
+
+def _report(run_dir: Path, swapped: Path, variant: str, *, as_json: bool) -> None:
+    write_reports(swapped)
+    runs = [ComparedRun(run_dir, RECORDED, run_dir.name), ComparedRun(swapped, variant, variant)]
+    write_whole(
+        swapped / COMPARISON, comparison_page(runs[1].account.name, runs, (), swapped), "The runs have all of it."
+    )
+    usage = runs[1].account.usage
+    click.echo(f"The new answers took {tokens(usage)}, {dollars(usage.cost_usd)}.", err=as_json)
+    click.echo(f"Both beside each other: {swapped / COMPARISON}\n{swapped}", err=as_json)
 
 
 def _show(differences: list[Difference], *, as_json: bool) -> None:

@@ -157,7 +157,7 @@ class ConversationManager:
                 run_dir = rundir.create(source.name, self._out)
                 async with Journal.create(run_dir, source.durability, source.config) as written:
                     settings = rundir.settings(source.config)
-                    begin = RunStarted(source.name, str(run_dir), _types(setup.plan), settings)
+                    begin = RunStarted(source.name, str(run_dir), setup.plan.model_types, settings)
                     dispatcher = EventDispatcher(
                         source.kept_in(written), State(setup.plan), emit, source.redactor, wants
                     )
@@ -185,7 +185,7 @@ class ConversationManager:
                 settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 async with source.open(progress.positions) as setup:
                     state = _restore_state(setup, (event for _, event in reading.read(run_dir)))
-                    go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(setup.plan))
+                    go_on = RunResumed(state.turn + 1, os.getpid(), settings, setup.plan.model_types)
                     dispatcher = EventDispatcher(source.kept_in(written), state, emit, source.redactor, wants)
                     return await _run(setup, written, dispatcher, go_on)
 
@@ -202,14 +202,15 @@ class ConversationManager:
         with source.redactor.errors():
             said = forking.events_through(origin, turn)
             async with source.open(forking.script_positions(said)) as setup:
-                begin = RunStarted(source.name, "", _types(setup.plan), rundir.settings(source.config))
+                begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
                 state = _restore_state(setup, (*said, begin))
                 forking.require_turns_left(state, setup.plan, turn)
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as written:
+                    journal = source.kept_in(written)
                     for event in said:
-                        await written(event)
-                    dispatcher = EventDispatcher(written, state, emit, source.redactor, wants)
+                        await journal(event)
+                    dispatcher = EventDispatcher(journal, state, emit, source.redactor, wants)
                     new = forking.new_prompt(said, setup.plan)
                     return await _run(setup, written, dispatcher, begin, RunForked(str(origin), turn), *new)
 
@@ -286,10 +287,6 @@ async def _run(setup: RunSetup, written: Journal, dispatcher: EventDispatcher, *
     if concluded := dispatcher.state.outcome:
         outcome.keep(written.run_dir, concluded.text)
     return _result(ended, written.run_dir, dispatcher.state.help.total())
-
-
-def _types(plan: Plan) -> dict[str, str]:
-    return {p.name: p.type or type(p.client).__name__ for p in plan.participants}
 
 
 def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None) -> RunResult:

@@ -67,6 +67,11 @@ class Plan:
             raise ConfigError("A discussion needs a participant who is neither moderator nor observer.")
 
     @property
+    def model_types(self) -> dict[str, str]:
+        """The type of each participant's model, or of its client."""
+        return {each.name: each.type or type(each.client).__name__ for each in self.participants}
+
+    @property
     def prompt(self) -> str:
         """What the discussion opens with."""
         return self.initial_prompt.strip() or self.goal.strip()

@@ -1,7 +1,7 @@
 """Plays a run again from its journal; with one client exchanged, it shows what that would have changed."""
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,16 @@ from typing import Any
 from .. import tools
 from ..core.errors import ConfigError
 from ..core.events import (
+    Concluded,
     Emit,
     Event,
+    ModelReplied,
     RunFinished,
+    RunForked,
     RunResumed,
+    RunStarted,
+    SpeakerSelected,
+    Summarised,
     TextDelta,
     ThinkingDelta,
     TurnFailed,
@@ -20,7 +26,9 @@ from ..core.events import (
     TurnStarted,
     ignore,
 )
-from ..core.exchange import ModelRequest, ToolSpec
+from ..core.exchange import NOTHING_USED, ModelRequest, ToolSpec
+from ..core.helping import DraftDropped, HelpSummed, ModelConsulted
+from ..core.ledger import Budget, charge_to
 from ..core.plugins import near
 from ..core.tooling import ToolsOffered
 from .participant import Participant
@@ -30,6 +38,9 @@ from .state import EventDispatcher, State
 from .turn import Kind, TurnStep, TurnTaker, request_for
 
 Turn = TurnFinished | TurnFailed
+_OF_THE_WHOLE = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, ModelReplied)
+"""What is not taken over from a run with its turns: how it began and ended, and what it cost."""
+_WITH_USAGE = (TurnFinished, TurnFailed, SpeakerSelected, Summarised, DraftDropped, ModelConsulted)
 
 _NOTES = {"wrap_up": "wrap_up", "observation": "observe"}
 RESTING = {"type": "scripted", "script": ["(as recorded)"]}
@@ -58,18 +69,29 @@ async def replay(run_dir: Path, emit: Emit = ignore) -> None:
         await _emit_scene(scene, emit)
 
 
-async def swap(run_dir: Path, plan: Plan, name: str, emit: Emit = ignore) -> AsyncIterator[Difference]:
+async def swap(
+    run_dir: Path,
+    plan: Plan,
+    name: str,
+    emit: Emit = ignore,
+    *,
+    journal: Emit = ignore,
+    begin: RunStarted | None = None,
+) -> AsyncIterator[Difference]:
     """The run with the client that `plan` has for `name`; all others say what they said, and their clients rest.
 
-    Raises `AIBattleError` when that client gives no answer twice in a row, as a run would end then.
+    `journal` gets it as a run of its own, which starts with `begin` and which only that client has cost anything.
+    Raises `AIBattleError` when it gives no answer twice in a row, as a run would end then.
     """
-    exchange = _SwappedRun(plan, name, emit)
+    swapped = _SwappedRun(plan, name, journal, emit)
+    await swapped.emit(begin or RunStarted(plan.name, "", plan.model_types))
     for scene in _scenes(run_dir):
         over = scene[-1]
         if isinstance(over, Turn) and over.speaker == name:
-            yield await exchange.play(over)
-        else:
-            await _emit_scene(scene, exchange.emit)
+            yield await swapped.play(over)
+        elif scene := tuple(_as_unpaid(event) for event in scene if not isinstance(event, _OF_THE_WHOLE)):
+            await _emit_scene(scene, swapped.emit)
+    await swapped.finish()
 
 
 def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
@@ -116,22 +138,33 @@ def _without_model(spec: Mapping[str, Any]) -> dict[str, Any]:
 class _SwappedRun:
     """The discussion as it would have been: recorded turns are heard, those of one participant are taken anew."""
 
-    def __init__(self, plan: Plan, name: str, emit: Emit) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, name: str, journal: Emit, emit: Emit) -> None:
+        self._plan, self._name = plan, name
         participant_named(plan, name)
         self._listener = emit
         self._last: Turn | None = None
-        self.emit = EventDispatcher(ignore, State(plan), self._hear)
+        self.emit = EventDispatcher(journal, State(plan), self._hear)
 
     async def play(self, before: Turn) -> Difference:
-        await TurnTaker(self._plan, self.emit).take(step_of(self._plan, self.emit.state, before))
+        state = self.emit.state
+        with charge_to(Budget(ledger=state.use.ledger)):
+            await TurnTaker(self._plan, self.emit).take(step_of(self._plan, state, before))
         assert self._last
         return Difference(before.turn, before.speaker, _text_of(before), _text_of(self._last))
+
+    async def finish(self) -> None:
+        state = self.emit.state
+        await self.emit(RunFinished("done", f"{self._name} swapped", state.finished, state.use.ledger.usage))
 
     async def _hear(self, event: Event) -> None:
         if isinstance(event, Turn):
             self._last = event
         await self._listener(event)
+
+
+def _as_unpaid(event: Event) -> Event:
+    """As it stands in a run that did not pay for it."""
+    return replace(event, usage=NOTHING_USED) if isinstance(event, _WITH_USAGE) else event
 
 
 def _text_of(turn: Turn) -> str:

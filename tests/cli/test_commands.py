@@ -9,6 +9,8 @@ import jsonschema
 import pytest
 
 from ai_battle.cli import COMMANDS, commands
+from ai_battle.conversation.reading import read
+from ai_battle.core.events import ModelReplied, TurnFinished
 from ai_battle.testing import FakeProviders, fault
 from tests.scenarios import terminal
 
@@ -296,8 +298,13 @@ class TestResumeReplayExport:
             fakes.openai.says("two", "5")
             outcome = ai_battle("replay", "here", "--swap", "Bob=gpt-4o", "--quiet")
 
-        assert outcome.lines[-1] == "1 of 2 turns are different."
+        assert "1 of 2 turns are different." in outcome.lines
         assert "+5" in outcome.lines
+        swapped = Path(outcome.lines[-1])
+        told = [event for _, event in read(swapped)]
+        assert [event.message.text for event in told if isinstance(event, TurnFinished)][1::2] == ["two", "5"]
+        assert [event.speaker for event in told if isinstance(event, ModelReplied)] == ["Bob", "Bob"]
+        assert ">Bob=gpt-4o<" in (swapped / "comparison.html").read_text()
 
     def test_every_format_is_exported(self, ai_battle: Run, scripted: Path) -> None:
         ai_battle("run", scripted, "--out", "here")

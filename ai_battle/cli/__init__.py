@@ -23,7 +23,7 @@ COMMANDS = {
     ),
     "replay": "Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.",
     "fork": "Go on with the run of RUN_DIR from one of its turns, live and in a run of its own, once or several times.",
-    "show": "Show one TURN of the run in RUN_DIR: what was said, by which model, and what it took.",
+    "show": "Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it.",
     "validate": (
         "Check files of discussions, benchmarks and servers without running them; exit 2 when there is a problem."
     ),

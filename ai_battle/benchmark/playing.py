@@ -34,11 +34,12 @@ class SampleListener:
     """Listens to one sample. `small` is the first answer of the model that is helped, `large` the helper's last.
 
     What the answer takes is charged to `budget`, and what of it, and of scoring it, is really paid to `paid`.
-    `own_tools` are those whose calls the setting answers itself.
+    `own_tools` are those whose calls the setting answers itself. `has_begun`: the model that is helped was asked.
     """
 
     def __init__(self) -> None:
         self.small: ModelResponse | None = None
+        self.has_begun = False
         self.large: ModelResponse | None = None
         self.quality: float | None = None
         self.signals: Mapping[str, float] = {}
@@ -84,6 +85,7 @@ class SampleListener:
             self._declined += 1
         elif event.is_help:
             self._asked += 1
+            self._asked_first = self._asked_first or not self.has_begun
             self._reason = self._reason or event.reason
 
     def note_small(self, response: ModelResponse) -> None:
@@ -130,6 +132,7 @@ class RoleRecorder(ClientWrapper):
         self._part = part
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self._listener.has_begun = self._listener.has_begun or self._part == "small"
         response = await self.client.complete(request, emit)
         if self._part == "small":
             self._listener.note_small(response)

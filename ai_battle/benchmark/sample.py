@@ -37,7 +37,7 @@ UNSCORED = AnswerScore(None)
 class HelpRecord:
     """How often other models were asked in a sample, how often a question was declined, and dollars for all of them.
 
-    `asked_first`: the model asked before it had answered, so that there is no answer from before.
+    `asked_first`: help came before the first answer, so that there is none from before it.
     """
 
     asked: int = 0

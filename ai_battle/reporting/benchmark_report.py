@@ -44,7 +44,7 @@ MOST_HELPED, MOST_MAPPED = 24, 400
 MOST_LABELLED, MOST_HILLS = 14, 14
 WIDTH, HEIGHT = 760, 400
 LETTER, LINE = 7.2, 14
-NAMES, HILL = 200, 34
+SIDES, HILL = 24, 34
 
 
 def write_benchmark_reports(store: Store) -> BenchmarkSummary:
@@ -252,7 +252,7 @@ def latency(summary: BenchmarkSummary) -> Hills | None:
     if not found.edges or not timed:
         return None
     few = timed if len(timed) <= MOST_HILLS else [row for row in timed if not row.dominated][:MOST_HILLS]
-    across = Scale(found.edges[0], found.edges[-1], NAMES, WIDTH - RIGHT, is_log=True)
+    across = Scale(found.edges[0], found.edges[-1], SIDES, WIDTH - SIDES, is_log=True)
     left_out = "" if len(few) == len(timed) else "; settings that no other beats"
     return Hills(across, [(row, _outline(found.counts.get(row.name, ()), found, across)) for row in few], left_out)
 

@@ -39,12 +39,53 @@ class Cell:
     interval: str = ""
 
 
+TERMS: Mapping[str, str] = {
+    "quality": "the mean score of the answers, and the 95 % interval in which it lies",
+    "tasks": "tasks that the settings are compared on",
+    DEAR: "what all calls cost, those of helpers and of dropped answers included",
+    TOKENS: "what all calls read and wrote",
+    "right / $": "right answers for a dollar",
+    "median": "half of the answers take no longer",
+    "p95": "95 of 100 answers take no longer",
+    "help": "the share of the tasks in which another model was asked for help",
+    "asked": "how often another model was asked, and how many questions a model asked in vain",
+    HELP_PRICE: "what the replies of helpers, peers and judges cost",
+    "missing": "samples without a score: the call failed, or no scorer could read the answer",
+    "beaten by": "a setting that is no worse and no dearer, and shown to be better in one of both",
+    "help rate": "the share of the tasks in which another model was asked for help",
+    "before": "the mean score of first answers, of samples that got help after one",
+    "after": "the mean score of the same samples in the end",
+    "rescued": "first answers that were wrong, and ended right",
+    "spoilt": "first answers that were right, and ended wrong",
+    "$ / rescued": "dollars beyond the small model alone for one more right answer",
+    "drafts wasted": "samples with an answer that was paid for and dropped",
+    "APGR": "the part of the large model's advantage that help recovers, over all help rates; 0.5 is chance",
+    "CPT 50 %": "the smallest help rate that recovers half of the large model's advantage",
+    "CPT 80 %": "the smallest help rate that recovers 80 % of the large model's advantage",
+    "signal of the detector": "what was found in first answers of the small model",
+    "answers": "first answers in which it was found",
+    "wrong": "the share of these that are wrong",
+    "95 %": "the interval in which that share lies",
+    "wrong without it": "the share of all other first answers that are wrong",
+    "helped": "those of them that got help",
+    "$ wasted": "what their dropped answers cost",
+    "95 %, or bounds": "the interval of the quality, or between what it must lie",
+    "needs new answers": "tasks in which a model would have to answer once more",
+}
+"""What the heads of the tables mean."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows under `heads`, each with its class."""
 
     heads: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Cell]]]
+
+    @property
+    def terms(self) -> list[tuple[str, str]]:
+        """The heads that need a word, each with what it means."""
+        return [(head, TERMS[head]) for head in self.heads if head in TERMS]
 
 
 def over_tasks(summary: BenchmarkSummary) -> str:

@@ -11,8 +11,8 @@ TICKS, FEW_TICKS = 5, 3
 WIDE = 25
 """A range whose ends are this many times apart is drawn by powers."""
 
-APART = 44
-"""The least distance of two ticks whose words stand side by side."""
+APART, APART_SHARE = 44, 0.1
+"""The least distance of two ticks with words, also as a share of the axis: a phone shows long ones smaller."""
 
 SIDE = 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
@@ -40,10 +40,10 @@ class Scale:
 
     def readable_ticks(self, words: Callable[[float], str]) -> Iterator[tuple[float, str]]:
         """The places of ticks that are far enough from one another to be read, with their words."""
-        last = None
+        last, apart = None, max(APART, APART_SHARE * abs(self.end - self.start))
         for value in self.ticks():
             place = self(value)
-            if last is None or abs(place - last) > APART:
+            if last is None or abs(place - last) > apart:
                 yield place, words(value)
                 last = place
 

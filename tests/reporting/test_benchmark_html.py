@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,16 @@ from .test_browser import CHROMIUM, HOSTILE, browser
 
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
 MANY = 60
+MEASURING = """<!doctype html><title></title><iframe style="border:0;width:%dpx;height:900px" src="%s"></iframe><script>
+onload = () => {
+  const page = document.querySelector("iframe").contentDocument;
+  for (const each of page.querySelectorAll("details")) each.open = true;
+  const boxes = [page.documentElement, ...page.querySelectorAll("section, .wide, td, tbody th, figure, dl")];
+  const wide = boxes.filter((each) => each.scrollWidth > each.clientWidth + 1 && each.clientWidth);
+  const names = wide.map((each) => `${each.tagName}.${each.className}`);
+  document.title = `${boxes.length} boxes, too wide: ${names.join(" ")}`;
+};
+</script>"""
 
 
 @pytest.fixture
@@ -150,7 +161,7 @@ def test_in_a_browser_the_script_runs_and_what_models_wrote_does_not(
 ) -> None:
     shown = browser(tmp_path, store.folder / "report.html", "--dump-dom")
     assert "owned</title>" not in shown
-    assert 'class="sortable sorting"' in shown, "tables can be sorted"
+    assert 'class="sortable cards sorting"' in shown, "tables can be sorted"
     assert "60 of 60</output>" in shown, "tasks can be searched"
     assert shown.count("<script") == 1
 
@@ -163,6 +174,32 @@ def test_in_a_browser_it_reads_without_its_script(page: str, tmp_path: Path) -> 
     assert shown.count('<details class="item"') == MANY
     assert shown.count("<svg") == page.count("<svg") >= 5
     assert re.search(r'<div id="controls" hidden="hidden"></div>', shown), "nothing is shown that would not work"
+
+
+@in_browser
+@pytest.mark.parametrize("width", [390, 700, 1000, 1200])
+def test_in_a_browser_nothing_is_cut_however_narrow_it_is(
+    width: int, summary: BenchmarkSummary, store: Store, tmp_path: Path
+) -> None:
+    """Tables whose rows are wider than the page would scroll, with columns out of sight."""
+    frame = tmp_path / "frame.html"
+    report = (store.folder / "report.html").as_uri()
+    frame.write_text(MEASURING % (width, escape(report)), encoding="utf-8")
+    shown = browser(tmp_path, frame, "--allow-file-access-from-files", "--virtual-time-budget=3000", "--dump-dom")
+
+    said = re.search(r"<title>(\d+) boxes, too wide: (.*)</title>", shown)
+    assert said
+    assert int(said[1]) > 100
+    assert said[2] == ""
+
+
+def test_the_heads_of_tables_are_explained_below_them(page: str) -> None:
+    heads = set(re.findall(r'<th scope="col">([^<]+)</th>', page[: page.index('class="matrix')]))
+    heads |= set(re.findall(r'<td data-head="((?!against)[^"]+)"', page[: page.index("<main>")]))
+    explained = set(re.findall(r"<dt>([^<]+)</dt><dd>[^<]{10,}</dd>", page))
+
+    assert {"quality", "asked", "before", "APGR", "rescued"} <= heads
+    assert heads - explained == {"setting"}
 
 
 @in_browser

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 from .core.lazy import names_of
 
 if TYPE_CHECKING:
+    from .assembly.models import create_client
+    from .cli.live import live_view
     from .collaboration.boost import BoostLoop
     from .collaboration.rescue import ModelCollaborationProtocol
+    from .conversation.blocking import ask, run
     from .conversation.manager import CollaborativeConversationManager, ConversationManager, RunResult
     from .conversation.participant import Participant
     from .core.client import BaseClient, ModelClient
@@ -37,6 +40,9 @@ _HOME = {
     "judging.detector": ("StuckDetector",),
     "collaboration.boost": ("BoostLoop",),
     "collaboration.rescue": ("ModelCollaborationProtocol",),
+    "assembly.models": ("create_client",),
+    "cli.live": ("live_view",),
+    "conversation.blocking": ("ask", "run"),
     "conversation.manager": ("CollaborativeConversationManager", "ConversationManager", "RunResult"),
     "conversation.participant": ("Participant",),
     "core.client": ("BaseClient", "ModelClient"),
@@ -101,7 +107,11 @@ __all__ = [
     "ToolUseProtocol",
     "Unreachable",
     "Usage",
+    "ask",
+    "create_client",
+    "live_view",
     "parse_tool_calls",
+    "run",
     "tool",
 ]
 

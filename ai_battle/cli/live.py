@@ -254,6 +254,35 @@ class LiveView:
         return click.style(text, **style) if self._options.colour else text
 
 
+class StreamedText:
+    """Text as it comes, under the name of its speaker, for what scrolls and has no cursor, such as a notebook."""
+
+    def __init__(self, out: TextIO, options: ViewOptions) -> None:
+        self._out = out
+        self._whole = PlainLines(out, options)
+        self._streamed = False
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case TurnStarted(speaker=speaker):
+                self._streamed = False
+                self._write(f"\n{speaker}: ")
+            case TextDelta(text=text):
+                self._streamed = True
+                self._write(text)
+            case TurnFinished(message=message):
+                self._write("\n" if self._streamed else f"{message.text}\n")
+            case _:
+                await self._whole(event)
+
+    def close(self) -> None:
+        self._out.flush()
+
+    def _write(self, text: str) -> None:
+        self._out.write(printable(text))
+        self._out.flush()
+
+
 def _heading(event: RunStarted) -> str:
     return f"{event.name}: {', '.join(f'{speaker} ({model})' for speaker, model in event.participants.items())}"
 
@@ -272,3 +301,12 @@ def view(out: TextIO, options: ViewOptions = ViewOptions()) -> LiveView | PlainL
     if out.isatty() and os.environ.get("TERM") != "dumb":
         return LiveView(out, replace(options, colour=options.colour and not os.environ.get("NO_COLOR")))
     return PlainLines(out, options)
+
+
+def live_view() -> LiveView | PlainLines | StreamedText:
+    """A listener that shows a run while it happens, for `run(..., emit=live_view())`.
+
+    In a terminal it has a status line, in a notebook the text comes as it is said, elsewhere each turn is a line.
+    """
+    in_notebook = "ipykernel" in sys.modules and not sys.stdout.isatty()
+    return StreamedText(sys.stdout, ViewOptions()) if in_notebook else view(sys.stdout)

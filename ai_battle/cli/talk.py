@@ -1,7 +1,7 @@
 """`ai-battle talk`: a discussion from one line, made into the recipe that a YAML would hold."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import click
 from ai_battle.assembly import NO_RECORDING
 from ai_battle.config import Loaded
 from ai_battle.config.environment import with_dotenv
+from ai_battle.conversation.asking import ASKER, literal, participants
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
 from ai_battle.providers._names import parse
@@ -34,7 +35,6 @@ from .options import (
 from .output import one_line, write_file
 from .run import run_once
 
-YOU = "You"
 ROUNDS, ROUNDS_WITH_YOU = 3, 100
 """With a person the talk is as long as that person likes."""
 NAME_WIDTH = 40
@@ -76,21 +76,15 @@ def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
 def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the talk in the words of a discussion YAML; raises `click.UsageError` where nobody could answer."""
     _require_two(types, me)
-    discussion: dict[str, Any] = {
-        "turns": ROUNDS_WITH_YOU if me else ROUNDS,
-        "mode": "human-ai" if me else "ai-ai",
-        "goal": topic.replace("${", "$${"),
-        "models": {
-            **({YOU: {"role": "user"}} if me else {}),
-            **{name: {"type": type_} for name, type_ in types.items()},
-        },
-    }
-    if how["helper"]:
-        discussion["collaboration"] = {"pairs": [*_pairs(types, how["helper"], how["strategy"])]}
+    discussion = participants(types, how["helper"], how["strategy"])
+    if me:
+        discussion["models"] = {ASKER: {"role": "user"}, **discussion["models"]}
+    rounds, mode = (ROUNDS_WITH_YOU, "human-ai") if me else (ROUNDS, "ai-ai")
+    discussion |= {"turns": rounds, "mode": mode, "goal": literal(topic)}
     if how["files"]:
         discussion["input_files"] = [str(file) for file in how["files"]]
-    if tools := [name.strip() for name in how["tools"].split(",") if name.strip()]:
-        discussion["tools"] = {"registry": tools}
+    if how["tools"]:
+        discussion["tools"] = {"registry": how["tools"].replace(",", " ").split()}
     return {"discussion": discussion}
 
 
@@ -105,20 +99,12 @@ def _require_two(types: Mapping[str, str], me: bool) -> None:
         raise click.UsageError(f"{only} is alone: name another model with -m, or take part yourself with --me.")
 
 
-def _pairs(types: Mapping[str, str], helper: str, strategy: str) -> Iterator[dict[str, str]]:
-    """Yields a pair for each model that is not the helper itself."""
-    large = parse(helper)
-    for name, type_ in types.items():
-        if str(parse(type_)) != str(large):
-            yield {"primary": name, "secondary": helper, "strategy": strategy}
-
-
 def _named_types(models: Sequence[str]) -> dict[str, str]:
     """Returns each model's type by its name in the talk: the one that was given, else that of the model."""
     types: dict[str, str] = {}
     for spelled in models:
         name, type_ = _split_name(spelled)
-        if name in types or name == YOU:
+        if name in types or name == ASKER:
             raise click.BadParameter(f"there are two called {name!r}; give them names: -m NAME=TYPE", param_hint="-m")
         types[name or _free_name(type_, types)] = type_
     return types

@@ -1,0 +1,141 @@
+"""`ai-battle ask`: one answer, by a model or by a small one that a large one helps."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ai_battle.config import Loaded
+from ai_battle.conversation import asking
+from ai_battle.conversation.inputs import LARGEST_TEXT, MIB
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.events import Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
+from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
+from ai_battle.core.texts import printable
+from ai_battle.wire.genai import usage_to_json
+
+from .live import LiveView, PlainLines, ViewOptions, view
+from .options import USD, WithStrategies, as_json, attached, quiet, verbose
+from .output import dollars, one_line, print_json, tokens
+from .remarks import Remarks
+
+TITLE = 70
+
+
+@click.command("ask", cls=WithStrategies)
+@click.argument("question", required=False, default="")
+@click.option("-m", "--model", metavar="TYPE", default="", help="The model that answers.")
+@click.option("--pair", metavar="SMALL+BIG", default="", help="A small model, and the one that helps it.")
+@click.option("--strategy", metavar="NAME", default="rescue", help="How the big one helps.")
+@click.option("--system", metavar="TEXT", default="", help="A system prompt.")
+@attached
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
+@quiet
+@verbose
+@as_json
+def command(question: str, model: str, pair: str, **how: Any) -> None:
+    """Answer QUESTION once; what comes on standard input goes with it, or is the question where none is given."""
+    small, big = _pair(model, pair)
+    text = _with_input(question)
+    loaded = asking.question(
+        text, small, helper=big, strategy=how["strategy"], files=how["files"], max_cost=how["max_cost"]
+    )
+    shown = None if how["quiet"] or how["as_json"] else view(sys.stdout, ViewOptions(turns=1, verbose=how["verbose"]))
+    begun = time.monotonic()
+    try:
+        response, replies = asyncio.run(_ask(loaded, shown, how["system"], one_line(question or text, TITLE)))
+    finally:
+        if shown:
+            shown.close()
+    _show(response, replies, time.monotonic() - begun, how, streamed=isinstance(shown, LiveView))
+
+
+async def _ask(
+    loaded: Loaded, shown: LiveView | PlainLines | None, system: str, title: str
+) -> tuple[ModelResponse, Sequence[ModelReplied]]:
+    """Returns the answer, and what each model that was called on the way replied."""
+    replies: list[ModelReplied] = []
+    tell = _tell_remarks if isinstance(shown, PlainLines) else shown or ignore
+
+    async def listen(event: Event) -> None:
+        if isinstance(event, ModelReplied):
+            replies.append(event)
+        await tell(event)
+
+    if not isinstance(shown, LiveView):
+        return await asking.answer(loaded, listen, WHOLE_ANSWER, system), replies
+    speaker = next(iter(loaded.file.discussion.models))
+    await shown(RunStarted(title, "", {speaker: ""}))
+    await shown(TurnStarted(1, 1, speaker))
+    response = await asking.answer(loaded, listen, EVERYTHING, system)
+    await shown(TurnFinished(1, 1, speaker, response.message, response.usage, response.model, 0.0))
+    return response, replies
+
+
+async def _tell_remarks(event: Event) -> None:
+    """Tells on standard error what happens on the way: standard output is for the answer."""
+    if line := Remarks().line(event):
+        click.echo(printable(line), err=True)
+
+
+def _show(
+    response: ModelResponse, replies: Sequence[ModelReplied], seconds: float, how: dict[str, Any], *, streamed: bool
+) -> None:
+    if how["as_json"]:
+        print_json(_document(response, replies, seconds))
+        return
+    if not streamed:
+        click.echo(printable(response.text))
+    if not how["quiet"]:
+        models = ", ".join(dict.fromkeys(printable(reply.model) for reply in replies))
+        spent = f"{tokens(response.usage)}, {dollars(response.usage.cost_usd)}"
+        click.secho(f"{models}: {spent}, {seconds:.1f} s", dim=True, err=True)
+
+
+def _document(response: ModelResponse, replies: Sequence[ModelReplied], seconds: float) -> dict[str, Any]:
+    called = [
+        {"model": reply.model, "role": reply.role, "seconds": reply.seconds, "usage": usage_to_json(reply.usage)}
+        for reply in replies
+    ]
+    return {
+        "answer": response.text,
+        "model": response.model,
+        "stop": response.stop,
+        "seconds": round(seconds, 3),
+        "usage": usage_to_json(response.usage),
+        "calls": called,
+    }
+
+
+def _with_input(question: str) -> str:
+    """Returns the question with what was piped to the command; raises `click.UsageError` where there is neither."""
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else _decode(sys.stdin.buffer.read(LARGEST_TEXT + 1))
+    if not (question.strip() or piped.strip()):
+        raise click.UsageError("Ask something: ai-battle ask QUESTION, or pipe the question to it.")
+    return "\n\n".join(filter(None, (question.strip(), piped.strip())))
+
+
+def _decode(piped: bytes) -> str:
+    """Returns the text that was piped; raises `ConfigError` for more than a question may have, and for what is none."""
+    if len(piped) > LARGEST_TEXT:
+        raise ConfigError(f"Standard input has more than {LARGEST_TEXT // MIB} MiB of text, which is the most.")
+    try:
+        return piped.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError("Standard input is no text in UTF-8; a picture goes with the question by -f FILE.") from None
+
+
+def _pair(model: str, pair: str) -> tuple[str, str]:
+    """Returns the model that answers and the one that helps it; raises `click.UsageError`."""
+    if bool(model) == bool(pair):
+        raise click.UsageError(
+            "Say who answers: -m TYPE, or --pair SMALL+BIG, for example --pair ollama/gemma3:4b+gpt-4o. "
+            "`ai-battle models list` shows the models that you can reach."
+        )
+    small, _, big = pair.partition("+")
+    if pair and not (small.strip() and big.strip()):
+        raise click.BadParameter("write it as SMALL+BIG, for example ollama/gemma3:4b+gpt-4o", param_hint="--pair")
+    return model or small.strip(), big.strip()

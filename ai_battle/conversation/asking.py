@@ -1,0 +1,90 @@
+"""One answer outside of any run, by a model or a pair, asked in the words of a discussion so that its checks hold."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..config import Loaded
+from ..config.environment import with_dotenv
+from ..core.errors import ConfigError
+from ..core.events import Emit, Warned
+from ..core.exchange import ModelRequest, ModelResponse, Wants
+from ..core.ledger import Budget, charge_to
+from ..core.messages import Message, Text
+from ..providers._names import parse
+from .participant import TurnListener, request_answer
+from .person import keyboard
+from .setup import FileSetup, RunSetup, load_checked
+
+ASKER = "You"
+
+
+def participants(types: Mapping[str, str], helper: str = "", strategy: str = "rescue") -> dict[str, Any]:
+    """Returns the sections of a discussion YAML for models by name, each of them helped by `helper` if there is one.
+
+    The helper itself, where it takes part, is helped by nobody. Raises `ConfigError`.
+    """
+    models: dict[str, Any] = {"models": {name: {"type": type_} for name, type_ in types.items()}}
+    if not helper:
+        return models
+    large = str(parse(helper))
+    helped = [name for name, type_ in types.items() if str(parse(type_)) != large]
+    pairs = [{"primary": name, "secondary": helper, "strategy": strategy} for name in helped]
+    return {**models, "collaboration": {"pairs": pairs}}
+
+
+def literal(text: str) -> str:
+    """Returns a text of a user as a YAML has to write it to mean just that."""
+    return text.replace("${", "$${")
+
+
+def question(
+    text: str,
+    model: str,
+    *,
+    helper: str = "",
+    strategy: str = "rescue",
+    files: Sequence[str | os.PathLike[str]] = (),
+    max_cost: float | None = None,
+) -> Loaded:
+    """Returns a checked question to `model`; `files` are texts and pictures, `max_cost` is in dollars.
+
+    Raises `ConfigError` with all that is wrong: a model that nobody knows, a file that is not there, no key.
+    """
+    if helper and str(parse(helper)) == str(parse(model)):
+        raise ConfigError(f"{model!r} can't help itself; name another model.")
+    discussion = participants({str(parse(model)): model}, helper, strategy)
+    discussion["models"][ASKER] = {"role": "user"}
+    written = {
+        **discussion,
+        "goal": literal(text),
+        "input_files": [os.fspath(file) for file in files],
+        "limits": {"cost_usd": max_cost},
+    }
+    return load_checked({"discussion": written}, environment=with_dotenv(os.environ, Path.cwd()))
+
+
+async def answer(loaded: Loaded, emit: Emit, wants: Wants, system: str = "") -> ModelResponse:
+    """Asks once; the usage of the answer is that of all calls that led to it.
+
+    Raises `ProviderError`, `BudgetExceeded`, and `Unreachable` before anything is spent.
+    """
+    source = FileSetup.of(loaded, keyboard)
+    with source.redactor.errors():
+        async with source.open({}) as setup:
+            for warning in setup.warnings:
+                await emit(Warned(warning))
+            return await _request(setup, system, emit, wants)
+
+
+async def _request(setup: RunSetup, system: str, emit: Emit, wants: Wants) -> ModelResponse:
+    plan = setup.plan
+    asked = plan.participants[0]
+    message = Message("user", (*plan.inputs, Text(plan.prompt)))
+    request = ModelRequest((message,), system, options=asked.parameters, wants=wants)
+    listener = TurnListener(asked.name, emit)
+    with charge_to(Budget(plan.limits)):
+        response = await request_answer(asked, request, listener)
+    return replace(response, usage=listener.usage)

@@ -1,0 +1,107 @@
+"""`ai-battle ask`: one answer, of a model or of a pair."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ai_battle.testing import FakeProviders
+from tests.scenarios.terminal import Ended, command, terminal
+
+LOST = "I do not know. " * 40
+
+
+@pytest.fixture
+def fakes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
+    with FakeProviders.in_thread() as fakes:
+        for name, value in fakes.environment.items():
+            monkeypatch.setenv(name, value)
+        yield fakes
+
+
+def ask(*arguments: object, piped: bytes = b"") -> Ended:
+    done = subprocess.run(command("ask", *arguments), input=piped, capture_output=True, timeout=60, check=False)
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_the_answer_alone_goes_to_standard_output(fakes: FakeProviders) -> None:
+    fakes.openai.says("It is 42.")
+
+    ended = ask("How much is it?", "-m", "gpt-4o")
+
+    assert (ended.code, ended.out) == (0, "It is 42.\n")
+    assert ended.err.startswith("openai/gpt-4o: ")
+    assert not Path("runs").exists()
+
+
+def test_what_is_piped_goes_with_the_question_or_is_the_question(fakes: FakeProviders) -> None:
+    ask("Sum it up.", "-m", "gpt-4o", piped=b"A long story.\n")
+    ask("-m", "gpt-4o", piped=b"A question.\n")
+
+    asked = [request.body["messages"][-1]["content"] for request in fakes.openai.questions]
+    assert asked == ["Sum it up.\n\nA long story.", "A question."]
+
+
+def test_files_and_a_system_prompt_go_with_it(fakes: FakeProviders) -> None:
+    Path("bed.txt").write_text("Seven beds.")
+
+    ask("How many?", "-m", "gpt-4o", "-f", "bed.txt", "--system", "Be brief.")
+
+    (request,) = fakes.openai.questions
+    assert request.body["messages"][0]["content"] == "Be brief."
+    assert "Seven beds." in str(request.body["messages"][1])
+
+
+def test_of_a_pair_the_small_model_is_helped_and_the_document_says_by_whom(fakes: FakeProviders) -> None:
+    fakes.ollama.says(LOST, LOST, LOST, "It is 168.")
+    fakes.openai.always("Seven times 24 is 168.")
+
+    ended = ask("How many?", "--pair", "ollama/phi4+gpt-4o", "--json")
+
+    document = json.loads(ended.out)
+    assert document["answer"]
+    assert {(call["model"], call["role"]) for call in document["calls"]} >= {("ollama/phi4", "own")}
+    assert "helper" in {call["role"] for call in document["calls"]}
+    spent = sum(call["usage"]["output_tokens"] for call in document["calls"])
+    assert document["usage"]["output_tokens"] == spent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "piped", "way_out"),
+    [
+        (("Hm?",), b"", "--pair SMALL+BIG"),
+        (("Hm?", "-m", "gpt-4o", "--pair", "a+b"), b"", "Say who answers"),
+        (("Hm?", "--pair", "gpt-4o"), b"", "write it as SMALL+BIG"),
+        (("Hm?", "--pair", "gpt-4o+openai/gpt-4o"), b"", "can't help itself"),
+        (("-m", "gpt-4o"), b"", "pipe the question"),
+        (("-m", "gpt-4o"), b"\xff\xfe\x00", "no text in UTF-8"),
+        (("-m", "gpt-4o"), b"a" * 2_100_000, "more than 2 MiB"),
+        (("Hm?", "-m", "gpt-4o", "-f", "none.txt"), b"", "there is no file 'none.txt'"),
+    ],
+)
+def test_what_can_not_be_asked_is_answered_with_a_way_out(
+    fakes: FakeProviders, arguments: tuple[str, ...], piped: bytes, way_out: str
+) -> None:
+    ended = ask(*arguments, piped=piped)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert way_out in ended.err
+    assert not fakes.openai.questions
+
+
+def test_a_limit_in_dollars_is_kept(fakes: FakeProviders) -> None:
+    ended = ask("Hm?", "-m", "gpt-4o", "--max-cost", "0.00001")
+
+    assert ended.code == 1
+    assert "leaves no room" in ended.err
+    assert not fakes.openai.questions
+
+
+def test_on_a_terminal_the_answer_streams_under_the_question(fakes: FakeProviders) -> None:
+    fakes.openai.says("It is 42.")
+    with terminal("ask", "How much?", "-m", "gpt-4o", **fakes.environment) as opened:
+        opened.read_until("It is 42.")
+        assert opened.end() == 0
+    assert opened.shown.count("It is 42.") == 1

@@ -22,6 +22,8 @@ COMMANDS = {
     "resume": (
         "Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."
     ),
+    "runs": "List, search, open and delete what was run before.",
+    "configs": "List and show the discussions that come with ai-battle.",
     "replay": "Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.",
     "fork": "Go on with the run of RUN_DIR from one of its turns, live and in a run of its own, once or several times.",
     "show": "Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it.",

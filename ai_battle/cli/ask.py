@@ -17,6 +17,7 @@ from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from ai_battle.core.texts import printable
 from ai_battle.wire.genai import usage_to_json
 
+from .arguments import MODEL
 from .live import LiveView, PlainLines, ViewOptions, view
 from .options import USD, WithStrategies, as_json, attached, quiet, verbose
 from .output import dollars, one_line, print_json, tokens
@@ -27,7 +28,7 @@ TITLE = 70
 
 @click.command("ask", cls=WithStrategies)
 @click.argument("question", required=False, default="")
-@click.option("-m", "--model", metavar="TYPE", default="", help="The model that answers.")
+@click.option("-m", "--model", type=MODEL, default="", help="The model that answers.")
 @click.option("--pair", metavar="SMALL+BIG", default="", help="A small model, and the one that helps it.")
 @click.option("--strategy", metavar="NAME", default="rescue", help="How the big one helps.")
 @click.option("--system", metavar="TEXT", default="", help="A system prompt.")

@@ -10,11 +10,12 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import lock_directory
 from ai_battle.reporting import export
 
+from .arguments import run_dir
 from .output import write_file
 
 
 @click.command("export")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@run_dir
 @click.option(
     "--format", "formats", default="md", show_default=True, help="md, html, jsonl, openai, csv; several: md,csv."
 )

@@ -18,6 +18,7 @@ from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, co
 from ai_battle.reporting.exports import write_whole
 from ai_battle.wire.genai import message_to_json
 
+from .arguments import run_dir
 from .live import view
 from .loading import recast
 from .options import as_json
@@ -25,7 +26,7 @@ from .output import dollars, print_json, tokens
 
 
 @click.command("replay")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@run_dir
 @click.option("--swap", metavar="PARTICIPANT=TYPE", help="Let another model say what this participant said.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run directory of --swap, by default one under runs/.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no more than the difference.")

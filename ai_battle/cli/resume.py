@@ -7,6 +7,7 @@ import click
 from ai_battle.conversation.manager import ConversationManager
 
 from .approval import with_approval
+from .arguments import run_dir
 from .live import ViewOptions
 from .loading import of_run
 from .options import allow_unsandboxed, approve, as_json, quiet, trust
@@ -15,7 +16,7 @@ from .trust import require_trust
 
 
 @click.command("resume")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@run_dir
 @click.option("--accept-changes", is_flag=True, help="Go on although config.yaml was changed since the start.")
 @quiet
 @trust

@@ -13,6 +13,7 @@ from ai_battle.conversation.setup import load_checked
 from ai_battle.core.ledger import SpendingLimits
 
 from .approval import with_approval
+from .arguments import config
 from .live import ViewOptions
 from .options import (
     USD,
@@ -36,7 +37,7 @@ MOST_RUNS = 1000
 
 
 @click.command("run", cls=WithStrategies)
-@click.argument("config")
+@config
 @changes
 @turns
 @click.option("--modes", metavar="A,B", default="", help="Run it in each of these modes: ai-ai,no-meta.")

@@ -18,6 +18,7 @@ from ai_battle.reporting.sentences import arguments, attachment
 from ai_battle.reporting.turn_view import TimelineEntry, turn_view
 from ai_battle.wire.genai import message_to_json
 
+from .arguments import run_dir
 from .loading import plan_of
 from .options import as_json
 from .output import dollars, print_json, tokens
@@ -25,7 +26,7 @@ from .tools import tool_descriptions
 
 
 @click.command("show")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@run_dir
 @click.argument("turn", type=click.IntRange(1))
 @click.option("--request", "with_request", is_flag=True, help="Show what was sent: the system prompt and the messages.")
 @as_json

@@ -17,6 +17,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.providers._names import parse
 
 from .approval import with_approval
+from .arguments import MODEL
 from .options import (
     USD,
     WithStrategies,
@@ -42,9 +43,11 @@ NAME_WIDTH = 40
 
 @click.command("talk", cls=WithStrategies)
 @click.argument("topic")
-@click.option("-m", "--model", "models", multiple=True, metavar="[NAME=]TYPE", help="A model that takes part.")
+@click.option(
+    "-m", "--model", "models", type=MODEL, multiple=True, metavar="[NAME=]TYPE", help="A model that takes part."
+)
 @click.option("--me", is_flag=True, help="Take part yourself, at the keyboard.")
-@click.option("--helper", metavar="TYPE", default="", help="A larger model, asked where an answer looks poor.")
+@click.option("--helper", type=MODEL, default="", help="A larger model, asked where an answer looks poor.")
 @click.option("--strategy", metavar="NAME", default="rescue", help="How the helper helps.")
 @click.option("--tools", metavar="A,B", default="", help="Tools for the models: calculator,web_search.")
 @attached

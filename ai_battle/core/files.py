@@ -101,6 +101,21 @@ def lock_directory(run_dir: Path) -> Iterator[None]:
         lock.release()
 
 
+def is_locked(run_dir: Path) -> bool:
+    """Whether a process writes into the directory now; a lock file alone may have been left behind."""
+    try:
+        fd = os.open(run_dir / LOCK, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        _take(fd)
+    except (BlockingIOError, PermissionError):
+        return True
+    finally:
+        os.close(fd)  # lets go of the lock too
+    return False
+
+
 def _open_locked(path: Path) -> int:
     while True:
         fd = open_private(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)

@@ -1,0 +1,80 @@
+"""Types of arguments that a shell can complete: configurations, runs and models."""
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from ai_battle.conversation.runs import LAST, find_run, matching_runs, run_directories
+from ai_battle.core.errors import ConfigError, ProviderError
+
+MOST_RUNS = 200
+SECONDS = 2.0
+"""Longer nobody waits for a completion."""
+
+
+class ConfigName(click.ParamType):  # type: ignore[type-arg]  # it is generic since click 8.3 only
+    """A YAML file, or the name of a packaged configuration."""
+
+    name = "config"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from ai_battle.config import packaged_names
+
+        return [*_beginning_with(incomplete, packaged_names()), CompletionItem(incomplete, type="file")]
+
+
+class RunName(click.ParamType):  # type: ignore[type-arg]  # it is generic since click 8.3 only
+    """A run directory: a path, a part of the name of one under `runs`, or `last`."""
+
+    name = "run_dir"
+
+    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """What means no run is a path all the same: whoever reads it says what is wrong there."""
+        is_path = os.sep in str(value) or Path(value).exists()
+        return Path(value) if is_path or not matching_runs(str(value)) else find_run(str(value))
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        known = [run.name for run in run_directories()[:MOST_RUNS]]
+        return [*_beginning_with(incomplete, [LAST, *known]), CompletionItem(incomplete, type="dir")]
+
+
+class ModelType(click.ParamType):  # type: ignore[type-arg]  # it is generic since click 8.3 only
+    """A model type; behind `ollama/` those that this machine has."""
+
+    name = "type"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        provider, slash, _ = incomplete.partition("/")
+        return _beginning_with(incomplete, _types_of(provider) if slash else _common_types())
+
+
+def _common_types() -> Iterator[str]:
+    from ai_battle.providers._endpoints import known_providers
+    from ai_battle.providers._names import KNOWN
+
+    yield from (f"{provider}/" for provider in known_providers())
+    yield from (name for names in KNOWN.values() for name in names)
+
+
+def _types_of(provider: str) -> Iterable[str]:
+    """Returns what a provider lists now; nothing where it is not there, as a completion has no place for an error."""
+    from ai_battle.providers._listing import list_models
+
+    with suppress(ConfigError, ProviderError, TimeoutError):
+        found = asyncio.run(asyncio.wait_for(list_models(provider), SECONDS))
+        return [f"{provider}/{model.name}" for model in found]
+    return ()
+
+
+def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+config = click.argument("config", type=ConfigName())
+run_dir = click.argument("run_dir", type=RunName())
+MODEL = ModelType()

@@ -1,0 +1,63 @@
+"""`ai-battle configs`: the discussions that come with the package."""
+
+import click
+
+from ai_battle.config import packaged_config, packaged_names
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.plugins import near
+
+from .options import as_json
+from .output import print_json
+from .tables import show_rows
+
+GAPS = {"padding": (0, 2, 0, 0)}
+
+
+@click.group("configs", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List and show the discussions that come with ai-battle."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
+
+
+@command.command("list")
+@as_json
+def list_(as_json: bool) -> None:
+    """List them, each with what it shows and what it needs."""
+    found = {name: description(_text(name)) for name in packaged_names()}
+    if as_json:
+        print_json(found)
+        return
+    show_rows(("config", "what it shows", "needs"), ((name, *_in_brief(text)) for name, text in found.items()), **GAPS)
+    click.echo("ai-battle run NAME runs one, ai-battle init NAME writes it here as a file of yours.", err=True)
+
+
+@command.command("show")
+@click.argument("name")
+def show(name: str) -> None:
+    """Print the YAML of NAME."""
+    click.echo(_text(name), nl=False)
+
+
+def _text(name: str) -> str:
+    if (path := packaged_config(name)) is None:
+        raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
+    return path.read_text(encoding="utf-8")
+
+
+def description(text: str) -> str:
+    """Returns what the comment at the top of a YAML says, without the line for editors."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    return " ".join(line for line in lines if line and not line.startswith("yaml-language-server:"))
+
+
+def _in_brief(text: str) -> tuple[str, str]:
+    """Returns the first sentence, and the one that says what it needs."""
+    sentences = text.split(". ")
+    needs = next((each.removeprefix("Needs ") for each in sentences if each.startswith("Needs ")), "")
+    return sentences[0].rstrip("."), needs.rstrip(".")

@@ -1,0 +1,130 @@
+"""`ai-battle runs`: what was run before."""
+
+import sys
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ai_battle.conversation.rundir import REPORT
+from ai_battle.conversation.runs import RUNS, RunOverview, delete, find_run, run_directories, search
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.texts import printable
+from ai_battle.reporting import write_reports
+from ai_battle.reporting.figures import count_of
+
+from .arguments import RunName
+from .options import as_json
+from .output import dollars, one_line, print_json
+from .tables import show_rows
+
+SHOWN = 20
+LINE, EXCERPT, BEFORE = 140, 100, 30
+"""Characters of a line, of what is shown of a message, and of that before the word that was looked for."""
+COLOURS = {"done": "green", "limit": "yellow", "failed": "red", "running": "cyan"}
+
+in_folder = click.option(
+    "--in", "folder", type=click.Path(path_type=Path), default=RUNS, metavar="DIR", help="Where the runs are."
+)
+
+
+@click.group("runs", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List, search, open and delete what was run before."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
+
+
+@command.command("list")
+@in_folder
+@click.option(
+    "-n", "--limit", type=click.IntRange(1), default=SHOWN, metavar="N", help="So many at most, by default 20."
+)
+@as_json
+def list_(folder: Path, limit: int, as_json: bool) -> None:
+    """List runs, those that were begun last first."""
+    places = run_directories(folder)
+    found = [RunOverview.read(place) for place in places[:limit]]
+    if as_json:
+        print_json([_to_json(run) for run in found])
+        return
+    if not found:
+        click.echo(f'{folder} has no runs; to begin one: ai-battle talk "a topic" -m TYPE -m TYPE', err=True)
+        return
+    show_rows(("run", "models", "status", "turns", "cost"), map(_cells, found), padding=(0, 2, 0, 0))
+    if len(places) > limit:
+        click.echo(f"{count_of(len(places) - limit, 'older run')}: --limit {len(places)} shows all.", err=True)
+
+
+@command.command("search")
+@click.argument("words", nargs=-1, required=True)
+@in_folder
+@as_json
+def search_(words: Sequence[str], folder: Path, as_json: bool) -> int:
+    """Find the runs in which one message, or the name, has all the WORDS."""
+    hits = list(search(words, folder))
+    if as_json:
+        print_json([{"run": str(hit.run_dir), "speaker": hit.speaker, "text": hit.text} for hit in hits])
+        return 0
+    for hit in hits:
+        click.secho(printable(hit.run_dir.name), bold=True)
+        if hit.text != hit.run_dir.name:
+            line = f"{hit.speaker or 'the topic'}: {_excerpt(hit.text, words)}"
+            click.echo(f"  {one_line(line, LINE)}")
+    if not hits:
+        click.echo(f"No run in {folder} has {' and '.join(map(repr, words))} in one message.", err=True)
+    return 0 if hits else 1
+
+
+@command.command("open")
+@click.argument("run", shell_complete=RunName().shell_complete)
+@in_folder
+@click.option("--no-browser", is_flag=True, help="Only print where the report is.")
+def open_(run: str, folder: Path, no_browser: bool) -> None:
+    """Open the report of RUN: a run directory, a part of its name, or `last`."""
+    run_dir = find_run(run, folder)
+    if RunOverview.read(run_dir).status == "running":
+        click.echo("This run is not over; what is opened is as it stands now.", err=True)
+    write_reports(run_dir)
+    report = run_dir / REPORT
+    if not (no_browser or webbrowser.open(report.resolve().as_uri())):
+        click.echo("There is no browser here; open this file in one:", err=True)
+    click.echo(str(report))
+
+
+@command.command("delete")
+@click.argument("runs", shell_complete=RunName().shell_complete, nargs=-1, required=True, metavar="RUN...")
+@in_folder
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
+def delete_(runs: Sequence[str], folder: Path, yes: bool) -> None:
+    """Delete each RUN for good: a run directory, a part of its name, or `last`."""
+    found = list(dict.fromkeys(find_run(run, folder) for run in runs))
+    if not yes and not (sys.stdin and sys.stdin.isatty()):
+        raise ConfigError("Nobody can be asked here whether to delete; say so with --yes.")
+    if not yes:
+        names = "".join(f"\n  {run}" for run in found)
+        click.confirm(f"Delete {count_of(len(found), 'run')} for good?{names}\n", abort=True, err=True)
+    for run in found:
+        delete(run)
+        click.echo(f"{run} deleted", err=True)
+
+
+def _cells(run: RunOverview) -> tuple[str, ...]:
+    status = click.style(run.status, fg=COLOURS.get(run.status))
+    cost = "" if run.turns is None else dollars(run.cost_usd)
+    turns = "" if run.turns is None else str(run.turns)
+    return printable(run.run_dir.name), printable(", ".join(dict.fromkeys(run.models))), status, turns, cost
+
+
+def _to_json(run: RunOverview) -> dict[str, Any]:
+    return {**asdict(run), "run_dir": str(run.run_dir)}
+
+
+def _excerpt(text: str, words: Sequence[str]) -> str:
+    """Returns what stands around the first of the words."""
+    at = max(text.casefold().find(words[0].casefold()) - BEFORE, 0)
+    return f"{'…' if at else ''}{text[at : at + EXCERPT]}"

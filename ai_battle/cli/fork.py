@@ -14,6 +14,7 @@ from ai_battle.core.ledger import SpendingLimits
 from ai_battle.reporting.comparison import RECORDED, ComparedRun
 
 from .approval import with_approval
+from .arguments import run_dir
 from .live import ViewOptions
 from .loading import of_run, with_changes
 from .options import allow_unsandboxed, approve, as_json, quiet, trust
@@ -26,7 +27,7 @@ MOST = 1000
 
 
 @click.command("fork")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@run_dir
 @click.option("--at", "turn", type=click.IntRange(1), required=True, help="The last turn that is taken over.")
 @click.option("--swap", "swaps", multiple=True, metavar="PARTICIPANT=TYPE", help="Let another model speak from there.")
 @click.option("--goal", help="Give all another goal from there.")

@@ -15,6 +15,7 @@ from ..core.helping import MOST_CHARACTERS
 from ..core.messages import Document, Image, Message, Text, ToolCall, user
 from ..core.tokens import estimate_text
 from ..judging.assessment import prompt_place
+from ..wire.advice import with_cache_mark
 from ..wire.dialects.schemas import call_key
 
 if TYPE_CHECKING:
@@ -126,11 +127,14 @@ def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) ->
     return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
 
 
-def consultation(case: HelpCase, sees: "Sees", question: str, earlier: str, max_tokens: int) -> ModelRequest:
+def consultation(
+    case: HelpCase, sees: "Sees", question: str, earlier: str, max_tokens: int, caching: str = ""
+) -> ModelRequest:
     """Return the request for advice in the middle of work: what stays the same from one question to the next is first.
 
-    So a provider that keeps the beginning of a request reads only what is new. `earlier` is the advice of earlier
-    turns, which a helper that sees the history finds there.
+    So a provider that keeps the beginning of a request reads only what is new; one that has to be told is so where
+    `caching` says for how long. `earlier` is the advice of earlier turns, which a helper that sees the history finds
+    there.
     """
     messages = {"history": case.request.messages, "attempt": case.request.messages[case.place :], "prompt": case.prompt}
     unseen = {"history": ("earlier_advice",), "attempt": ("instructions",), "prompt": ("instructions", *LAST_SECTIONS)}
@@ -143,7 +147,9 @@ def consultation(case: HelpCase, sees: "Sees", question: str, earlier: str, max_
     new = sections(earlier_advice=earlier, check=excerpt(case.report, RESULT_CHARACTERS), question=question)
     reason = UNSEEN if sees == "prompt" else case.reason or "it wants to know how to go on."
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
-    texts = (Text(f"{data_section('message', text)}\n\n") for text in _newest(messages[sees], CONSULTATION_TOKENS))
+    texts = [Text(f"{data_section('message', text)}\n\n") for text in _newest(messages[sees], CONSULTATION_TOKENS)]
+    if caching and texts:
+        texts[-1] = with_cache_mark(texts[-1], caching)
     asked = Message("user", (*pictures, *texts, Text(packaged_prompt("advisor_asked", case=new, reason=reason))))
     system = "\n\n".join(filter(None, (packaged_prompt("advisor"), stable)))
     options, wants = {"max_tokens": max_tokens}, case.request.wants

@@ -66,7 +66,8 @@ class AdviceTerms:
     """How often advice is given in one turn, how long it may be, and whether advisors may use tools for it.
 
     `max_forced` is how many poor answers of a turn bring advice that was not asked for. `decline_needless`: a question
-    to which nothing in the work gives reason is not put to an advisor.
+    to which nothing in the work gives reason is not put to an advisor. `caching` is for how long a provider that has to
+    be told keeps what it was sent: "5m" or "1h"; empty for not at all.
     """
 
     max_uses: int = MAX_USES
@@ -74,8 +75,11 @@ class AdviceTerms:
     max_forced: int = 1
     use_tools: bool = False
     decline_needless: bool = True
+    caching: str = ""
 
     def __post_init__(self) -> None:
+        if self.caching not in ("", "5m", "1h"):
+            raise ConfigError(f"caching of advisor is 5m or 1h, not {self.caching!r}.", "caching")
         for name, value in (("max_uses", self.max_uses), ("max_tokens", self.max_tokens)):
             if value < 1:
                 raise ConfigError(f"{name} of advisor is 1 or more, not {value!r}; take the pair away for none.", name)
@@ -235,7 +239,8 @@ class AdvisedStep:
         terms, question = self._model.terms, str(call.arguments.get("question") or "")
         advisor = self._model.advisor(str(call.arguments.get("advisor")))
         case = HelpCase(replace(self._request, messages=self._messages), reason=forced, report=report)
-        asked = consultation(case, self._turn.helping.sees, question, self._earlier_advice, terms.max_tokens)
+        sees, earlier = self._turn.helping.sees, self._earlier_advice
+        asked = consultation(case, sees, question, earlier, terms.max_tokens, terms.caching)
         if terms.use_tools:
             asked = replace(asked, tool_choice="auto")
         draft = await self._turn.ask(advisor.client, asked, forced or excerpt(question, 200) or "the model asked")
@@ -338,6 +343,7 @@ def create(
     max_tokens: int = MAX_TOKENS,
     use_tools: bool = False,
     decline_needless: bool = True,
+    caching: str = "",
 ) -> ModelClient:
     """`labels` are the names of `secondary` and `models` and what each is for, in their order.
 
@@ -348,5 +354,5 @@ def create(
     names = [name or (NAME if place == 0 else f"{NAME}_{place + 1}") for place, (name, _) in enumerate(known)]
     purposes = (purpose for _, purpose in known)
     advisors = [NamedAdvisor(*each) for each in zip(names, purposes, clients, strict=True)]
-    terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools, decline_needless)
+    terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools, decline_needless, caching)
     return AdvisedModel(primary, advisors, terms, stuck_detector, helping)

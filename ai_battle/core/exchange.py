@@ -112,7 +112,8 @@ class UnreadRequest(ModelRequest):
 class Usage:
     """Tokens and dollars. `input_tokens` counts cached ones too; `cost_usd` is None where no price is known.
 
-    Of a sum with anything in it that was not reported, `estimated` is true.
+    Of a sum with anything in it that was not reported, `estimated` is true. `cache_hour_tokens` are those of
+    `cache_write_tokens` that were written to be kept for an hour, which costs more.
     """
 
     input_tokens: int = 0
@@ -122,6 +123,7 @@ class Usage:
     reasoning_tokens: int = 0
     cost_usd: float | None = None
     estimated: bool = field(default=False, compare=False)
+    cache_hour_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         """Sums field by field; a sum with an unknown cost is unknown. Start from `NOTHING_USED`."""
@@ -134,6 +136,7 @@ class Usage:
             self.reasoning_tokens + other.reasoning_tokens,
             None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
             self.estimated or other.estimated,
+            self.cache_hour_tokens + other.cache_hour_tokens,
         )
 
     def __sub__(self, part: "Usage") -> "Usage":
@@ -147,6 +150,7 @@ class Usage:
             self.reasoning_tokens - part.reasoning_tokens,
             None if unknown else (self.cost_usd or 0.0) - (part.cost_usd or 0.0),
             self.estimated,
+            self.cache_hour_tokens - part.cache_hour_tokens,
         )
 
     @property

@@ -42,6 +42,10 @@ OUTPUT_LIMITS: tuple[tuple[str, int], ...] = (
 """The longest answer of a model in tokens, its reasoning included."""
 
 
+HOUR_SURCHARGE = 0.6
+"""The share that writing to a cache for an hour costs beyond five minutes: Anthropic takes 2 and 1.25 times input."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenPrice:
     """Dollars per million tokens; `above` are the prices of requests with more input tokens than a bound.
@@ -60,10 +64,11 @@ class TokenPrice:
         """Cached tokens without a price of their own cost what input costs."""
         rate = self._for(usage.input_tokens)
         cached = usage.cache_read_tokens + usage.cache_write_tokens
+        write = rate.input if rate.cache_write is None else rate.cache_write
         millionths = (
             max(usage.input_tokens - cached, 0) * rate.input
             + usage.cache_read_tokens * (rate.input if rate.cache_read is None else rate.cache_read)
-            + usage.cache_write_tokens * (rate.input if rate.cache_write is None else rate.cache_write)
+            + (usage.cache_write_tokens + HOUR_SURCHARGE * usage.cache_hour_tokens) * write
             + usage.output_tokens * rate.output
         )
         return millionths / 1_000_000

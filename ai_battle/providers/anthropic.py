@@ -11,6 +11,7 @@ from ..core.traits import ProviderTraits
 from ..wire import anthropic as wire
 from ..wire.anthropic import sent_max_tokens
 from ..wire.aws import Frames
+from ..wire.bodies import own
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList, mapping_at
 from ._sdk import Sdk, SdkTransport
@@ -116,7 +117,7 @@ class Messages:
         headers = self._headers(told, version)
         if request.raw and version == request.raw.headers.get(VERSION) and not (left_out or clamped):
             return HttpRequest("/v1/messages", wire.pass_request(request.raw.fields, self.model), headers=headers)
-        if self.cache and len(request.messages) > 1 and HEADERS not in request.extra:
+        if self.cache and len(request.messages) > 1 and not _has_marks(request):
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)
         return HttpRequest("/v1/messages", body, left_out, clamped, headers)
@@ -127,6 +128,12 @@ class Messages:
             return {name: value for name, value in told.items() if name != VERSION}
         unused = {"authorization": "", "x-api-key": ""}
         return {**told, **unused, **_key_header(self.key, version)}
+
+
+def _has_marks(request: ModelRequest) -> bool:
+    """Whether the request says itself what is to be kept. The API refuses a mark for longer behind one for less."""
+    marks = ("cache_control" in own(wire.WIRE, part.extra) for part in request.messages[0].parts)
+    return HEADERS in request.extra or any(marks)
 
 
 def _told_headers(request: ModelRequest) -> Mapping[str, str]:

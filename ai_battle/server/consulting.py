@@ -101,7 +101,9 @@ class ConsultingClient(ModelClient):
         # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
         most = listener.uses_left + _advice_count(messages, tool)
         # What a client asks for in its protocol it gets, within the bounds that it sets itself.
-        terms = AdviceTerms(most, min(each.max_tokens for each in self._advisors), decline_needless=False)
+        tokens = min(each.max_tokens for each in self._advisors)
+        caching = next((each.entry.ttl for each in self._advisors if each.entry.ttl), "")
+        terms = AdviceTerms(most, tokens, decline_needless=False, caching=caching)
         advised = AdvisedModel(worker, named, terms, self._detector)
         try:
             response = await advised.complete(replace(request, messages=messages), listener)

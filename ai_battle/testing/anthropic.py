@@ -114,13 +114,19 @@ def _ending(reply: Reply) -> dict[str, Any]:
     return {"stop_reason": reason, "stop_sequence": "STOP" if reason == "stop_sequence" else None}
 
 
-def _usage(reply: Reply) -> dict[str, int]:
+def _by_ttl(usage: Usage) -> dict[str, int]:
+    hour = usage.cache_hour_tokens
+    return {"ephemeral_1h_input_tokens": hour, "ephemeral_5m_input_tokens": usage.cache_write_tokens - hour}
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
     """Cached tokens are counted apart from the others, unlike in other APIs."""
     usage: Usage = reply.bill
     return {
         "input_tokens": usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
         "cache_creation_input_tokens": usage.cache_write_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
+        **({"cache_creation": _by_ttl(usage)} if usage.cache_hour_tokens else {}),
         "output_tokens": usage.output_tokens,
     }
 

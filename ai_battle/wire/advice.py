@@ -82,6 +82,11 @@ class AdvisorEntry:
         return self.type == OPENROUTER_TOOL
 
 
+def with_cache_mark(part: Text, ttl: str) -> Text:
+    """Returns the text as the end of what the Messages API is to keep for `ttl`; other APIs keep beginnings unasked."""
+    return replace(part, extra={**part.extra, "anthropic": {"cache_control": {"type": "ephemeral", "ttl": ttl}}})
+
+
 def is_advisor(tool: Any) -> bool:
     return isinstance(tool, dict) and tool.get("type") in TYPES
 

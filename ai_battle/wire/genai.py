@@ -61,7 +61,9 @@ def part_from_json(said: Mapping[str, Any]) -> Part:
 
 def usage_to_json(usage: Usage) -> Json:
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd")
-    return {name: getattr(usage, name) for name in names} | _without_empty(estimated=usage.estimated)
+    return {name: getattr(usage, name) for name in names} | _without_empty(
+        estimated=usage.estimated, cache_hour_tokens=usage.cache_hour_tokens
+    )
 
 
 def usage_from_json(said: Mapping[str, Any]) -> Usage:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager, ModelRequest, RunResult
+from ai_battle import ConversationManager, ModelRequest, RunResult, Usage
 from ai_battle.collaboration import advisor
 from ai_battle.config import ConfigProblems
 from ai_battle.conversation.reading import read
@@ -396,6 +396,7 @@ async def test_a21_a_tool_of_that_name_keeps_it(fakes: FakeProviders, tmp_path: 
     [
         ({"options": {"max_uses": 0}}, "max_uses", "1 or more, not 0"),
         ({"options": {"max_tokens": 0}}, "max_tokens", "1 or more, not 0"),
+        ({"options": {"caching": "2h"}}, "caching", "5m or 1h, not '2h'"),
         ({"secondary": "ollama/qwen3"}, "secondary", "can't help itself"),
         ({"models": ["ollama/qwen3"]}, "models", "answers already"),
         ({"models": [{"type": "gpt-4o", "name": "advisor"}]}, "models", "two advisors have one name"),
@@ -499,3 +500,57 @@ async def test_a29_no_two_calls_have_one_id_also_where_the_beginning_of_a_talk_w
     ids = [each.id for message in answer.steps for each in message.tool_calls]
     assert len(ids) == 1
     assert ids[0] != earlier.id
+
+
+def marks_of(body: dict[str, Any]) -> list[Any]:
+    """The marks for the cache in a body of the Messages API, in order, and the text that each stands at."""
+    system = body["system"] if isinstance(body["system"], list) else []
+    blocks = [*system, *(block for message in body["messages"] for block in message["content"])]
+    return [(block["cache_control"], block.get("text", "")) for block in blocks if "cache_control" in block]
+
+
+@pytest.mark.parametrize("ttl", ["5m", "1h"])
+async def test_a30_what_stays_the_same_may_be_kept_by_a_provider_that_has_to_be_told(
+    fakes: FakeProviders, ttl: str
+) -> None:
+    """All up to the newest message is; the question behind it is another each time."""
+    fakes.ollama.says(SUM, ask("Is it right?"), SOLVED)
+    fakes.anthropic.says(ADVICE)
+
+    await played(discussion(options={"caching": ttl}))
+
+    ((mark, text),) = marks_of(fakes.anthropic.questions[0].body)
+    assert mark == {"type": "ephemeral", "ttl": ttl}
+    assert "calls advisor" in text
+    assert "Is it right?" in asked(fakes.anthropic)
+
+
+async def test_a31_nothing_is_marked_for_less_before_what_is_kept_for_an_hour(fakes: FakeProviders) -> None:
+    """The API refuses that; an advisor that uses tools is sent what came of them too."""
+    fakes.ollama.says(ask(), SOLVED)
+    fakes.anthropic.says(SUM, ADVICE)
+
+    await played(discussion(options={"use_tools": True, "caching": "1h"}))
+
+    bodies = [question.body for question in fakes.anthropic.questions]
+    assert [[mark["ttl"] for mark, _ in marks_of(body)] for body in bodies] == [["1h"], ["1h"]]
+
+
+async def test_a32_a_provider_that_keeps_what_it_was_sent_unasked_is_told_nothing(fakes: FakeProviders) -> None:
+    fakes.ollama.says(ask(), SOLVED)
+    fakes.openai.says(ADVICE)
+
+    await played(discussion(secondary="openai/gpt-4o", options={"caching": "1h"}))
+
+    assert b"cach" not in fakes.openai.questions[0].raw
+
+
+async def test_a33_what_is_written_for_an_hour_is_booked_at_its_price(fakes: FakeProviders) -> None:
+    fakes.ollama.says(ask(), SOLVED)
+    fakes.anthropic.says(reply(ADVICE, usage=Usage(2_000, 100, 0, 1_500, cache_hour_tokens=1_000)))
+    source = discussion(options={"caching": "1h"})
+    source["prices"] = {"anthropic/claude-sonnet-4-5": {"input": 4, "output": 20, "cache_write": 5}}
+
+    result, _ = await played(source)
+
+    assert result.usage.cost_usd == pytest.approx((500 * 4 + 500 * 5 + 1_000 * 8 + 100 * 20) / 1e6)

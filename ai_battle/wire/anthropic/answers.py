@@ -110,7 +110,9 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
         return UNKNOWN_USAGE
     read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
     reasoning = count(field_or(usage, "output_tokens_details", {}), "thinking_tokens")
-    return Usage(count(usage, "input_tokens") + read + written, count(usage, "output_tokens"), read, written, reasoning)
+    hour = count(field_or(usage, "cache_creation", {}), "ephemeral_1h_input_tokens")
+    read_in = count(usage, "input_tokens") + read + written
+    return Usage(read_in, count(usage, "output_tokens"), read, written, reasoning, cache_hour_tokens=hour)
 
 
 def _others(iterations: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Usage]]:

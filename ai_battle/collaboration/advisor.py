@@ -5,6 +5,7 @@ It stands between a model and its tools, so it sees each step of a turn, and adv
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from time import monotonic
 
@@ -31,7 +32,7 @@ from ._advice import (
 from ._attempts import CALLS_AGAIN, Attempts, Strategy, draft_or_silence
 from ._checks import Judges
 from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
-from ._turn import Draft, Helping, Turn
+from ._turn import Draft, DraftListener, Helping, Turn
 
 MAX_USES = 3
 MAX_TOKENS = 1_024
@@ -65,9 +66,10 @@ class NamedAdvisor:
 class AdviceTerms:
     """How often advice is given in one turn, how long it may be, and whether advisors may use tools for it.
 
-    `max_forced` is how many poor answers of a turn bring advice that was not asked for. `decline_needless`: a question
-    to which nothing in the work gives reason is not put to an advisor. `caching` is for how long a provider that has to
-    be told keeps what it was sent: "5m" or "1h"; empty for not at all.
+    `max_forced` is how many poor answers of a turn bring advice that was not asked for; with 0 there is none but what
+    the model asks for, and nothing is judged. `decline_needless`: a question to which nothing in the work gives reason
+    is not put to an advisor. `caching` is for how long a provider that has to be told keeps what it was sent: "5m" or
+    "1h"; empty for not at all.
     """
 
     max_uses: int = MAX_USES
@@ -117,7 +119,8 @@ class AdvisedModel(Strategy):
         if HelpCase(request).place == len(request.messages) - 1:  # a turn begins, of which each step is a request
             self._use = self.helping.new_use()
         step = AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request)
-        await step.meet_trouble()
+        if self.terms.max_forced:
+            await step.meet_trouble()
         return await step.answer()
 
     def advisor(self, name: str) -> NamedAdvisor:
@@ -149,7 +152,6 @@ class AdvisedStep:
         self._forced = 0
         self._tool = model.tool(request.tools)
         self._asked = without_note(request)
-        self._attempts = self._new_attempts()
 
     async def meet_trouble(self) -> None:
         """Put a question before the model goes on where the newest result shows that its work goes wrong."""
@@ -162,9 +164,16 @@ class AdvisedStep:
     async def answer(self) -> ModelResponse:
         """Return what it says or calls once it does not ask any more, and goes on from all advice that it was given."""
         while True:
-            draft, silence = await draft_or_silence(self._turn, self._attempts.primary, self._next_request())
+            draft, silence = await self._request_draft()
             if response := await self._settle(draft, silence):
                 return replace(response, steps=(*self._steps, *response.steps))
+
+    async def _request_draft(self) -> tuple[Draft, ProviderError | None]:
+        request = self._next_request()
+        if self._model.terms.max_forced:
+            return await draft_or_silence(self._turn, self._attempts.primary, request)
+        listener = DraftListener(self._turn.emit, drafts=request.wants.drafts)
+        return listener.draft(await self._turn.request_answer(self._model.primary, request, listener)), None
 
     async def _settle(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
         """Return the answer of the step; None where the model goes on from one more question and what came of it."""
@@ -175,9 +184,17 @@ class AdvisedStep:
                 await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
                 return None
             silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
-        elif calls:
+        elif calls and self._model.terms.max_forced:
             return None if await self._break_circle(draft) else await self._turn.accept(draft)
+        if not self._model.terms.max_forced:
+            if silence:
+                raise silence
+            return await self._turn.accept(draft)
         return None if await self._force(draft, silence) else await self._attempts.accept_best()
+
+    @cached_property
+    def _attempts(self) -> Attempts:
+        return self._new_attempts()
 
     def _new_attempts(self) -> Attempts:
         """Of the step, judged by what was done since the last advice: that it met what went wrong before is not known.

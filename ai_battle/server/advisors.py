@@ -1,13 +1,12 @@
 """Advisors that clients bring with their requests: who answers for the model that they name, and on which terms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from ..collaboration.advisor import MAX_USES, tool_name
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody
-from ..judging.detector import StuckDetector
 from ..providers._endpoints import provider_traits
 from ..wire.advice import ANTHROPIC_TOOL, AdvisorEntry, decode_entries, forces_question, without_entries
 from .consulting import BroughtAdvisor, ConsultingClient, require_readable
@@ -49,7 +48,6 @@ class AdvisorPolicy:
     """The rules of an operator, of which the first that fits an advisor holds for it."""
 
     rules: Sequence[AdvisorRule] = ()
-    detector: StuckDetector = field(default_factory=StuckDetector)
 
     def apply(self, call: ServedRequest, body: RawBody, routes: Routes) -> ServedRequest:
         """Return the request as it is answered with the advisors that its client brings, itself where it brings none.
@@ -66,7 +64,7 @@ class AdvisorPolicy:
         return self._with_advisors(call, body, advisors)
 
     def _with_advisors(self, call: ServedRequest, body: RawBody, advisors: Sequence[BroughtAdvisor]) -> ServedRequest:
-        client = ConsultingClient(call.route.make(), advisors, self.detector, call.api.name)
+        client = ConsultingClient(call.route.make(), advisors, call.api.name, is_direct=call.route.is_direct)
         route = replace(call.route, make=lambda: client, strategy=call.route.strategy or STRATEGY, api="")
         return replace(call, asked=replace(call.asked, request=_without_entries(call.asked.request, body)), route=route)
 

@@ -8,12 +8,11 @@ from typing import Any
 from ..collaboration.advisor import AdviceTerms, AdvisedModel, NamedAdvisor, advice_result, tool_name
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, BudgetExceeded, ContextTooLong, ProviderError, RateLimited, TimedOut
-from ..core.events import Emit, Event, ModelReplied, TextDelta, ThinkingDelta, ignore
+from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ThinkingDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..judging.assessment import prompt_place
-from ..judging.detector import StuckDetector
 from ..wire.advice import AdvisorEntry, Consultation, advice_part, consultation_in, consultations_in, question_part
 from ..wire.anthropic import WIRE, encode_usage, stop_of
 from ..wire.bodies import own
@@ -77,17 +76,18 @@ class BroughtAdvisor:
 class ConsultingClient(ModelClient):
     """`worker` with the advisors of one request; questions and advice stand in its answer as its API shows them.
 
+    It is asked by the worker alone, as its client expects. What a worker says that `is_direct` is told while it comes;
+    of a strategy nobody knows before its end which draft becomes the answer.
+
     `api` is the name of that API. In the Messages API the usage of an answer is the worker's alone, as that of advisors
     stands beside it; Chat Completions show neither questions nor advice, only what is said before and after.
     """
 
-    def __init__(
-        self, worker: ModelClient, advisors: Sequence[BroughtAdvisor], detector: StuckDetector, api: str
-    ) -> None:
+    def __init__(self, worker: ModelClient, advisors: Sequence[BroughtAdvisor], api: str, *, is_direct: bool) -> None:
         self._worker = worker
         self._advisors = advisors
-        self._detector = detector
         self._api = api
+        self._is_direct = is_direct
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         tool = tool_name(request.tools)
@@ -97,16 +97,18 @@ class ConsultingClient(ModelClient):
         named = [
             NamedAdvisor(each.name, each.entry.instructions[:PURPOSE], client) for client, each in advisors.items()
         ]
-        listener = ConsultationListener(emit, tool, worker, advisors, gap="\n\n" if self._api == "chat" else "")
+        wants = replace(request.wants, drafts=self._is_direct and request.wants.stream)
+        gap = "\n\n" if self._api == "chat" else ""
+        listener = ConsultationListener(emit, tool, worker, advisors, gap=gap, is_live=wants.drafts)
         # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
         most = listener.uses_left + _advice_count(messages, tool)
-        # What a client asks for in its protocol it gets, within the bounds that it sets itself.
+        # What a client asks for in its protocol it gets, within the bounds that it sets itself, and nothing else.
         tokens = min(each.max_tokens for each in self._advisors)
         caching = next((each.entry.ttl for each in self._advisors if each.entry.ttl), "")
-        terms = AdviceTerms(most, tokens, decline_needless=False, caching=caching)
-        advised = AdvisedModel(worker, named, terms, self._detector)
+        terms = AdviceTerms(most, tokens, max_forced=0, decline_needless=False, caching=caching)
+        advised = AdvisedModel(worker, named, terms)
         try:
-            response = await advised.complete(replace(request, messages=messages), listener)
+            response = await advised.complete(replace(request, messages=messages, wants=wants), listener)
         except ProviderError as error:
             if error.response is None:
                 raise
@@ -117,7 +119,7 @@ class ConsultingClient(ModelClient):
 class ConsultationListener:
     """Shows a client each question where it is asked, with what the worker said before it, and what came of it.
 
-    `gap` stands between texts, where nothing else does.
+    `gap` stands between texts, where nothing else does. While it `is_live`, drafts of the worker are told as they come.
     """
 
     def __init__(
@@ -126,7 +128,9 @@ class ConsultationListener:
         tool: str,
         worker: ObservedClient,
         advisors: Mapping[ObservedClient, BroughtAdvisor],
+        *,
         gap: str,
+        is_live: bool,
     ) -> None:
         self.uses_left = min(each.max_uses for each in advisors.values())
         self._emit = emit
@@ -134,22 +138,30 @@ class ConsultationListener:
         self._worker = worker
         self._advisors = advisors
         self._gap = gap
+        self._is_live = is_live
         self._parts: list[Part] = []
         self._iterations: list[dict[str, Any]] = []
         self._usage = NOTHING_USED
         self._asked = ""
 
     async def __call__(self, event: Event) -> None:
+        if type(event) is DraftDelta:  # nearly all of them are
+            if not self._asked:
+                await self._emit(TextDelta(event.text))
+            return
         match event:
             case ToolCalled(call=call) if call.name == self._tool:
                 await self._begin(call)
             case ToolReturned(result=result) if self._asked:
                 await self._end(result)
-            case ThinkingDelta() if self._asked:
-                return  # what an advisor thinks is no thought of the answer
             case ModelReplied():
                 self._count(event)
-        await self._emit(event)
+        if not self._is_hidden(event):
+            await self._emit(event)
+
+    def _is_hidden(self, event: Event) -> bool:
+        """Whether it is a thought of an advisor, or text that was told as a draft."""
+        return bool(self._asked) if type(event) is ThinkingDelta else type(event) is TextDelta and self._is_live
 
     def shown_response(self, response: ModelResponse, *, by_iteration: bool) -> ModelResponse:
         """Return the answer with all that came before it, and with the usage of each call of a model."""
@@ -162,8 +174,8 @@ class ConsultationListener:
         said = self._worker.response.message.parts if self._worker.response else ()
         for part in said:
             if isinstance(part, Text):  # what it thought was heard when it thought it
+                await self._emit(TextDelta(self._gap if self._is_live else part.text + self._gap))
                 part = replace(part, text=part.text + self._gap)
-                await self._emit(TextDelta(part.text))
             if not isinstance(part, ToolCall):
                 self._parts.append(part)
         self._worker.forget()

@@ -26,6 +26,7 @@ ROUTES = "server:\n  routes:\n" + "".join(
         "direct": "",
         "rescue": ", secondary: openai/words-21, strategy: rescue",
         "draft_verify": ", secondary: openai/words-21, strategy: draft_verify",
+        "advisor": ", secondary: openai/words-21, strategy: advisor",
     }.items()
 )
 """What answers to whom, by the number of words of its model."""
@@ -234,7 +235,7 @@ def strategies(server: Running) -> None:
 
     A strategy listens to the model, so its call is a streamed one; that of a direct route is as its client asks.
     """
-    for strategy in ("rescue", "draft_verify"):
+    for strategy in ("rescue", "draft_verify", "advisor"):
         for kind, (words, *streams) in ASKED.items():
             names = (f"{strategy}-{words}", f"direct-{words}")
             helped, direct = map(_asking, names, (1_200 // words,) * 2, streams)

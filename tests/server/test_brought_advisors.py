@@ -370,3 +370,31 @@ async def test_chat_completions_show_what_is_said_before_and_after(asking: Askin
     completion = completion_of(await streaming.stream("chat", body(openrouter_tool())))
 
     assert completion.text == "Let me ask.\n\nIt is b.py."
+
+
+async def test_what_a_worker_says_is_told_while_it_comes(asking: Asking, streaming: Speaker) -> None:
+    said = reply("Let me ask somebody who knows.", calls=[call("advisor")], chunks=6, pace=0.05)
+    asking.fakes.ollama.says(said, reply("It is b.py, in line 7.", chunks=4, pace=0.05))
+    asking.fakes.openai.says("Look into b.py.")
+    streamed = await streaming.stream("messages", body(anthropic_tool()))
+
+    message = message_of(streamed)
+    assert message.text == "Let me ask somebody who knows.It is b.py, in line 7."
+    assert message.deltas.count("text_delta") > 2
+
+
+async def test_a_pair_with_a_clients_advisor_tells_only_the_answer_that_it_chose(
+    asking: Asking, fakes: FakeProviders, tmp_path: Path
+) -> None:
+    (tmp_path / "server.yaml").write_text(
+        "server: {routes: {worker: {model: ollama/qwen3, secondary: openai/gpt-4o, strategy: takeover}, "
+        "clever: anthropic/claude-opus-4-1}}"
+    )
+    fakes.ollama.says(call("advisor"), "I don't know. I can't help with that, I am only a language model.")
+    fakes.anthropic.says("Look into b.py.")
+    fakes.openai.always("It is b.py.")
+    async with serving(fakes, str(tmp_path / "server.yaml")) as address, speaking(address) as client:
+        message = message_of(await client.stream("messages", body(anthropic_tool())))
+
+    assert message.kinds == ["server_tool_use", "advisor_tool_result", "text"]
+    assert message.text == "It is b.py."

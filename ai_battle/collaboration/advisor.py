@@ -177,19 +177,23 @@ class AdvisedStep:
 
     async def _settle(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
         """Return the answer of the step; None where the model goes on from one more question and what came of it."""
-        calls = draft.response.tool_calls
-        if question := next((call for call in calls if call.name == self._tool.name), None):
-            if self._record.in_a_row < 2 * MOST_IN_A_ROW:
-                # What it calls beside its question waits: the advice may change what is to be done.
-                await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
-                return None
+        question = next((call for call in draft.response.tool_calls if call.name == self._tool.name), None)
+        if question and self._record.in_a_row < 2 * MOST_IN_A_ROW:
+            # What it calls beside its question waits: the advice may change what is to be done.
+            await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
+            return None
+        if question:
             silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
-        elif calls and self._model.terms.max_forced:
+        if self._model.terms.max_forced:
+            return await self._judge(draft, silence)
+        if silence:
+            raise silence
+        return await self._turn.accept(draft)
+
+    async def _judge(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
+        """Return what is good enough; None behind a question that was put in the model's place."""
+        if draft.response.tool_calls and not silence:
             return None if await self._break_circle(draft) else await self._turn.accept(draft)
-        if not self._model.terms.max_forced:
-            if silence:
-                raise silence
-            return await self._turn.accept(draft)
         return None if await self._force(draft, silence) else await self._attempts.accept_best()
 
     @cached_property

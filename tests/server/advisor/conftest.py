@@ -90,7 +90,10 @@ def is_streamed(request: pytest.FixtureRequest) -> bool:
     return bool(request.param == "streamed")
 
 
-@pytest.fixture(params=list(OTHERS))
+QUICK = ("openai", "anthropic")
+
+
+@pytest.fixture(params=[name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in OTHERS])
 def wire(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

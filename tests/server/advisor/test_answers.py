@@ -74,9 +74,8 @@ async def test_20_after_the_advice_the_worker_calls_a_tool_of_its_client(stage: 
 
 
 async def test_21_two_questions_are_two_pairs_in_their_order(stage: Stage) -> None:
-    """Something has to have come between them."""
     stage.worker.says(reply("First.", calls=[call("advisor")]), reply("Second.", calls=[call("advisor")]), FOUND)
-    stage.advisor.says("One.", "Two.")
+    stage.advisor.always(LOOK)
     message = await stage.answer()
     uses = [block["id"] for block in message.content if block["type"] == "server_tool_use"]
     links = [block["tool_use_id"] for block in message.content if block["type"] == "advisor_tool_result"]
@@ -85,6 +84,16 @@ async def test_21_two_questions_are_two_pairs_in_their_order(stage: Stage) -> No
     assert message.kinds == [*pair, *pair, "text"]
     assert uses == links
     assert len({*uses}) == 2
+
+
+async def test_21b_a_question_to_which_nothing_has_come_since_is_answered_in_words_of_ours(one: Stage) -> None:
+    """Asking is free to the worker and not to who pays for it."""
+    one.worker.says(call("advisor"), call("advisor"), FOUND)
+    one.advisor.always(LOOK)
+    first, second = results_in(await one.answer())
+
+    assert (first["text"], len(one.advisor.questions)) == (LOOK, 1)
+    assert "Decide yourself" in second["text"]
 
 
 async def test_22_the_advisor_is_never_heard_as_the_worker(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.testing import FakeProviders, call
+from ai_battle.testing import FakeProviders, call, reply
 
 from ..protocol.speaking import Answered, Message, speaking
 from ..serving import serving
@@ -121,6 +121,23 @@ async def test_75_an_advisor_that_the_operator_refuses_is_an_error_with_its_name
     assert (answered.status, asked) in ((400, 0), (403, 0))
     assert "claude-opus-4-8" in words_of(answered)
     assert codes_in(message) == [None]
+
+
+async def test_76_the_operator_bounds_the_questions_of_a_request(
+    fakes: FakeProviders, write: Write, is_streamed: bool
+) -> None:
+    """Whoever of client and operator says less."""
+    advisors = "{'claude-*': {model: ollama/qwen3, max_uses: 1}}"
+    file = write(f"server: {{routes: {{worker: openai/gpt-4o}}, advisors: {advisors}}}")
+    fakes.ollama.always("Look at the loop.")
+    codes = []
+    async with serving(fakes, file) as address:
+        for most in (9, 1):
+            fakes.openai.says(*(reply(f"Try {n}.", calls=[call("advisor")]) for n in range(2)), FOUND)
+            message = await ask(address, is_streamed, tools=[{**TOOL, "max_uses": most}])
+            codes.append(codes_in(message))
+
+    assert codes == [[None, "max_uses_exceeded"]] * 2
 
 
 async def test_77_the_operator_bounds_the_length_of_advice(

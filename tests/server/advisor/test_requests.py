@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from ai_battle.testing import call
+from ai_battle.testing import call, fault
 
 from .conftest import BETA, READ, TOOL, USER, Stage, results_in, user
 
+FOUND = "It is line 3."
 WITHOUT = {name: value for name, value in TOOL.items() if name != "model"}
 
 
@@ -20,15 +21,15 @@ async def test_01_a_worker_is_offered_a_function_beside_the_tools_of_its_client(
 
 
 async def test_02_an_advisor_that_is_not_asked_costs_nothing_and_leaves_no_trace(stage: Stage) -> None:
-    stage.worker.says("It is line 3.")
+    stage.worker.says(FOUND)
     message = await stage.answer()
 
-    assert message.content == [{"type": "text", "text": "It is line 3."}]
+    assert message.content == [{"type": "text", "text": FOUND}]
     assert (len(stage.worker.questions), len(stage.advisor.questions)) == (1, 0)
 
 
 async def test_03_an_advisor_may_be_the_only_tool(stage: Stage) -> None:
-    stage.worker.says(call("advisor"), "It is line 3.")
+    stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says("Look at the loop.")
     message = await stage.answer(tools=[TOOL])
 
@@ -60,7 +61,7 @@ async def test_04_a_field_that_can_not_be_so_is_named_with_its_place(
 
 
 async def test_05_the_length_of_advice_is_that_of_the_tool_and_not_of_the_request(stage: Stage) -> None:
-    stage.worker.says(call("advisor"), "It is line 3.")
+    stage.worker.says(call("advisor"), FOUND)
     await stage.answer(max_tokens=200, tools=[{**TOOL, "max_tokens": 2048}])
 
     assert stage.sent().options["max_tokens"] == 200
@@ -68,11 +69,11 @@ async def test_05_the_length_of_advice_is_that_of_the_tool_and_not_of_the_reques
 
 
 async def test_07_caching_is_left_out_where_the_advisor_knows_none(stage: Stage) -> None:
-    stage.worker.says(call("advisor"), "It is line 3.")
+    stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says("Look at the loop.")
     message = await stage.answer(tools=[{**TOOL, "caching": {"type": "ephemeral", "ttl": "5m"}}])
 
-    assert message.text == "It is line 3."
+    assert message.text == FOUND
     assert "ephemeral" not in stage.advisor.questions[0].raw.decode()
 
 
@@ -92,7 +93,7 @@ async def test_07_caching_is_left_out_where_the_advisor_knows_none(stage: Stage)
     ids=str,
 )
 async def test_08_fields_that_change_nothing_here_are_taken(one: Stage, field: dict[str, Any]) -> None:
-    one.worker.says(call("advisor"), "It is line 3.")
+    one.worker.says(call("advisor"), FOUND)
     one.advisor.says("Look at the loop.")
     message = await one.answer(tools=[READ, {**TOOL, **field}])
 
@@ -101,7 +102,7 @@ async def test_08_fields_that_change_nothing_here_are_taken(one: Stage, field: d
 
 
 async def test_09_an_advisor_that_only_code_may_call_is_not_offered_to_the_worker(one: Stage) -> None:
-    one.worker.says("It is line 3.")
+    one.worker.says(FOUND)
     await one.answer(tools=[READ, {**TOOL, "allowed_callers": ["code_execution_20260120"]}])
 
     assert [name for name, _, _ in one.sent().tools] == ["read_file"]
@@ -117,7 +118,7 @@ async def test_10_the_advisor_reads_the_whole_conversation_and_has_no_tools(stag
         },
         user({"type": "tool_result", "tool_use_id": "t1", "content": "while True: pass"}),
     ]
-    stage.worker.says(call("advisor"), "It is line 3.")
+    stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says("Look at the loop.")
     await stage.answer(system="You mend Python.", messages=steps)
     told = stage.asked_advisor()
@@ -128,7 +129,7 @@ async def test_10_the_advisor_reads_the_whole_conversation_and_has_no_tools(stag
 
 
 async def test_11_the_worker_reads_the_advice_as_the_result_of_its_call(stage: Stage) -> None:
-    stage.worker.says(call("advisor"), "It is line 3.")
+    stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says("Look at the loop.")
     await stage.answer()
     told = stage.sent()
@@ -140,10 +141,10 @@ async def test_11_the_worker_reads_the_advice_as_the_result_of_its_call(stage: S
 
 async def test_12_a_choice_of_tools_holds_for_the_advisor_too(one: Stage) -> None:
     """`none` leaves it alone; naming it forces one question, after which the worker is free."""
-    one.worker.says("It is line 3.")
+    one.worker.says(FOUND)
     await one.answer(tool_choice={"type": "none"})
     free = one.sent()
-    one.worker.says(call("advisor"), "It is line 3.")
+    one.worker.says(call("advisor"), FOUND)
     one.advisor.says("Look at the loop.")
     message = await one.answer(tool_choice={"type": "tool", "name": "advisor"})
 
@@ -158,4 +159,15 @@ async def test_13_tokens_are_counted_with_the_tool_in_the_request(one: Stage) ->
 
     assert answered.status == 200
     assert answered.body["input_tokens"] > 0
+    assert not one.advisor.questions
+
+
+async def test_14_an_advisor_that_nobody_knows_is_asked_of_the_workers_own_provider(one: Stage) -> None:
+    """Nobody else gets the conversation; what that provider says of the name is the code of the result."""
+    one.worker.says(call("advisor"), FOUND)
+    one.worker.says(fault(404, times=9), model="nobody-knows-me")
+    message = await one.answer(tools=[{**TOOL, "model": "nobody-knows-me"}])
+
+    assert results_in(message) == [{"type": "advisor_tool_result_error", "error_code": "model_not_found"}]
+    assert message.text == FOUND
     assert not one.advisor.questions

@@ -111,7 +111,6 @@ def near(name: str, known: list[str]) -> str:
     return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= 20 else "."
 
 
-@cache
 @lru_cache(maxsize=256)
 def _signature(factory: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(factory)

@@ -90,13 +90,8 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     return error
 
 
-def error_in_stream(body: Any, partial: str = "") -> ProviderError:
-    """Returns the error for an error object or event inside of a stream that had begun with 200."""
-    return error_in_answer(body, "always", partial)
-
-
 def error_in_answer(body: Any, again: Again = "once", partial: str = "") -> ProviderError:
-    """Returns the error for an error object where an answer should be, with 200."""
+    """Returns the error for an error object where an answer should be, with 200, or within a stream of one."""
     complaint = read_complaint(body)
     passing = complaint.status is None or _may_pass(complaint.status)
     error = _provider_error(complaint, again if passing else "never")

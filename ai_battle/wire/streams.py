@@ -11,7 +11,7 @@ from ..core.errors import BadReply, ProviderError
 from ..core.events import Event, TextDelta, ThinkingDelta
 from ..core.exchange import ModelResponse
 from .bodies import dumps, is_whole, loads
-from .errors import UNREADABLE, cut_error, error_in_stream, head, malformed_error, no_answer_error
+from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_error, no_answer_error
 from .messages import new_id
 
 MAX_EVENT = 16 * 1024 * 1024
@@ -250,7 +250,7 @@ class StreamReader(ABC):
         try:
             event = loads(payload)
             if "error" in (name, event.get("type")) or event.get("error"):
-                raise error_in_stream(event, self.text)
+                raise error_in_answer(event, "always", self.text)
             self._run.learn(piece, self._read(name, event, events))
             self._has_begun = True
         except UNREADABLE as error:

@@ -271,7 +271,7 @@ def test_the_request_id_is_kept() -> None:
 def test_an_error_inside_of_a_stream_is_classified_like_its_status(
     body: Any, kind: type[ProviderError], again: str
 ) -> None:
-    error = errors.error_in_stream(body, partial="Hel")
+    error = errors.error_in_answer(body, "always", partial="Hel")
 
     assert (type(error), error.again, error.partial) == (kind, again, "Hel")
 

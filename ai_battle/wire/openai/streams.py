@@ -12,7 +12,7 @@ from ...core.exchange import ModelResponse
 from ...core.messages import Text, Thinking
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, field_or, read_arguments
-from ..errors import empty_answer, error_in_stream
+from ..errors import empty_answer, error_in_answer
 from ..streams import DONE, StreamReader
 from .answers import (
     KNOWN_IN_CHOICES,
@@ -96,7 +96,7 @@ class ChatReader(StreamReader):
         reason, probabilities = choice.get("finish_reason"), choice.get("logprobs")
         self._gives_reasons = self._gives_reasons or "finish_reason" in choice
         if reason == "error":
-            raise error_in_stream(choice, self.text)
+            raise error_in_answer(choice, "always", self.text)
         if reason:
             self._reason = reason
             _merge(self._choice, choice, KNOWN_IN_CHOICES | {"logprobs"})

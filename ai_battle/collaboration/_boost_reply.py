@@ -1,13 +1,53 @@
 """What a planning model's reply is: the answer itself, guidance for the model that has the tools, or neither."""
 
 import re
-from collections.abc import Callable
+import tomllib
+import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from importlib.resources import files
+from typing import ClassVar, Literal, cast
 
-from ..wire.dialects.thinking import OPEN, closer
-from ._boost_headings import WIDTH, Heading, Kind, heading, plain_words
+from ..wire.dialects.thinking import ThoughtFilter
 
+Kind = Literal["analysis", "guidance", "summary", "other"]
+_WIDTH = 240
+"""No heading is longer: only so much of a line decides whether it is one."""
+_FORMATS: Mapping[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
+_STRENGTHS = ("also", "meant", "own")
+_OWN = _STRENGTHS.index("own")
+_NUMERALS = {"一": 1, "①": 1, "i": 1, "二": 2, "②": 2, "ii": 2, "三": 3, "③": 3, "iii": 3}
+_SIGN = r"(?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?"
+_EMPHASIS = r"\*{1,3}|_{1,3}"
+# Brackets and ticks that open have to close: `(?(tick)...)` asks for what follows only where there was a `tick`.
+_HEADING = re.compile(
+    rf"""[ \t\ufeff\u200b\u00a0]{{0,3}}
+    (?P<bullet>[-*+\u2022][ \t]+)?
+    (?P<hashes>\#{{1,6}}[ \t]*)?
+    (?P<rule>[=~-]{{2,8}}[ \t]*)?
+    {_SIGN}(?P<outer>{_EMPHASIS})?{_SIGN}
+    (?P<count>(?P<format>(?:format|section|part|option|teil|partie|parte|格式|部分)[ \t]*)?
+       \(?(?P<number>\d{{1,2}}|[一二三①②③]|i{{1,3}}(?=[.)]))
+       (?:\ufe0f?\u20e3)?(?P<dot>[ \t]?[.):\uff1a、\u2013—-]*)(?P<close>{_EMPHASIS})?[ \t]*)?
+    (?P<inner>{_EMPHASIS})?
+    (?P<tick>`)?
+    (?P<bracket>[\[【「<])?
+    (?P<label>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f]|[ \t\u00a0\u202f&'\u2019/]){{0,59}})?
+    (?(bracket)[\]】」>])
+    (?(tick)(?P<untick>`)?)
+    (?:[ \t]*(?:(?<=[ \t])\(|\uff08)[^()\uff08\uff09/\n]{{0,80}}[)\uff09])?
+    (?:[ \t]*(?P<before>{_EMPHASIS}))?
+    (?:[ \t]*(?P<mark>[:\uff1a\ufe55]{{1,2}}|[\u2013—-]{{1,2}}(?=\s|$)|[=~-]{{2,8}}(?=\s*$)))?
+    (?(tick)(?(untick)|`))
+    (?(before)|(?P<after>{_EMPHASIS})?)
+    (?:[ \t]*\#+(?=\s*$))?
+    (?P<rest>.*)$""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_TO_WHOM = re.compile(
+    r" (?:for|to|an|fur|pour|para|per) [a-z ]*(?:aux|ausil|hilf|assistant|execut|agent)[a-z -]*$| section$| ?/.*$"
+)
+_COLONS = tuple(":\uff1a\ufe55")
 # What fills a section that was to be left out, where there is another one: alone, or with the reason why.
 _BLANK = re.compile(
     r"""(?:none|nothing|empty|keine|entfallt|无|無|没有|不适用|aucune?|ningun[oa])
@@ -31,7 +71,7 @@ _FENCE = re.compile(r"[ \t]*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$", re.
 _UNDERLINE = re.compile(r"[ \t]*={3,}[ \t\r]*$")
 _ITEM = re.compile(r"[ \t]*(\d{1,2})[.)、][ \t]")
 _LONGEST_BLANK = 120
-_LONGEST_TAG = 40
+Parts = Mapping[str, str]
 Blank = Callable[[str], re.Match[str] | None]
 Outcome = Literal["summary", "guidance", "other"]
 
@@ -76,6 +116,104 @@ def is_plan(text: str) -> bool:
     return not isinstance(parse(text), OtherReply)
 
 
+def _plain_words(text: str) -> str:
+    """Without case, accents and surplus spaces."""
+    plain = unicodedata.normalize("NFKD", text.replace("ß", "ss").casefold())
+    return " ".join("".join(mark for mark in plain if not unicodedata.combining(mark)).split())
+
+
+_LISTED = tomllib.loads(files(__package__).joinpath("_boost_words.toml").read_text(encoding="utf-8"))
+_WORDS: Mapping[str, tuple[Kind, int]] = {
+    _plain_words(word): (cast(Kind, kind), strength)
+    for strength, name in enumerate(_STRENGTHS)
+    for kind, lists in _LISTED.items()
+    for word in lists[name].split(",")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A line that opens a section; `rest` is what stands behind it on the same line.
+
+    `strength` is 2 for the format's own words, 1 for others that are meant as such, 0 for words that may as well begin
+    a paragraph. `dress` is how it is written: two headings of one author are dressed alike. `looks` is what of that
+    makes it look like another thing, too: an item of a list, code, a tag. `number` is 0 for none. `shouted`
+    are the format's own words in capitals. "FORMAT 1" alone has no `label`.
+    """
+
+    kind: Kind
+    strength: int
+    rest: str
+    dress: tuple[object, ...]
+    looks: frozenset[str]
+    number: int
+    shouted: bool
+    label: str
+
+
+def _heading(line: str) -> Heading | None:
+    """The heading that a line is; `line` is its first `_WIDTH` characters at most."""
+    parts = cast(re.Match[str], _HEADING.match(line)).groupdict("")  # all may be missing, so each line matches
+    if not (meant := _meaning(parts)):
+        return None
+    rest, shouted = _rest(parts), (parts["label"] or parts["format"]).isupper()
+    is_loud = shouted if parts["mark"] else meant[1] > 0
+    if _is_item(parts, shouted=shouted) or not _is_set_off(parts, rest, is_loud=is_loud):
+        return None
+    looks = frozenset("-*+\u2022`<") & {parts["bullet"].strip(), parts["tick"], parts["bracket"]}
+    dress = (parts["hashes"].strip(), bool(_bold(parts)), parts["bracket"], shouted, looks)
+    number = 0 if parts["format"] + parts["hashes"] else _number(parts["number"])
+    return Heading(*meant, rest, dress, looks, number, shouted and meant[1] == _OWN, parts["label"])
+
+
+def _meaning(parts: Parts) -> tuple[Kind, int] | None:
+    """In a tag only the format's own words are meant; without any word, "FORMAT 1" is, when something ends it."""
+    label = _plain_words(parts["label"])
+    if label not in ("", "other"):
+        meant = _WORDS.get(_TO_WHOM.sub("", label))
+        return None if parts["bracket"] == "<" and meant and meant[1] < _OWN else meant
+    is_ended = any((parts["dot"].strip(), parts["mark"], parts["before"], not parts["rest"].strip()))
+    is_format = parts["format"].strip().casefold() in ("format", "格式")
+    kind = _FORMATS.get(_number(parts["number"]))
+    return (kind, _OWN) if kind and is_format and is_ended else None
+
+
+def _number(written: str) -> int:
+    return _NUMERALS.get(written.lower()) or int(written or 0)
+
+
+def _bold(parts: Parts) -> str:
+    """What opens the heading's bold or italics, where it is not around its number alone."""
+    return parts["inner"] or ("" if parts["close"] else parts["outer"])
+
+
+def _rest(parts: Parts) -> str:
+    """What stands behind the heading; marks that don't belong to the heading belong to it."""
+    closing, rest = parts["before"] + parts["after"], parts["rest"]
+    if not (bold := _bold(parts)):
+        return closing + rest
+    return rest if closing or not rest.strip() else bold + rest.lstrip()
+
+
+def _is_enclosed(parts: Parts) -> bool:
+    return bool(parts["bracket"] + parts["before"] + parts["after"])
+
+
+def _is_item(parts: Parts, *, shouted: bool) -> bool:
+    """Whether it is an item of a list, or a word in code, and nothing more."""
+    is_code = bool(parts["tick"]) and not parts["mark"].startswith(_COLONS)
+    return is_code or (bool(parts["bullet"]) and not (shouted or _is_enclosed(parts)))
+
+
+def _is_set_off(parts: Parts, rest: str, *, is_loud: bool) -> bool:
+    """Whether it stands out from its text as a heading does."""
+    if parts["mark"].startswith(_COLONS) or not parts["label"]:
+        return True
+    if parts["mark"] or not rest.strip():
+        return is_loud or _is_enclosed(parts) or bool(parts["hashes"] + parts["rule"])
+    return _is_enclosed(parts) and (rest[0].isspace() or parts["bracket"] in ("【", "<"))
+
+
 @dataclass(slots=True)
 class _ReplySection:
     """What stands behind a heading, or before the first one."""
@@ -96,25 +234,30 @@ class _ReplySection:
         return self.heading is not None and self.heading.strength > 0
 
     @property
+    def is_answer(self) -> bool:
+        return self.kind == "summary" and self.is_certain
+
+    @property
+    def tag(self) -> str:
+        """The name of one that is written as `<name>`."""
+        return self.heading.label if self.heading and "<" in self.heading.looks else ""
+
+    @property
     def text(self) -> str:
-        """What it says; of one that is written as `<name>`, without its last `</name>`."""
+        """What it says; of a tag, without the last `</name>`."""
         said = "".join(self.pieces)
-        if self.heading and self.heading.tag:
-            closings = [*re.finditer(rf"</\s?{re.escape(self.heading.tag)}\s?>", said, re.IGNORECASE)]
-            said = said[: closings[-1].start()] + said[closings[-1].end() :] if closings else said
-        return said.strip()
+        return ("".join(said.rpartition(f"</{self.tag}>")[::2]) if self.tag else said).strip()
 
     def add(self, text: str) -> None:
-        if self.heading:
-            self.pieces.append(text)
+        self.pieces.append(text)
         self.blank = self.blank and not text.strip()
         self.tag_closed = self.tag_closed or "</" in text
 
     def add_line(self, start: str, rest: str) -> None:
         if item := _ITEM.match(start):
             self.last_item = int(item[1])
-        if not (self.heading and self.blank and _UNDERLINE.match(start)):
-            self.add(start + rest)
+        if not (self.blank and _UNDERLINE.match(start)):
+            self.add(f"\n{start}{rest}")
 
     def yields_to(self, found: Heading) -> bool:
         """Whether a heading ends this section, rather than being a line of it."""
@@ -122,32 +265,23 @@ class _ReplySection:
             return True
         if not self._is_heading_here(found, self.heading):
             return False
+        return self._is_ended_by(found, is_alike=found.dress == self.heading.dress)
+
+    def _is_ended_by(self, found: Heading, *, is_alike: bool) -> bool:
+        """Models write an answer twice, and an answer may have sections of its own."""
         if found.kind == self.kind:
-            return self._is_repeated(found, self.heading)
-        return self._is_ended_by(found, self.heading)
-
-    def _is_repeated(self, found: Heading, heading: Heading) -> bool:
-        """Whether it says once more what kind of section this is, as models do that write an answer twice."""
-        return found.strength == 2 and found.dress == heading.dress and (found.shouted or bool(found.tag))
-
-    def _is_ended_by(self, found: Heading, heading: Heading) -> bool:
-        """An answer may have sections of its own, and a word that begins a paragraph makes no section of it."""
-        if self.kind == "summary" and self.is_certain:
-            return found.strength == 2 and (found.dress == heading.dress or (self.blank and found.shouted))
-        return found.strength > 0 or (self.kind != "guidance" and found.kind == "guidance")
+            return is_alike and found.shouted
+        if self.is_answer:
+            return (is_alike and found.strength == _OWN) or (self.blank and found.shouted)
+        return found.strength > 0 or found.kind == "guidance"
 
     def _is_heading_here(self, found: Heading, heading: Heading) -> bool:
         """What has a number, or looks like an item, code or a tag, is a heading only among headings that do, too."""
-        if heading.tag and not found.tag:
+        if self.tag:
             return self.tag_closed
-        is_first = self.blank and not self.is_certain
-        return (is_first or found.looks <= heading.looks) and self._is_no_item(found, heading)
-
-    def _is_no_item(self, found: Heading, heading: Heading) -> bool:
-        """A number makes a heading where headings are numbered; elsewhere it makes an item of a list."""
-        if not found.number or found.dress.startswith("#") or (found.shouted and found.alone):
-            return True
-        return not (found.number > 1 and self.last_item == found.number - 1) and heading.number == found.number - 1
+        if found.number and not heading.number == found.number - 1 != self.last_item:
+            return False
+        return found.looks <= heading.looks or (self.blank and not heading.label)
 
 
 class PlanReader:
@@ -156,11 +290,13 @@ class PlanReader:
     def __init__(self) -> None:
         self._sections = [_ReplySection()]
         self._all: list[str] = []
-        self._thoughts = _ThoughtFilter()
+        self._thoughts = ThoughtFilter()
         self._start = ""
         self._is_begun = False
         self._fence = ""
-        self._settled = _SettledSummary()
+        self._answer: _ReplySection | None = None
+        self._taken = 0
+        self._held = ""
 
     def feed(self, text: str) -> None:
         """Take more of the reply."""
@@ -168,13 +304,22 @@ class PlanReader:
         self._read(self._thoughts.feed(text))
 
     def take_settled(self) -> str:
-        """Return more of the summary's text, as far as nothing that may still come can change it."""
-        return self._settled.take(self._sections)
+        """Return more of the first summary's text, as far as nothing that may still come can change it."""
+        section = self._answer
+        if not section or section.tag or not section.pieces[-1].strip():  # where a tag ends is known when all is there
+            return ""
+        text = self._held + "".join(section.pieces[self._taken :])
+        if not self._taken and len(text.strip()) <= _LONGEST_BLANK:
+            return ""
+        said = text.rstrip() if self._taken else text.strip()
+        self._taken, self._held = len(section.pieces), text[len(text.rstrip()) :]
+        return said
 
     def close(self) -> PlanReply:
         """Return what the reply is."""
         self._read(self._thoughts.rest())
-        self._end_line()
+        if not self._is_begun:
+            self._begin_line()
         if summary := self._text_of("summary", _BLANK.match, certain=True):
             return SummaryReply(summary)
         if guidance := self._text_of("guidance", _BLANK.fullmatch):
@@ -191,7 +336,9 @@ class PlanReader:
         first, *others = text.split("\n")
         self._read_line(first)
         for line in others:
-            self._end_line()
+            if not self._is_begun:
+                self._begin_line()
+            self._is_begun = False
             self._read_line(line)
 
     def _read_line(self, text: str) -> None:
@@ -200,25 +347,23 @@ class PlanReader:
             self._sections[-1].add(text)
             return
         self._start += text
-        if len(self._start) >= WIDTH:
+        if len(self._start) >= _WIDTH:
             self._begin_line()
 
     def _begin_line(self) -> None:
         """Decide what the line is: so much of it is there."""
-        start, rest = self._start[:WIDTH], self._start[WIDTH:]
+        start, rest = self._start[:_WIDTH], self._start[_WIDTH:]
         self._start, self._is_begun = "", True
-        found = None if self._is_code(start) else heading(start)
-        if found and self._sections[-1].yields_to(found):
-            self._sections.append(_ReplySection(found))
-            self._sections[-1].add(found.rest + rest)
-        else:
+        found = None if self._is_code(start) else _heading(start)
+        if not (found and self._sections[-1].yields_to(found)):
             self._sections[-1].add_line(start, rest)
-
-    def _end_line(self) -> None:
-        if not self._is_begun:
-            self._begin_line()
-        self._sections[-1].add("\n")
-        self._is_begun = False
+            return
+        if self._sections[-1] is self._answer and _is_void(self._answer.text, _BLANK.match):
+            self._answer = None
+        self._sections.append(section := _ReplySection(found))
+        section.add(found.rest + rest)
+        if section.is_answer:
+            self._answer = self._answer or section
 
     def _is_code(self, line: str) -> bool:
         """Whether the line opens a fence, stands inside of one, or closes it."""
@@ -232,82 +377,9 @@ class PlanReader:
         return True
 
 
-class _SettledSummary:
-    """Takes the text of the summary out of the sections, each piece once."""
-
-    def __init__(self) -> None:
-        self._at = 0
-        self._taken = 0
-        self._held: list[str] = []
-        self._is_begun = False
-        self._has_said = False
-
-    def take(self, sections: list[_ReplySection]) -> str:
-        said: list[str] = []
-        while True:
-            section, is_last = sections[self._at], self._at == len(sections) - 1
-            if section.kind == "summary" and section.is_certain:
-                if section.heading and section.heading.tag:  # where it ends is known when all is there
-                    return "".join(said)
-                said.append(self._take_from(section, is_closed=not is_last))
-            if is_last:
-                return "".join(said)
-            self._at, self._taken, self._held, self._is_begun = self._at + 1, 0, [], False
-
-    def _take_from(self, section: _ReplySection, *, is_closed: bool) -> str:
-        new = section.pieces[self._taken :]
-        self._taken += len(new)
-        self._held += new
-        if not (is_closed or any(map(str.strip, new))):
-            return ""
-        text = "".join(self._held)
-        if not self._is_begun:
-            stripped = text.strip()
-            if _is_void(stripped, _BLANK.match) if is_closed else len(stripped) <= _LONGEST_BLANK:
-                return ""
-            self._is_begun = True
-            text = ("\n\n" if self._has_said else "") + text.lstrip()
-            self._has_said = True
-        said = text.rstrip()
-        self._held = [text[len(said) :]]
-        return said
-
-
-class _ThoughtFilter:
-    """Passes on what stands behind the reasoning that a text begins with; without any, all of it."""
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._closer: re.Pattern[str] | None = None
-        self._is_past = False
-
-    def feed(self, text: str) -> str:
-        if self._is_past:
-            return text
-        self._held += text
-        if self._closer is None:
-            self._held = self._held.lstrip()
-            if not (opened := OPEN.match(self._held)):
-                is_open = not self._held or (self._held[0] in "<[◁" and len(self._held) < _LONGEST_TAG)
-                self._is_past = not is_open
-                return "" if is_open else self.rest()
-            self._closer = closer(opened)
-        if not (closed := self._closer.search(self._held)):
-            self._held = self._held[-_LONGEST_TAG:]
-            return ""
-        self._is_past, self._closer = True, None
-        text, self._held = self._held[closed.end() :], ""
-        return text
-
-    def rest(self) -> str:
-        """Return what was held back as it might have become reasoning; reasoning without an end is never passed on."""
-        held, self._held = self._held, ""
-        return "" if self._closer else held
-
-
 def _is_void(text: str, blank: Blank | None) -> bool:
     """Whether it says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
-    said = plain_words(text.strip(_WRAPPING))
+    said = _plain_words(text.strip(_WRAPPING))
     return not said or said in _PLACEHOLDERS or bool(blank and blank(said))

@@ -93,11 +93,12 @@ def build(
     said, context = loaded.file.discussion, BuildContext.of(loaded, starts, tapes)
     _require_known_options(loaded, context)
     models = _participant_models(loaded, context)
-    tool_set = None
-    if has_tools(said):
-        tool_set = tools.ToolSet(said, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
-        models = {name: with_tools(name, model, tool_set, said.models[name]) for name, model in models.items()}
-    builder = PairBuilder(pairs := Pairs(said, context), tool_set)
+    pairs, tool_set = Pairs(said, context), None
+    if users := _tool_users(pairs, models):
+        equipped = said if has_tools(said) else said.model_copy(update={"tools": None})
+        tool_set = tools.ToolSet(equipped, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
+        models |= {name: with_tools(name, models[name], tool_set, said.models[name]) for name in users}
+    builder = PairBuilder(pairs, tool_set)
     models = {name: builder.pair_up(name, model) for name, model in models.items()}
     notes = (*(model.name.note for model in models.values()), *builder.notes, *pairs.beyond_the_prompt())
     warnings = tuple(dict.fromkeys(filter(None, notes)))
@@ -111,6 +112,13 @@ def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Mode
     return {
         name: made.pop(name, None) or participant(name, spec, context) for name, spec in specs if spec.role != "user"
     }
+
+
+def _tool_users(pairs: Pairs, models: Iterable[str]) -> Iterable[str]:
+    """Return who is told of tools: without any in the file, those to whom their pair brings some."""
+    if has_tools(pairs.said):
+        return models
+    return [name for each in pairs.all if each.traits.each_step for name in each.helped]
 
 
 def has_tools(said: Discussion) -> bool:

@@ -147,13 +147,17 @@ def consultation(
     new = sections(earlier_advice=earlier, check=excerpt(case.report, RESULT_CHARACTERS), question=question)
     reason = UNSEEN if sees == "prompt" else case.reason or "it wants to know how to go on."
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
-    texts = [Text(f"{data_section('message', text)}\n\n") for text in _newest(messages[sees], CONSULTATION_TOKENS)]
-    if caching and texts:
-        texts[-1] = with_cache_mark(texts[-1], caching)
+    texts = _texts(messages[sees], caching)
     asked = Message("user", (*pictures, *texts, Text(packaged_prompt("advisor_asked", case=new, reason=reason))))
     system = "\n\n".join(filter(None, (packaged_prompt("advisor"), stable)))
     options, wants = {"max_tokens": max_tokens}, case.request.wants
     return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
+
+
+def _texts(messages: Sequence[Message], caching: str) -> list[Text]:
+    """Return what was said, each message as a text; the last ends what is to be kept for so long."""
+    texts = [Text(f"{data_section('message', text)}\n\n") for text in _newest(messages, CONSULTATION_TOKENS)]
+    return [*texts[:-1], with_cache_mark(texts[-1], caching)] if texts and caching else texts
 
 
 def _sections(case: HelpCase, sees: "Sees") -> Iterator[str]:

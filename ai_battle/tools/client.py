@@ -60,8 +60,11 @@ class ToolCapableClient(ClientWrapper):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         await self._emit_offer(emit)
-        if not len(self.manager.registry) or request.tool_choice == "none":
+        if request.tool_choice == "none":
             return await self.client.complete(request, emit)
+        if not len(self.manager.registry):  # what is told of is answered by `client`
+            told = replace(first_request(request, self.told_tools), tools=request.tools)
+            return await self.client.complete(told, emit)
         return await _ToolTurn(self, request, emit).answer()
 
     async def _emit_offer(self, emit: Emit) -> None:

@@ -1,13 +1,18 @@
 """What a run came to: who spoke, what it cost, and how it ended; read from the journal."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from ..conversation.reading import read
 from ..core.events import (
     Event,
     ModelReplied,
+    PromptGiven,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -20,6 +25,11 @@ from ..core.helping import HelpSummed
 
 UNFINISHED = "unfinished"
 BARS = 120
+LISTED = 200
+LONGEST_TITLE = 120
+WIDE, HIGH, ABOVE, WIDEST_BAR = 640, 80, 8, 48
+"""Of the picture of all turns, and what is left free above the highest bar."""
+NOTHING = (0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -45,31 +55,74 @@ class ParticipantStats:
         return ", ".join(self.models) or self.type
 
 
+Measures = tuple[int, float, float]
+"""Tokens, seconds and dollars."""
+Bar = dict[tuple[str, bool], Measures]
+"""What a turn took, by its participant; apart from it, as True, what it took of models that were called in."""
+
+
 @dataclass(slots=True)
-class TurnSizes:
-    """Tokens per turn for a chart: when there are too many turns for bars, each bar is the mean of several."""
+class TurnBars:
+    """What turns took, for a chart: when there are too many for bars of their own, each bar is the sum of `width`."""
 
     width: int = 1
-    bars: list[float] = field(default_factory=list)
-    _open: list[int] = field(default_factory=list)
+    bars: list[Bar] = field(default_factory=list)
+    _in_last: int = 0
 
-    def add(self, tokens: int) -> None:
-        self._open.append(tokens)
-        if len(self._open) == self.width:
-            self.bars.append(sum(self._open) / self.width)
-            self._open.clear()
+    def add(self, bar: Bar) -> None:
+        if self.bars and self._in_last < self.width:
+            self.bars[-1] = _sum(self.bars[-1], bar)
+            self._in_last += 1
+            return
         if len(self.bars) == 2 * BARS:
-            self.bars = [(a + b) / 2 for a, b in zip(self.bars[::2], self.bars[1::2], strict=True)]
+            self.bars = [_sum(a, b) for a, b in zip(self.bars[::2], self.bars[1::2], strict=True)]
             self.width *= 2
+        self.bars.append(bar)
+        self._in_last = 1
 
     @property
-    def all(self) -> list[float]:
-        return [*self.bars, sum(self._open) / len(self._open)] if self._open else self.bars
+    def has_help(self) -> bool:
+        return any(is_other for bar in self.bars for _, is_other in bar)
+
+    def highest(self, place: int) -> float:
+        """Return the highest bar of a measure."""
+        return max((sum(took[place] for took in bar.values()) for bar in self.bars), default=0)
+
+    def boxes(self, place: int, colours: Mapping[str, str]) -> Iterator[tuple[str, bool, float, float, float, float]]:
+        """The parts of the bars of a measure, from the ground up: colour, whether another model was called in, box."""
+        step, unit = min(WIDE / len(self.bars), WIDEST_BAR), HIGH / (self.highest(place) or 1)
+        for n, bar in enumerate(self.bars):
+            y = float(HIGH) + ABOVE
+            for (name, is_other), took in bar.items():
+                height = took[place] * unit
+                y -= height
+                if height:
+                    width = round(step - min(2, step / 4), 2)
+                    yield (
+                        colours.get(name, "nobody"),
+                        is_other,
+                        round(n * step, 2),
+                        round(y, 1),
+                        width,
+                        round(height, 1),
+                    )
+
+
+def _sum(one: Bar, other: Bar) -> Bar:
+    return {key: _plus(one.get(key, NOTHING), other.get(key, NOTHING)) for key in {**one, **other}}
+
+
+def _plus(one: Measures, other: Measures) -> Measures:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 @dataclass(slots=True)
 class RunAccount:
-    """The sums over the entries of a run. `overhead` are those of no turn: speakers chosen, notes, the outcome."""
+    """The sums over the entries of a run. `overhead` are those of no turn: speakers chosen, notes, the outcome.
+
+    `goal` is what the run was about; `config` its configuration as YAML, empty where it was begun from Python.
+    `consulted` has the turns in which another model was called in, each with its participant, to a number of `LISTED`.
+    """
 
     name: str
     participants: dict[str, ParticipantStats] = field(default_factory=dict)
@@ -79,25 +132,26 @@ class RunAccount:
     stop_reason: str = ""
     turns: int = 0
     overhead: Usage = NOTHING_USED
-    sizes: TurnSizes = field(default_factory=TurnSizes)
+    bars: TurnBars = field(default_factory=TurnBars)
     help: HelpSummed | None = None
-    _open: set[str] = field(default_factory=set)
+    goal: str = ""
+    config: str = ""
+    consulted: list[tuple[int, str]] = field(default_factory=list)
+    consulted_turns: int = 0
+    _open: dict[str, Bar] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self._begin(event)
+            case PromptGiven():
+                self.goal = self.goal or event.message.text
             case TurnStarted(speaker=speaker):
-                self._open.add(speaker)
+                self._open[speaker] = {}
             case ModelReplied():
                 self._book(event)
-            case TurnFinished():
-                self.turns += 1
-                self._open.discard(event.speaker)
-                self.participant(event.speaker).finish(event)
-                self.sizes.add(event.usage.total_tokens)
-            case TurnFailed():
-                self._fail(event)
+            case TurnFinished() | TurnFailed():
+                self._end_turn(event)
             case HelpSummed():
                 self.help = event
             case RunFinished() | RunResumed():
@@ -107,12 +161,46 @@ class RunAccount:
         """What stands before it was used by the run that this one was forked from."""
         self.name, self.overhead, self.help = event.name, NOTHING_USED, None
         self.participants |= {each: ParticipantStats(each, type_) for each, type_ in event.participants.items()}
+        self.config = str(event.settings.get("config", ""))
+        self.goal = str(self.discussion.get("goal") or self.discussion.get("initial_prompt") or "")
+
+    @property
+    def title(self) -> str:
+        """Return the goal, as far as it fits a title; without one, the name of the run."""
+        line = next(filter(None, map(str.strip, self.goal.splitlines())), self.name)
+        return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1].rstrip()}…"
+
+    @property
+    def discussion(self) -> Mapping[str, Any]:
+        """Return that section of the configuration; nothing where it can't be read."""
+        try:
+            written = yaml.safe_load(self.config)
+        except yaml.YAMLError:
+            return {}
+        found = written.get("discussion") if isinstance(written, dict) else None
+        return found if isinstance(found, dict) else {}
 
     def _book(self, entry: ModelReplied) -> None:
-        if entry.speaker in self._open:
-            self.participant(entry.speaker).usage += entry.usage
-        else:
+        if (bar := self._open.get(entry.speaker)) is None:
             self.overhead += entry.usage
+            return
+        self.participant(entry.speaker).usage += entry.usage
+        key = (entry.speaker, entry.role != "own")
+        took = (entry.usage.total_tokens, entry.seconds, entry.usage.cost_usd or 0.0)
+        bar[key] = _plus(bar.get(key, NOTHING), took)
+
+    def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
+        bar = self._open.pop(event.speaker, {})
+        if any(is_other for _, is_other in bar):
+            self.consulted_turns += 1
+            if isinstance(event, TurnFinished) and len(self.consulted) < LISTED:
+                self.consulted.append((event.turn, event.speaker))
+        self.bars.add(bar)
+        if isinstance(event, TurnFinished):
+            self.turns += 1
+            self.participant(event.speaker).finish(event)
+        else:
+            self.participant(event.speaker).failed_turns += 1
 
     def participant(self, name: str) -> ParticipantStats:
         return self.participants.setdefault(name, ParticipantStats(name))
@@ -133,10 +221,6 @@ class RunAccount:
         self.status, self.stop_reason = UNFINISHED, ""
         if isinstance(event, RunFinished):
             self.status, self.stop_reason = event.status, event.stop_reason
-
-    def _fail(self, event: TurnFailed) -> None:
-        self._open.discard(event.speaker)
-        self.participant(event.speaker).failed_turns += 1
 
 
 def account(run_dir: Path) -> RunAccount:

@@ -14,7 +14,7 @@ from ..core.events import PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest, Usage
 from ..core.files import lock_directory, write_private
 from ..core.helping import HelpSummed
-from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from ..core.messages import Document, Image, Message, Part, Text, Thinking
 from ..core.plugins import near
 from ..core.texts import about, cell, code_block, contain_markdown
 from ..wire import openai
@@ -22,8 +22,8 @@ from ..wire.genai import message_to_json
 from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page
-from .sentences import HELP_HEADS, arguments, attachment, badges, call_title, help_rows, sentence
-from .turn_view import TimelineEntry, TurnView, timeline
+from .sentences import HELP_HEADS, arguments, attachment, badges, help_rows, sentence
+from .turn_view import TimelineEntry, ToolCard, TurnView, timeline
 
 COLUMNS = (
     "turn", "round", "kind", "speaker", "model", "text", "seconds", "attempts", "stop",
@@ -48,7 +48,8 @@ def markdown(run_dir: Path) -> Iterator[str]:
 def _head(found: RunAccount) -> str:
     ending = f" ({cell(found.stop_reason)})" if found.stop_reason else ""
     facts = (moment(found.begun), count_of(found.turns, "turn"), duration(found.seconds), found.status + ending)
-    return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
+    name = [] if found.name == found.title else [cell(found.name)]
+    return f"# {cell(found.title)}\n\n{' · '.join((*name, *facts))}\n\n"
 
 
 def _section(view: TurnView | TimelineEntry) -> str:
@@ -58,19 +59,17 @@ def _section(view: TurnView | TimelineEntry) -> str:
         case TurnView(event=failed):
             return "\n\n".join((*filter(None, map(_entry, view.entries)), f"> {cell(sentence(failed))}"))
         case TimelineEntry(event=PromptGiven() as prompt):
-            return f"## The prompt\n\n{_message(prompt.message, {})}"
+            return "\n\n".join(("## The prompt", *filter(None, map(_part, prompt.message.parts))))
     return _entry(view)
 
 
 def _turn(turn: TurnFinished, view: TurnView) -> str:
     unusual = ", ".join(badges(turn))
-    steps = (_message(step, view.decisions) for step in turn.steps)
     pieces = (
         f"## {turn.turn}. {cell(turn.speaker)}",
         f"*{unusual}*" if unusual else "",
         *map(_entry, view.entries),
-        *steps,
-        _message(turn.message, {}),
+        *map(_part, view.parts),
     )
     return "\n\n".join(filter(None, pieces))
 
@@ -81,22 +80,18 @@ def _entry(entry: TimelineEntry) -> str:
     return "\n\n".join((f"> {cell(entry.words)}", *texts)) if entry.words else ""
 
 
-def _message(message: Message, decisions: Mapping[str, str]) -> str:
-    return "\n\n".join(filter(None, (_part(part, decisions) for part in message.parts)))
-
-
-def _part(part: Part, decisions: Mapping[str, str]) -> str:
+def _part(part: Part | ToolCard) -> str:
     match part:
         case Text(text):
             return contain_markdown(text)
         case Thinking(text):
             return _details("thinking", contain_markdown(text)) if text else ""
-        case ToolCall():
-            return _details(cell(call_title(part, decisions)), code_block(arguments(part)))
-        case ToolResult(call):
-            return _details(f"{cell(call.name)} {'failed' if part.is_error else 'returned'}", code_block(part.text))
+        case ToolCard(call, result):
+            returned = [code_block(result.text)] if result else []
+            return _details(cell(part.title), "\n\n".join((code_block(arguments(call)), *returned)))
         case Image() | Document():
             return f"*[{cell(attachment(part))}]*"
+    return ""
 
 
 def _details(title: str, body: str) -> str:
@@ -133,9 +128,10 @@ def html(run_dir: Path) -> Iterator[str]:
     run = account(run_dir)
     return page(
         "report.html",
-        title=run.name,
+        title=run.title,
         styles=("report.css",),
         run=run,
+        said=run.discussion,
         colours={name: colour(n) for n, name in enumerate(run.participants)},
         timeline=timeline(run_dir),
         help_heads=HELP_HEADS,

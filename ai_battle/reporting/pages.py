@@ -3,12 +3,13 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markdown_it import MarkdownIt
@@ -110,6 +111,14 @@ def approximate(estimated: bool) -> str:
     return about(estimated=estimated)
 
 
+def as_yaml(value: Any) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip()
+
+
+def without(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if key not in keys}
+
+
 def excerpt(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} characters more)"
 
@@ -128,11 +137,11 @@ def base64_text(data: bytes) -> str:
 
 
 _OF_FIGURES = "axis_title count count_of dollars duration effort moment percent score seconds short whole"
-_OF_SENTENCES = "arguments attachment badges call_title help_rows sentence"
+_OF_SENTENCES = "arguments attachment badges help_rows sentence"
 _FILTERS: tuple[Callable[..., Any], ...] = (
     *(getattr(figures, name) for name in _OF_FIGURES.split()),
     *(getattr(sentences, name) for name in _OF_SENTENCES.split()),
-    *(prose, kind, approximate, base64_text, excerpt, first_line, score_kind),
+    *(prose, kind, approximate, as_yaml, base64_text, excerpt, first_line, score_kind, without),
 )
 
 

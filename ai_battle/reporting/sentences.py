@@ -32,11 +32,13 @@ from ..core.helping import (
     Role,
     StuckFound,
 )
-from ..core.messages import Document, Image, ToolCall
+from ..core.messages import Document, Image, ToolCall, ToolResult
 from ..core.texts import about
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 from .figures import count, count_of, dollars, duration
 
+LINE = 72
+"""Characters of arguments or a result that stand in the title of a call."""
 HELP_HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
 _STOPS: Mapping[Stop, str] = {
     "length": "cut off at the length limit",
@@ -202,10 +204,37 @@ def proposal_reason(event: ToolProposed) -> str:
     return f"it stands beside {'an' if event.kind[0] in 'eo' else 'a'} {event.kind}"
 
 
-def call_title(call: ToolCall, decisions: Mapping[str, str]) -> str:
-    """Names a call in a view, with what was decided on it."""
-    words = decisions.get(call.id, "")
-    return f"calls {call.name}{f' ({words})' if words else ''}"
+def call_words(call: ToolCall) -> str:
+    """The call as one reads it: `calculator(12*7)`; of several arguments each with its name."""
+    given = call.malformed or call.arguments
+    if isinstance(given, str):
+        said = given
+    elif len(given) == 1:
+        said = _plain(next(iter(given.values())))
+    else:
+        said = ", ".join(f"{name}={_plain(value)}" for name, value in given.items())
+    return f"{call.name}({_shortened(said)})"
+
+
+def result_words(result: ToolResult) -> str:
+    """The result itself where it is marked as such, else its beginning."""
+    try:
+        found = json.loads(result.text)
+    except (ValueError, RecursionError):
+        found = result.text
+    if isinstance(found, dict):
+        found = found.get("error" if result.is_error else "result", found)
+    words = _shortened(_plain(found)) or ("files" if result.parts else "nothing")
+    return f"failed: {words}" if result.is_error else words
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text[: 3 * LINE].split())
+    return line if len(line) <= LINE else f"{line[: LINE - 1]}…"
 
 
 def arguments(call: ToolCall) -> str:

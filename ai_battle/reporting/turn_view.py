@@ -1,5 +1,6 @@
 """The events of a run as views show them: each turn with what led to its answer, who was asked, and what came of it."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,8 +9,9 @@ from ..conversation.reading import read
 from ..core.events import Event, RunResumed, TurnFailed, TurnFinished, TurnStarted
 from ..core.exchange import Usage
 from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, ModelConsulted, StuckFound
+from ..core.messages import Part, ToolCall, ToolResult
 from ..core.tooling import ToolDecided
-from .sentences import decision_words, sentence
+from .sentences import call_words, decision_words, result_words, sentence
 
 Turn = TurnFinished | TurnFailed
 
@@ -24,12 +26,44 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCard:
+    """A call of a tool with what came of it, None where nothing did, and what was decided on it, in words."""
+
+    call: ToolCall
+    result: ToolResult | None
+    decision: str
+
+    @property
+    def title(self) -> str:
+        """Return the call as one reads it, with its result: `calculator(12*7) -> 84`."""
+        came = f" -> {result_words(self.result)}" if self.result else ""
+        return f"{call_words(self.call)}{f' ({self.decision})' if self.decision else ''}{came}"
+
+
+@dataclass(frozen=True, slots=True)
 class TurnView:
     """A turn with its `entries` in order, and what was decided on its calls, in words by the id of the call."""
 
     event: Turn
     entries: tuple[TimelineEntry, ...]
     decisions: Mapping[str, str]
+
+    @property
+    def parts(self) -> Iterator[Part | ToolCard]:
+        """What was said and done in it, each call with its result."""
+        turn = self.event
+        if isinstance(turn, TurnFailed):
+            return
+        messages = (*turn.steps, turn.message)
+        waiting: defaultdict[str, list[ToolResult]] = defaultdict(list)  # ids are unique in one answer only
+        for result in (result for message in messages for result in message.tool_results):
+            waiting[result.call.id].append(result)
+        for part in (part for message in messages for part in message.parts):
+            if isinstance(part, ToolCall):
+                results = waiting[part.id]
+                yield ToolCard(part, results.pop(0) if results else None, self.decisions.get(part.id, ""))
+            elif not isinstance(part, ToolResult):
+                yield part
 
 
 @dataclass(slots=True)

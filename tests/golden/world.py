@@ -22,6 +22,7 @@ CHANGING = (
     (r"\b[0-9a-f]{40,64}\b", "<digest>"),
     (r"\b(chatcmpl-|msg_|resp_|req_|rs_|fc_|call_|toolu_)[0-9a-zA-Z]{16,}", r"\g<1><drawn>"),
     (r"<style>.*?</style>", ""),
+    (r"<figure><figcaption><strong>Seconds per turn.*?</figure>", ""),
     (r"<section><figure><figcaption><strong>How long answers take.*?</section>", ""),
     (r"(?m)^[^\n]*\d/\d+ samples \([^\n]*\n", ""),
     (r'event: ping\ndata: {"type":"ping"}\n\n', ""),

@@ -1,5 +1,6 @@
 """What was decided on a call stands on the line of the call."""
 
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ async def document(run_dir: Path, form: str, *decided: ToolDecided) -> str:
 async def test_it_says_who_decided_what(tmp_path: Path, form: str, by: By, allowed: bool, words: str) -> None:
     decided = ToolDecided(CALL, "allowed" if allowed else "denied", by, speaker="ann")
     told = await document(tmp_path, form, decided)
-    assert told.count(f"calls web_search{words}</summary>") == (1 if words else 2)
+    assert unescape(told).count(f"web_search(<b>x</b>){words}</summary>") == (1 if words else 2)
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
@@ -49,5 +50,5 @@ async def test_a_decision_holds_for_the_calls_of_its_turn_alone(tmp_path: Path, 
     decided = ToolDecided(ToolCall("web_search", {}, CALL.id), "denied", "person", speaker="bob")
     failed = TurnFailed(1, 1, "bob", "no answer", "skip")
     told = "".join(export(await written(tmp_path, EVENTS[0], TurnStarted(1, 1, "bob"), decided, failed, TURN), form))
-    assert "calls web_search</summary>" in told
+    assert "web_search(<b>x</b>)</summary>" in unescape(told)
     assert "by a person" not in told

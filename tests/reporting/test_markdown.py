@@ -24,7 +24,7 @@ async def said(folder: Path, text: str) -> str:
 
 
 def test_it_says_who_said_what(markdown: str) -> None:
-    assert markdown.startswith("# Robots & &lt;b>names&lt;/b>\n\n")
+    assert markdown.startswith("# Discuss.\n\nRobots & &lt;b>names&lt;/b> · ")
     assert "## The prompt\n\n*[image/png, 4 bytes]*\n\nDiscuss.\n\n" in markdown
     assert "## 1. ann\n\nPlain **words**, and `code`.\n\n" in markdown
     assert "## 2. bob\n\n*cut off at the length limit, 2 attempts*\n\n" in markdown
@@ -38,7 +38,9 @@ def test_it_ends_with_what_it_cost(markdown: str) -> None:
 
 
 def test_tools_and_thoughts_are_folded(markdown: str) -> None:
-    assert "<details><summary>calls web_search</summary>" in markdown
+    assert (
+        "<details><summary>web_search(&lt;b>x&lt;/b>) -> &lt;/pre>&lt;script>alert(6)&lt;/script></summary>" in markdown
+    )
     assert "```\n</pre><script>alert(6)</script>\n```" in markdown
     assert "<details><summary>thinking</summary>\n\n&lt;u>hm&lt;/u>\n\n</details>" in markdown
 

@@ -180,6 +180,13 @@ class RunAccount:
         found = written.get("discussion") if isinstance(written, dict) else None
         return found if isinstance(found, dict) else {}
 
+    @property
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what the configuration says of each participant."""
+        models = self.discussion.get("models")
+        named = models.items() if isinstance(models, dict) else ()
+        return {str(name): spec for name, spec in named if isinstance(spec, dict)}
+
     def _book(self, entry: ModelReplied) -> None:
         if (bar := self._open.get(entry.speaker)) is None:
             self.overhead += entry.usage

@@ -131,7 +131,6 @@ def html(run_dir: Path) -> Iterator[str]:
         title=run.title,
         styles=("report.css",),
         run=run,
-        said=run.discussion,
         colours={name: colour(n) for n, name in enumerate(run.participants)},
         timeline=timeline(run_dir),
         help_heads=HELP_HEADS,

@@ -16,7 +16,8 @@ from ai_battle.reporting.benchmark_report import render, write_benchmark_reports
 from ai_battle.reporting.charts import Scale, fitting, label_boxes
 
 from ..benchmark.results import HELPED, LARGE, SMALL, helped, results, scored
-from .test_browser import CHROMIUM, HOSTILE, browser
+from .hostile import HOSTILE
+from .test_browser import CHROMIUM, browser
 
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
 MANY = 60

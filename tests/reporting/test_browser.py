@@ -1,14 +1,23 @@
-"""The report in a real browser: it reads without a script, and what models wrote runs nothing."""
+"""The report in a real browser: it reads without a script, and what models wrote runs nothing and fetches nothing."""
 
+import html
+import json
+import re
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from ai_battle import ConversationManager, Participant
 from ai_battle.reporting import write_reports
-from ai_battle.testing import ScriptedClient
+
+from ..server.advisor.node import install
+from .hostile import events
+from .runs import EVENTS, written
+from .test_html import HARMLESS, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ALONE = (
@@ -21,20 +30,40 @@ ALONE = (
     "--disable-component-update",
     "--disable-sync",
 )
-HOSTILE = (
-    "<script>document.title = 'owned'</script>"
-    "<img src=x onerror=\"document.title = 'owned'\">"
-    "</style><style>body { display: none }</style>"
-    "[click](javascript:document.title='owned')"
-)
+DARK = "--blink-settings=preferredColorScheme=0"
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
 
 
-async def report(folder: Path) -> Path:
-    speakers = [Participant("Ann", ScriptedClient(HOSTILE)), Participant("Bob", ScriptedClient("**Hm.**"))]
-    result = await ConversationManager(speakers, goal="Break out.", turns=1, out=folder / "run").run_discussion()
-    return write_reports(result.run_dir)[1]
+class Bait:
+    """A server on loopback that a page may be made to ask, and the paths that it was asked for."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        paths = self.paths
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                paths.append(self.path)
+                self.send_error(404)
+
+            def log_message(self, *words: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def bait() -> Iterator[Bait]:
+    made = Bait()
+    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
 
 
 def browser(folder: Path, page: Path, *wish: str) -> str:
@@ -42,15 +71,84 @@ def browser(folder: Path, page: Path, *wish: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-async def test_what_models_wrote_is_read_and_not_run(tmp_path: Path) -> None:
-    shown = browser(tmp_path, await report(tmp_path), "--dump-dom")
+async def hostile_report(folder: Path, bait: Bait) -> Path:
+    return write_reports(await written(folder / "run", *events(bait.address)))[1]
+
+
+async def test_what_models_wrote_runs_nothing_and_fetches_nothing(tmp_path: Path, bait: Bait) -> None:
+    report = await hostile_report(tmp_path, bait)
+    shown = browser(tmp_path, report, "--dump-dom", "--virtual-time-budget=3000")
+
     assert "owned</title>" not in shown
-    assert "&lt;script&gt;document.title = 'owned'&lt;/script&gt;" in shown
-    assert "<img" not in shown
+    assert bait.paths == []
+    page = Page(shown)
+    assert {tag for tag, _ in page.tags} <= HARMLESS
     assert shown.count("<style") == 1
+    assert "<script>document.title='owned'</script>" in "".join(page.texts)
 
 
-async def test_the_report_can_be_looked_at(tmp_path: Path) -> None:
+async def test_nothing_runs_or_is_fetched_even_where_no_policy_holds(tmp_path: Path, bait: Bait) -> None:
+    """The policy in the page is the second lock: what is escaped needs no policy."""
+    report = await hostile_report(tmp_path, bait)
+    open_page = report.with_name("open.html")
+    open_page.write_text(POLICY.sub("", report.read_text()))
+    shown = browser(tmp_path, open_page, "--dump-dom", "--virtual-time-budget=3000")
+
+    assert "owned</title>" not in shown
+    assert bait.paths == []
+    assert {tag for tag, _ in Page(shown).tags} <= HARMLESS
+
+
+async def test_the_bait_is_taken_by_a_page_that_does_not_escape(tmp_path: Path, bait: Bait) -> None:
+    """Else the tests above would find nothing, whatever the report did."""
+    page = tmp_path / "page.html"
+    page.write_text(f"<title>x</title><img src='{bait.address}/i.png'><img src=x onerror=\"document.title='owned'\">")
+
+    assert "owned</title>" in browser(tmp_path, page, "--dump-dom", "--virtual-time-budget=3000")
+    assert bait.paths == ["/i.png"]
+
+
+async def test_the_report_can_be_looked_at(tmp_path: Path, bait: Bait) -> None:
     picture = tmp_path / "report.png"
-    browser(tmp_path, await report(tmp_path), f"--screenshot={picture}", "--window-size=1000,1200")
+    report = write_reports(await written(tmp_path / "run", *EVENTS))[1]
+    browser(tmp_path, report, f"--screenshot={picture}", "--window-size=1000,1200")
     assert picture.stat().st_size > 20_000, "an empty page makes a smaller picture"
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+async def test_nothing_of_the_page_is_wider_than_the_window(tmp_path: Path, bait: Bait, width: int) -> None:
+    """Seen in a frame of that width: a window can't be as narrow as a telephone's."""
+    report = await hostile_report(tmp_path, bait)
+    measured = "<script>document.title = 'WIDE' + document.documentElement.scrollWidth</script></body>"
+    (tmp_path / "inner.html").write_text(POLICY.sub("", report.read_text()).replace("</body>", measured))
+    frame = f'<iframe src="inner.html" style="width:{width}px;height:900px;border:0"></iframe>'
+    seen = "<script>onload = () => document.title = frames[0].document.title</script>"
+    (tmp_path / "outer.html").write_text(f"{frame}{seen}")
+
+    shown = browser(tmp_path, tmp_path / "outer.html", "--dump-dom", "--allow-file-access-from-files")
+    found = re.search(r"<title>WIDE(\d+)</title>", shown)
+    assert found, shown[:500]
+    assert int(found[1]) <= width
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("run", ["usual", "hostile"])
+async def test_axe_finds_nothing_serious(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, bait: Bait, scheme: str, run: str
+) -> None:
+    packages = install(tmp_path_factory.mktemp("npm"), "axe-core@4")
+    axe = (packages / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    told = EVENTS if run == "usual" else events(bait.address)
+    report = write_reports(await written(tmp_path / "run", *told))[1]
+    asked = "axe.run().then(found => document.title = 'AXE' + JSON.stringify(found.violations))"
+    looked_at = tmp_path / "axe.html"
+    scripts = f"<script>{axe}</script><script>{asked}</script></body>"
+    looked_at.write_text(POLICY.sub("", report.read_text()).replace("</body>", scripts))
+
+    wish = ("--dump-dom", "--virtual-time-budget=30000", *([DARK] if scheme == "dark" else []))
+    found = re.search(r"<title>AXE(.*?)</title>", browser(tmp_path, looked_at, *wish), re.DOTALL)
+    assert found
+    violations = json.loads(html.unescape(found[1]))
+    assert [(each["id"], each["nodes"][0]["html"]) for each in violations
+            if each["impact"] in ("serious", "critical")] == []  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ..core.errors import ConfigError
 from .collaboration import Help, Helper
 from .documents import ConfigDocument, FileKind, Source, read_document
 from .providers import ContextWindows, Prices, Providers
@@ -32,8 +33,23 @@ class RouteSettings(Help):
     """A name that clients ask for: a model, or a model and those that help it; a plain string is short for a model."""
 
     model: Helper = Field(description="The model that answers.", examples=["ollama/phi4"])
+    advisor: Helper | None = Field(
+        default=None,
+        description="A model that it may ask, of which clients hear nothing: short for `secondary` and the strategy "
+        "advisor.",
+    )
     headers: dict[str, str] = Field(default={}, description="HTTP headers for its provider.", repr=False)
     api_key: str = Field(default="", description="Key for its provider, where it is another one.", repr=False)
+
+
+def with_advisor(route: RouteSettings) -> RouteSettings:
+    """Return a route with an advisor as the pair that it is short for; raises `ConfigError` where it is one already."""
+    if route.advisor is None:
+        return route
+    if route.model_fields_set & {"secondary", "strategy"}:
+        raise ConfigError("advisor is short for secondary and strategy: advisor; say one of the two", "advisor")
+    said = {key: getattr(route, key) for key in route.model_fields_set - {"advisor"}}
+    return RouteSettings.model_validate({**said, "secondary": route.advisor, "strategy": "advisor"})
 
 
 class AdvisorSettings(Section):

@@ -12,7 +12,7 @@ from ..assembly.models import BuildContext, Model, helper_model
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
 from ..config.problems import Problem
-from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server
+from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server, with_advisor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._endpoints import provider_traits
@@ -76,7 +76,7 @@ class RouteBuilder:
 
     def _file_route(self, name: str, settings: RouteSettings) -> Route:
         try:
-            return self._route(name, settings)
+            return self._route(name, with_advisor(settings))
         except ConfigError as error:
             place = strategies.place_of(settings, error.about)
             raise RouteError(Problem((*ROUTES, name, *place), str(error))) from error
@@ -240,7 +240,11 @@ def named_code(document: LoadedServer) -> tuple[str, ...]:
     models = [model for tier in WORDS.values() if (model := getattr(server.tiers, tier))]
     models += [each.model for each in server.advisors.values() if each.model]
     for route in routes:
-        models += [route.model, *(helper for _, helper in strategies.helpers_of(route))]
+        models += [
+            route.model,
+            *filter(None, (route.advisor,)),
+            *(helper for _, helper in strategies.helpers_of(route)),
+        ]
     names = [_provider(model.type, document.file.providers) for model in models]
     names += [strategies.with_file(route, document.base).strategy for route in routes]
     return tuple(dict.fromkeys(name for name in names if "." in name))

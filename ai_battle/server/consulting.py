@@ -101,12 +101,7 @@ class ConsultingClient(ModelClient):
         gap = "\n\n" if self._api == "chat" else ""
         listener = ConsultationListener(emit, tool, worker, advisors, gap=gap, is_live=wants.drafts)
         # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
-        most = listener.uses_left + _advice_count(messages, tool)
-        # What a client asks for in its protocol it gets, within the bounds that it sets itself, and nothing else.
-        tokens = min(each.max_tokens for each in self._advisors)
-        caching = next((each.entry.ttl for each in self._advisors if each.entry.ttl), "")
-        terms = AdviceTerms(most, tokens, max_forced=0, decline_needless=False, caching=caching)
-        advised = AdvisedModel(worker, named, terms)
+        advised = AdvisedModel(worker, named, self._terms(listener.uses_left + _advice_count(messages, tool)))
         try:
             response = await advised.complete(replace(request, messages=messages, wants=wants), listener)
         except ProviderError as error:
@@ -114,6 +109,12 @@ class ConsultingClient(ModelClient):
                 raise
             response = error.response
         return listener.shown_response(response, by_iteration=self._api == "messages")
+
+    def _terms(self, max_uses: int) -> AdviceTerms:
+        """What a client asks for in its protocol it gets, within the bounds that it sets itself, and nothing else."""
+        tokens = min(each.max_tokens for each in self._advisors)
+        caching = next((each.entry.ttl for each in self._advisors if each.entry.ttl), "")
+        return AdviceTerms(max_uses, tokens, max_forced=0, decline_needless=False, caching=caching)
 
 
 class ConsultationListener:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from ai_battle.core.errors import ConfigError
 from ai_battle.testing import FakeProviders, call
 
-from .serving import asked, serving
+from .serving import asked, planned, serving
 
-FILE = "server: {routes: {advised: {model: ollama/qwen3, secondary: anthropic/claude-sonnet-4-5, strategy: advisor}}}"
+FILE = "server: {routes: {advised: {model: ollama/qwen3, advisor: anthropic/claude-sonnet-4-5}}}"
 READ = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = {
     "/v1/messages": {"name": "read_file", "description": "Reads.", "input_schema": READ},
@@ -64,3 +65,11 @@ async def test_trouble_is_met_once_though_its_client_knows_of_no_advice(fakes: F
 
     assert len(fakes.anthropic.questions) == 1
     assert "Error: no b.py" in json.dumps(fakes.anthropic.questions[0].body)
+
+
+async def test_a_route_says_its_advisor_in_one_way(fakes: FakeProviders, tmp_path: Path) -> None:
+    route = "{model: ollama/qwen3, advisor: openai/gpt-4o, secondary: openai/gpt-4o}"
+    (tmp_path / "server.yaml").write_text(f"server:\n  routes:\n    advised: {route}")
+
+    with pytest.raises(ConfigError, match=r"3:\d+.*advised.*say one of the two"):
+        planned(fakes, str(tmp_path / "server.yaml"))

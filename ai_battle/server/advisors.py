@@ -3,20 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from importlib import import_module
 
-from ..collaboration.advisor import MAX_USES, tool_name
+from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody
 from ..providers._endpoints import provider_traits
-from ..wire.advice import ANTHROPIC_TOOL, AdvisorEntry, decode_entries, forces_question, without_entries
-from .consulting import BroughtAdvisor, ConsultingClient, require_readable
+from ..wire.advice import (
+    ANTHROPIC_TOOL,
+    AdvisorEntry,
+    consultations_in,
+    decode_entries,
+    forces_question,
+    without_entries,
+)
 from .errors import Denied, NoRoute
 from .routes import Route, Routes
 from .streaming import ServedRequest
 
 ENCRYPTED = b'"advisor_redacted_result"'
-MAX_TOKENS = 4_096
-"""Of advice, where neither the client nor the operator bounds it."""
+MAX_USES, MAX_TOKENS = 3, 4_096
+"""Of a request and of each advice, where neither the client nor the operator bounds it."""
 STRATEGY = "advisor"
 
 
@@ -44,6 +51,26 @@ AS_BROUGHT = AdvisorRule()
 
 
 @dataclass(frozen=True, slots=True)
+class BroughtAdvisor:
+    """The entry of a client, who answers for the model that it names, and on which terms."""
+
+    entry: AdvisorEntry
+    client: ModelClient
+    max_uses: int
+    max_tokens: int
+
+    @property
+    def name(self) -> str:
+        return self.entry.name or "advisor"
+
+    def prepare(self, request: ModelRequest) -> ModelRequest:
+        """Return a question with what the client says of such requests."""
+        system = "\n\n".join(filter(None, (self.entry.instructions, request.system)))
+        options = {**self.entry.options, **request.options, "max_tokens": self.max_tokens}
+        return replace(request, system=system, options=options)
+
+
+@dataclass(frozen=True, slots=True)
 class AdvisorPolicy:
     """The rules of an operator, of which the first that fits an advisor holds for it."""
 
@@ -61,12 +88,7 @@ class AdvisorPolicy:
         if all(_is_native(call, entry, rule) for entry, rule in ruled):
             return call
         advisors = [_brought(call.route, entry, rule, routes) for entry, rule in ruled]
-        return self._with_advisors(call, body, advisors)
-
-    def _with_advisors(self, call: ServedRequest, body: RawBody, advisors: Sequence[BroughtAdvisor]) -> ServedRequest:
-        client = ConsultingClient(call.route.make(), advisors, call.api.name, is_direct=call.route.is_direct)
-        route = replace(call.route, make=lambda: client, strategy=call.route.strategy or STRATEGY, api="")
-        return replace(call, asked=replace(call.asked, request=_without_entries(call.asked.request, body)), route=route)
+        return _with_advisors(call, body, advisors)
 
     def _rule(self, entry: AdvisorEntry) -> AdvisorRule:
         rule = next((rule for rule in self.rules if fnmatchcase(entry.model, rule.pattern)), AS_BROUGHT)
@@ -75,10 +97,22 @@ class AdvisorPolicy:
         return rule
 
 
+def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[BroughtAdvisor]) -> ServedRequest:
+    route, is_forced = call.route, forces_question(body.fields.get("tool_choice"))
+    consulting = import_module("ai_battle.server.consulting")  # with all that strategies need: most requests need none
+    client = consulting.ConsultingClient(
+        route.make(), advisors, call.api.name, is_direct=route.is_direct, is_forced=is_forced
+    )
+    request = without_entries(call.asked.request)
+    route = replace(route, make=lambda: client, strategy=route.strategy or STRATEGY, api="")
+    return replace(call, asked=replace(call.asked, request=request), route=route)
+
+
 def _require_readable(call: ServedRequest, body: RawBody) -> None:
     """Raise `ConfigError` for earlier advice that nobody who answers can read."""
     if not _runs_advisors(call) and ENCRYPTED in body.data:
-        require_readable(call.asked.request.messages)
+        for found in consultations_in(call.asked.request.messages):
+            found.require_readable()
 
 
 def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> bool:
@@ -118,10 +152,3 @@ def _named_route(worker: Route, entry: AdvisorEntry, routes: Routes) -> Route:
 
 def _provider(route: Route) -> str:
     return route.models[0].partition("/")[0] if route.models else ""
-
-
-def _without_entries(request: ModelRequest, body: RawBody) -> ModelRequest:
-    request = without_entries(request)
-    if not forces_question(body.fields.get("tool_choice")):
-        return request
-    return replace(request, tool_choice=tool_name(request.tools))

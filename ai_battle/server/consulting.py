@@ -1,7 +1,7 @@
 """A model that works with advisors which its client has brought, and what the client is shown of that."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from secrets import token_hex
 from typing import Any
 
@@ -13,10 +13,11 @@ from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..judging.assessment import prompt_place
-from ..wire.advice import AdvisorEntry, Consultation, advice_part, consultation_in, consultations_in, question_part
+from ..wire.advice import Consultation, advice_part, consultation_in, consultations_in, question_part
 from ..wire.anthropic import WIRE, encode_usage, stop_of
 from ..wire.bodies import own
 from ..wire.messages import paired_messages
+from .advisors import BroughtAdvisor
 
 ERROR_CODES: Mapping[type[AIBattleError], str] = {
     ContextTooLong: "prompt_too_long", TimedOut: "execution_time_exceeded", RateLimited: "too_many_requests",
@@ -53,44 +54,35 @@ class ObservedClient(ClientWrapper):
         self.is_asked = False
 
 
-@dataclass(frozen=True, slots=True)
-class BroughtAdvisor:
-    """The entry of a client, who answers for the model that it names, and on which terms."""
-
-    entry: AdvisorEntry
-    client: ModelClient
-    max_uses: int
-    max_tokens: int
-
-    @property
-    def name(self) -> str:
-        return self.entry.name or "advisor"
-
-    def prepare(self, request: ModelRequest) -> ModelRequest:
-        """Return a question with what the client says of such requests."""
-        system = "\n\n".join(filter(None, (self.entry.instructions, request.system)))
-        options = {**self.entry.options, **request.options, "max_tokens": self.max_tokens}
-        return replace(request, system=system, options=options)
-
-
 class ConsultingClient(ModelClient):
     """`worker` with the advisors of one request; questions and advice stand in its answer as its API shows them.
 
-    It is asked by the worker alone, as its client expects. What a worker says that `is_direct` is told while it comes;
-    of a strategy nobody knows before its end which draft becomes the answer.
+    They are asked by the worker alone, as its client expects; `is_forced`: which wants a question first. What a worker
+    says that `is_direct` is told while it comes; of a strategy nobody knows before its end which draft becomes the
+    answer.
 
     `api` is the name of that API. In the Messages API the usage of an answer is the worker's alone, as that of advisors
     stands beside it; Chat Completions show neither questions nor advice, only what is said before and after.
     """
 
-    def __init__(self, worker: ModelClient, advisors: Sequence[BroughtAdvisor], api: str, *, is_direct: bool) -> None:
+    def __init__(
+        self,
+        worker: ModelClient,
+        advisors: Sequence[BroughtAdvisor],
+        api: str,
+        *,
+        is_direct: bool,
+        is_forced: bool,
+    ) -> None:
         self._worker = worker
         self._advisors = advisors
         self._api = api
         self._is_direct = is_direct
+        self._is_forced = is_forced
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         tool = tool_name(request.tools)
+        choice = tool if self._is_forced else request.tool_choice
         messages = with_advice(request.messages, tool, self._advisors[0].name)
         worker = ObservedClient(self._worker)
         advisors = {ObservedClient(each.client, each.prepare): each for each in self._advisors}
@@ -103,7 +95,8 @@ class ConsultingClient(ModelClient):
         # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
         advised = AdvisedModel(worker, named, self._terms(listener.uses_left + _advice_count(messages, tool)))
         try:
-            response = await advised.complete(replace(request, messages=messages, wants=wants), listener)
+            asked = replace(request, messages=messages, tool_choice=choice, wants=wants)
+            response = await advised.complete(asked, listener)
         except ProviderError as error:
             if error.response is None:
                 raise
@@ -239,12 +232,6 @@ def with_advice(messages: tuple[Message, ...], tool: str, who: str) -> tuple[Mes
     calls = {each.id: ToolCall(tool, {}, each.id) for each in found if each.asks}
     results = {each.id: _result_of(calls[each.id], each, who) for each in found if each.content and each.id in calls}
     return paired_messages(tuple(piece for message in messages for piece in _split(message, results)))
-
-
-def require_readable(messages: Sequence[Message]) -> None:
-    """Raise `ConfigError` for advice that nobody here can read."""
-    for found in consultations_in(messages):
-        _ = found.text if found.content else ""
 
 
 def _split(message: Message, results: Mapping[str, ToolResult]) -> Iterator[Message]:

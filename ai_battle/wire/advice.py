@@ -169,6 +169,10 @@ class Consultation:
                 raise ConfigError(f"The advisor_redacted_result of {self.id[:80]!r} {why}.")
         raise ConfigError(f"The advisor_tool_result of {self.id[:80]!r} is of no known type.")
 
+    def require_readable(self) -> None:
+        """Raise `ConfigError` for advice that only another server can read."""
+        _ = self.text if self.content else ""
+
 
 def consultation_in(part: Part) -> Consultation | None:
     """Returns what a part of a client's message tells of an advisor, as the Messages and the Responses API have it."""

@@ -60,10 +60,7 @@ class Decoded:
     messages: tuple[Message, ...]
     raw: bytes = b""
     calls: dict[str, ToolCall] = field(default_factory=dict)
-    answered: list[tuple[str, ToolCall | None]] = field(default_factory=list)
-
-    def fits(self, calls: Mapping[str, ToolCall]) -> bool:
-        return all(calls.get(id_) is call for id_, call in self.answered)
+    answered: dict[str, ToolCall | None] = field(default_factory=dict)
 
 
 class MessageCache:
@@ -82,7 +79,7 @@ class MessageCache:
             raw = body if isinstance(body, bytes) else b""
             made = self._made.get(raw) if raw else None
             # The same bytes after other calls are other messages; ids come again in later turns and conversations.
-            if made is None or (made.answered and not made.fits(calls)):
+            if made is None or (made.answered and not made.answered.items() <= calls.items()):
                 made = self._read(decode_piece(raw) if raw else body, raw, calls, index)
             calls |= made.calls
             yield made
@@ -107,7 +104,7 @@ class MessageCache:
             if isinstance(part, ToolCall):
                 decoded.calls[part.id] = part
             elif isinstance(part, ToolResult):
-                decoded.answered.append((part.call.id, calls.get(part.call.id)))
+                decoded.answered[part.call.id] = calls.get(part.call.id)
         return self._made.remember(raw, decoded) if raw else decoded
 
 

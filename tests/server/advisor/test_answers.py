@@ -1,11 +1,12 @@
 """Points 15 to 30: the blocks of an answer in which an advisor was asked, whole and as they stream."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ai_battle.core.exchange import Usage
-from ai_battle.testing import call, reply
+from ai_battle.testing import call, fault, reply
 
-from ..protocol.speaking import Event, Streamed, message_of
+from ..protocol.speaking import PATHS, Event, Streamed, events_of, message_of
 from .conftest import ADVISOR, ASKED, BETA, TOOL, Stage, results_in
 
 LOOK = "Look at the loop."
@@ -134,6 +135,19 @@ async def test_25_advice_comes_in_one_piece(stage: Stage) -> None:
     assert not [event for event in streamed.of("content_block_delta") if event["index"] == index]
 
 
+async def test_26b_the_worker_is_heard_while_it_speaks_before_and_after(stage: Stage) -> None:
+    """Nobody else may answer in its place: in the midst of its text these answers end for ever."""
+    stalled = fault("stall_mid_stream", reply=reply("It is line 3, where a loop begins that has no end."))
+    stage.worker.says(stalled)
+    before = await heard_until(stage, lambda event: event.name == "content_block_delta")
+    stage.worker.says(reply("Let me ask.", calls=[call("advisor")]), stalled)
+    stage.advisor.says(LOOK)
+    after = await heard_until(stage, lambda event: event.name == "content_block_delta" and event.data["index"] == 3)
+
+    assert words_in(before)[0].startswith("It")
+    assert words_in(after)[-1].startswith("It")
+
+
 async def test_28_a_stream_tells_why_it_ended_and_what_it_cost_in_its_last_delta(stage: Stage) -> None:
     stage.worker.says(call("advisor"), reply(FOUND, usage=Usage(50, 4)))
     streamed = await stage.client.stream("messages", ASKED, BETA)
@@ -162,3 +176,19 @@ async def test_30_the_advisors_own_name_comes_back_in_the_usage_alone(one: Stage
 
 def starts_in(streamed: Streamed) -> list[Event]:
     return [event for event in streamed.events if event.name == "content_block_start"]
+
+
+def words_in(heard: list[Event]) -> list[str]:
+    return [event.data["delta"]["text"] for event in heard if event.name == "content_block_delta"]
+
+
+async def heard_until(stage: Stage, is_last: Callable[[Event], bool]) -> list[Event]:
+    """The events up to that one, after which the client leaves. Raises `TimeoutError` where it does not come."""
+    heard: list[Event] = []
+    body = {"model": "worker", "stream": True, **ASKED}
+    async with stage.client.session.post(stage.client.address + PATHS["messages"], json=body, headers=BETA) as answer:
+        async for event in events_of(answer.content.iter_any(), 0.0):
+            heard.append(event)
+            if is_last(event):
+                return heard
+    raise AssertionError(f"it never came: {heard}")

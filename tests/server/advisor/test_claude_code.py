@@ -130,6 +130,24 @@ async def test_a_second_session_goes_on_with_the_advice_of_the_first(session: Se
     assert LOOK in session.local.questions[-1].raw.decode()
 
 
+async def test_another_model_behind_the_advisor_that_it_names(
+    program: Path, fakes: FakeProviders, write: Write, tmp_path: Path
+) -> None:
+    variables, (_, *options) = typed("Another model behind the advisor")
+    (tmp_path / "a.py").write_text("while True: pass\n")
+    async with serving(fakes, write(SERVERS[1])) as address:
+        session = Session(program, tmp_path, address, fakes.ollama, fakes.ollama)
+        fakes.ollama.says(LOOK, model="qwen3:32b")
+        steps = reply("Let me ask.", calls=[call("advisor")]), call("Read", file_path=str(tmp_path / "a.py")), FOUND
+        fakes.ollama.says(*steps, model="qwen3:8b")
+        *shown, ended = await session.say("Find the fault in a.py.", variables, *options)
+
+    assert [block["type"] for block in shown] == ["text", "server_tool_use", "advisor_tool_result", "tool_use", "text"]
+    assert shown[2]["content"]["text"] == LOOK
+    assert ended["result"] == FOUND
+    assert [each.body["model"] for each in fakes.ollama.questions].count("qwen3:32b") == 1
+
+
 async def test_a_route_with_an_advisor_of_its_own(
     program: Path, fakes: FakeProviders, write: Write, tmp_path: Path
 ) -> None:

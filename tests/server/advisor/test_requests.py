@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from ai_battle.testing import call, fault
+from ai_battle.testing import FakeProviders, call, fault
 
-from .conftest import BETA, READ, TOOL, USER, Stage, results_in, user
+from ..protocol.speaking import speaking
+from ..serving import serving
+from .conftest import ASKED, BETA, READ, TOOL, USER, Stage, Write, results_in, user
 
 FOUND = "It is line 3."
 WITHOUT = {name: value for name, value in TOOL.items() if name != "model"}
@@ -66,6 +68,21 @@ async def test_05_the_length_of_advice_is_that_of_the_tool_and_not_of_the_reques
 
     assert stage.sent().options["max_tokens"] == 200
     assert stage.asked_advisor().options["max_tokens"] == 2048
+
+
+async def test_06_caching_marks_what_an_advisor_of_anthropic_reads(
+    fakes: FakeProviders, write: Write, is_streamed: bool
+) -> None:
+    fakes.openai.says(call("advisor"), FOUND)
+    file = write("server: {routes: {worker: openai/gpt-4o}, advisors: {'claude-*': anthropic/claude-opus-4-8}}")
+    caching = {"type": "ephemeral", "ttl": "1h"}
+    async with serving(fakes, file) as address, speaking(address, "worker") as client:
+        body = {**ASKED, "stream": is_streamed, "tools": [{**TOOL, "caching": caching}]}
+        async with client.session.post(f"{address}/v1/messages", json={"model": "worker", **body}, headers=BETA) as got:
+            await got.read()
+            assert got.status == 200
+
+    assert '"ttl":"1h"' in fakes.anthropic.questions[0].raw.decode().replace(" ", "")
 
 
 async def test_07_caching_is_left_out_where_the_advisor_knows_none(stage: Stage) -> None:

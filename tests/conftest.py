@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ai_battle.testing import FakeProviders
+from tests.clocks import SettableLoop
 
 # Where a shell starts the tests behind `&`, they and the commands that they start would not hear Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -34,6 +35,10 @@ KEYS = (
     "OLLAMA_API_KEY",
     "WEB_SEARCH_API_KEY",
 )
+
+
+def pytest_asyncio_loop_factories() -> dict[str, type[SettableLoop]]:
+    return {"settable": SettableLoop}
 
 
 @pytest.fixture(scope="session")

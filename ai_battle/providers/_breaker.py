@@ -1,7 +1,6 @@
 """Circuit breakers: an upstream that can't be reached, or a model that fails, is left alone for a while."""
 
 import asyncio
-import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -56,7 +55,7 @@ class CircuitBreaker:
                 return PROBE
             if self._probe is None:
                 until = max(until, self._failed_at + PROBE_AFTER)
-        return max(until - time.monotonic(), 0.0) if until else 0.0
+        return max(until - asyncio.get_running_loop().time(), 0.0) if until else 0.0
 
     @property
     def is_limited(self) -> bool:
@@ -74,7 +73,7 @@ class CircuitBreaker:
 
     def close_for(self, seconds: float) -> None:
         """The provider asked to be left alone: this holds for all calls."""
-        self._closed_until = max(self._closed_until, time.monotonic() + seconds)
+        self._closed_until = max(self._closed_until, asyncio.get_running_loop().time() + seconds)
 
     @property
     def _is_open(self) -> bool:
@@ -105,7 +104,7 @@ class CircuitBreaker:
                 self.close_for(min(error.retry_after, LONGEST))
         elif begun >= self._failed_at:
             self._failures += 1
-            self._failed_at = time.monotonic()
+            self._failed_at = asyncio.get_running_loop().time()
             self._last = str(error)
             self._failed.append(self._failed_at)
             self._count_call()
@@ -125,7 +124,7 @@ class CircuitBreaker:
 
     def _count_call(self) -> None:
         """One more call, and only those of a minute."""
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         self._calls.append(now)
         for ended in (self._calls, self._failed):
             while ended and ended[0] < now - MINUTE:
@@ -149,7 +148,7 @@ class Circuit:
         probed: list[CircuitBreaker] = []
         try:
             await self._enter(probed)
-            begun = time.monotonic()
+            begun = asyncio.get_running_loop().time()
             yield
             self._record(None, begun)
         except NotCalled:

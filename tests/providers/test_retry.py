@@ -1,7 +1,6 @@
 """When a call is made again, when it is not, and what others of the same provider do meanwhile."""
 
 import asyncio
-import time
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +12,7 @@ from ai_battle.core.events import AttemptFailed, Emit, EventLog, ModelReplied, R
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
 from ai_battle.providers import Stalled
+from tests.clocks import set_forward
 
 MODEL = "tests.providers.plugin/model"
 FAILURES, PROBE_AFTER, MINUTE, ENOUGH_CALLS = 5, 30, 60, 20
@@ -224,12 +224,7 @@ async def test_failures_do_not_outlive_the_event_loop() -> None:
 
 
 class Upstream:
-    """Calls of one model, and a clock that can be set on."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.later = 0.0
-        now = time.monotonic
-        monkeypatch.setattr(time, "monotonic", lambda: now() + self.later)
+    """Calls of one model."""
 
     async def call(self, client: Playing, total: float = 5.0) -> str:
         return (await retrying(client, retries=0, total=total).complete(ModelRequest(()))).text
@@ -256,8 +251,8 @@ class Upstream:
 
 
 @pytest.fixture
-def upstream(monkeypatch: pytest.MonkeyPatch) -> Upstream:
-    return Upstream(monkeypatch)
+def upstream() -> Upstream:
+    return Upstream()
 
 
 async def test_after_failures_in_a_row_nobody_calls_for_a_while(upstream: Upstream) -> None:
@@ -269,7 +264,7 @@ async def test_after_failures_in_a_row_nobody_calls_for_a_while(upstream: Upstre
 
 async def test_after_a_while_one_call_probes_and_the_others_wait_for_it(upstream: Upstream) -> None:
     await upstream.fail(FAILURES)
-    upstream.later += PROBE_AFTER
+    set_forward(PROBE_AFTER)
     client = Playing("answered", go=asyncio.Event())
 
     calls = upstream.start(client, 3)
@@ -283,7 +278,7 @@ async def test_after_a_while_one_call_probes_and_the_others_wait_for_it(upstream
 
 async def test_a_probe_that_fails_fails_those_that_wait_for_it(upstream: Upstream) -> None:
     await upstream.fail(FAILURES)
-    upstream.later += PROBE_AFTER
+    set_forward(PROBE_AFTER)
     client = Playing(down, go=asyncio.Event())
 
     calls = upstream.start(client, 3)
@@ -298,7 +293,7 @@ async def test_a_probe_that_fails_fails_those_that_wait_for_it(upstream: Upstrea
 
 async def test_when_a_probe_is_cancelled_one_that_waited_for_it_probes(upstream: Upstream) -> None:
     await upstream.fail(FAILURES)
-    upstream.later += PROBE_AFTER
+    set_forward(PROBE_AFTER)
     (probe,) = upstream.start(Playing("never", seconds=60))
     await asyncio.sleep(0.05)
     calls = upstream.start(Playing("fine"), 3)
@@ -314,7 +309,7 @@ async def test_a_call_that_began_before_the_outage_does_not_end_the_probe(upstre
     begun = upstream.start(early)
     await asyncio.sleep(0.05)
     await upstream.fail(FAILURES)
-    upstream.later += PROBE_AFTER
+    set_forward(PROBE_AFTER)
 
     calls = upstream.start(probe, 2)
     await asyncio.sleep(0.05)
@@ -355,7 +350,7 @@ async def test_when_half_of_a_minutes_calls_fail_nobody_calls_for_a_while(upstre
 
     assert "10 failures in 20 calls of a minute, the last: down" in await upstream.refusal()
 
-    upstream.later += PROBE_AFTER
+    set_forward(PROBE_AFTER)
     assert await upstream.call(Playing("fine")) == "fine"
     await upstream.fail(1)
     assert await upstream.refusal() == ""
@@ -366,7 +361,7 @@ async def test_failures_of_the_minute_before_are_forgotten(upstream: Upstream) -
         for _ in range(ENOUGH_CALLS // 2 - 1):
             await upstream.call(Playing("fine"))
             await upstream.fail(1)
-        upstream.later += MINUTE
+        set_forward(MINUTE)
 
     assert await upstream.refusal() == ""
 

@@ -1,7 +1,6 @@
 """Upstreams that are down, or want to be left alone."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import aiohttp
 import pytest
 
 from ai_battle.testing import FakeProviders, fault, reply
+from tests.clocks import set_forward
 
 from .conftest import Upstream
 from .serving import asked, serving, until
@@ -105,14 +105,13 @@ async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProvid
 
 
 async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait(
-    fakes: FakeProviders, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    fakes: FakeProviders, upstream: Upstream
 ) -> None:
     upstream.fake.says(fault(500, times=FAILURES), reply("I am back.", delay=0.3))
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address:
         for _ in range(FAILURES):
             await asked(address, "/v1/messages", HELLO)
-        now = time.monotonic
-        monkeypatch.setattr(time, "monotonic", lambda: now() + 31)
+        set_forward(31)
         probe = asyncio.create_task(asked(address, "/v1/messages", HELLO))
         await until(lambda: len(upstream.fake.questions) == FAILURES + 1)
         meanwhile = await answered(address, "/v1/messages", HELLO)

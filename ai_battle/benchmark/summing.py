@@ -1,7 +1,7 @@
 """From results to their summary."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
 from math import log10
@@ -26,11 +26,17 @@ OF_ORDER = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
 """What a row has of its order by itself."""
 
 
-def summary_of(store: Store) -> BenchmarkSummary:
-    """All that the results say; the same each time."""
+def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) -> BenchmarkSummary:
+    """All that the results say; the same each time. `hear` is told each step before it is taken."""
+    hear("reading the samples")
     everything, tasks = setting_results(store), list(store.tasks())
     compared = compared_settings(everything)
-    rows = [_row(each, whole, compared, tasks) for each, whole in zip(compared.settings, everything, strict=True)]
+    hear(f"comparing each of {len(compared.comparable)} settings with each other")
+    pairs, rows = compared.pairs, list[SettingRow]()
+    for each, whole in zip(compared.settings, everything, strict=True):
+        hear(f"summing up {each.name} ({len(rows) + 1} of {len(everything)})")
+        rows.append(_row(each, whole, compared, tasks))
+    hear("working out settings that were not run")
     answers = _first_answers(compared.settings)
     items, of = replayed_of(store, everything)
     return BenchmarkSummary(
@@ -41,8 +47,8 @@ def summary_of(store: Store) -> BenchmarkSummary:
         store.fact("repeats", 1),
         compared.axis,
         tuple(rows),
-        compared.pairs,
-        median(pair.smallest for pair in compared.pairs) if compared.pairs else None,
+        pairs,
+        median(pair.smallest for pair in pairs) if pairs else None,
         tuple(_bins(answers)),
         _calibration_error(answers),
         {each.name: found for each in compared.settings if each.is_helped and (found := by_signal(each.answers))},

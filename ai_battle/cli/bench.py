@@ -132,7 +132,7 @@ def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
     try:
         ended = play(suite, store, options)
         shown.close()
-        summary = show(store, as_json=bool(how["as_json"]))
+        summary = show(store, as_json=bool(how["as_json"]), quiet=bool(how["quiet"]))
     except KeyboardInterrupt:
         shown.close()
         click.echo(f"Interrupted; go on with: ai-battle bench resume {store.folder}", err=True)

@@ -4,7 +4,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import TextIO
 
 import click
 
@@ -26,31 +25,56 @@ OFTEN, SELDOM = 0.2, 10.0
 """Seconds between two looks at it, on a terminal and elsewhere."""
 
 
-class ProgressDisplay:
-    """A listener for progress, on stderr."""
+class StatusLine:
+    """A line on stderr about work under way: on a terminal it is written over, elsewhere repeated now and then."""
 
-    def __init__(self, limit: float | None, *, quiet: bool, out: TextIO | None = None) -> None:
-        self._limit = limit
+    def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._out = out or sys.stderr
+        self._out = sys.stderr
         self._live = self._out.isatty()
         self._next = 0.0
 
-    def __call__(self, progress: BenchmarkProgress) -> None:
-        if self._quiet or (monotonic() < self._next and progress.finished < progress.total):
+    def show(self, line: str, *, is_last: bool = False) -> None:
+        if self._quiet or (monotonic() < self._next and not is_last):
             return
         self._next = monotonic() + (OFTEN if self._live else SELDOM)
-        line = progress_line(progress, self._limit)
         if self._live:
             self._out.write(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}")
         else:
             self._out.write(f"{line}\n")
         self._out.flush()
 
+    def show_step(self, step: str) -> None:
+        """Shows each step on a terminal, as nobody knows which one takes long; elsewhere only where all take long."""
+        if self._live:
+            self._next = 0.0
+        elif not self._next:
+            self._next = monotonic() + SELDOM
+        self.show(step)
+
     def close(self) -> None:
         """Leaves the last line where it is."""
         if self._live and self._next:
             self._out.write("\n")
+
+    def erase(self) -> None:
+        if self._live and self._next:
+            self._out.write("\r\x1b[2K")
+            self._out.flush()
+
+
+class ProgressDisplay:
+    """A listener for progress, on stderr."""
+
+    def __init__(self, limit: float | None, *, quiet: bool) -> None:
+        self._limit = limit
+        self._line = StatusLine(quiet=quiet)
+
+    def __call__(self, progress: BenchmarkProgress) -> None:
+        self._line.show(progress_line(progress, self._limit), is_last=progress.finished >= progress.total)
+
+    def close(self) -> None:
+        self._line.close()
 
 
 def progress_line(progress: BenchmarkProgress, limit: float | None) -> str:
@@ -81,9 +105,11 @@ MOST_SAID = 5
 COLOURS = {"worse": "red", "better": "green", "not enough data": "yellow"}
 
 
-def show(store: Store, *, as_json: bool) -> BenchmarkSummary:
+def show(store: Store, *, as_json: bool, quiet: bool = False) -> BenchmarkSummary:
     """The settings and which differ; writes the reports beside the results, and prints where they are last."""
-    summary = write_benchmark_reports(store)
+    status = StatusLine(quiet=quiet)
+    summary = write_benchmark_reports(store, status.show_step)
+    status.erase()
     if as_json:
         print_json({"results": str(store.folder), **summary.as_json()})
         return summary

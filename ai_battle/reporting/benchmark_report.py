@@ -3,7 +3,7 @@
 The report is one HTML file that needs nothing else; it is readable without its script, and sharper with it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,9 +47,10 @@ LETTER, LINE = 7.2, 14
 SIDES, HILL = 24, 34
 
 
-def write_benchmark_reports(store: Store) -> BenchmarkSummary:
-    """Each file whole or not at all; raises `JournalError` where one can't be written."""
-    summary = summary_of(store)
+def write_benchmark_reports(store: Store, hear: Callable[[str], None] = lambda step: None) -> BenchmarkSummary:
+    """Each file whole or not at all; raises `JournalError` where one can't be written. `hear` is told each step."""
+    summary = summary_of(store, hear)
+    hear("writing the report")
     kept = f"The results themselves are kept; when that is mended, write it with: ai-battle bench report {store.folder}"
     write_whole(store.folder / SUMMARY, [summary.text()], kept)
     write_whole(store.folder / TABLE, table(store), kept)

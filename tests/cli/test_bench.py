@@ -21,6 +21,7 @@ from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
 
 from .conftest import Run
 
+ERASED = "\r\x1b[2K"
 SETTINGS = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
 
 
@@ -198,17 +199,40 @@ def test_a_full_disk_ends_a_run_with_the_way_on_and_loses_nothing(ai_battle: Run
 
 def test_on_a_terminal_one_line_tells_how_far_it_is(folder: Path) -> None:
     written(folder, limits={"cost_usd": 1})
+    played, _, report = _on_terminal(folder, "run", "suite.yaml", "--out", "out").rpartition("\r\n")
+
+    assert played.rpartition(ERASED)[2].startswith("8/8 samples (100 %), 0:00, $0.00 of $1.00 spent")
+    assert report.endswith(ERASED), "what is told of the report goes once it is there"
+
+
+def test_on_a_terminal_a_report_tells_each_step_and_leaves_nothing_of_it(ai_battle: Run, folder: Path) -> None:
+    written(folder)
+    assert ai_battle("bench", "run", "suite.yaml", "--out", "out", "--quiet").err == ""
+
+    steps = _on_terminal(folder, "report", "out").split(ERASED)
+    assert steps == [
+        "",
+        "reading the samples",
+        "comparing each of 2 settings with each other",
+        "summing up knows (1 of 2)",
+        "summing up four (2 of 2)",
+        "working out settings that were not run",
+        "writing the report",
+        "",
+    ]
+
+
+def _on_terminal(folder: Path, *arguments: str) -> str:
+    """What a terminal gets on stderr."""
     main, terminal = pty.openpty()
-    command = [sys.executable, "-m", "ai_battle", "bench", "run", "suite.yaml", "--out", "out"]
+    command = [sys.executable, "-m", "ai_battle", "bench", *arguments]
     with subprocess.Popen(command, cwd=folder, stderr=terminal, stdout=subprocess.DEVNULL):
         os.close(terminal)
         said = b""
         while chunk := _read(main):
             said += chunk
     os.close(main)
-
-    last = said.decode().rpartition("\r\x1b[2K")[2]
-    assert last.startswith("8/8 samples (100 %), 0:00, $0.00 of $1.00 spent")
+    return said.decode()
 
 
 def finished(results: Path) -> int:

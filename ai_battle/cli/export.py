@@ -6,18 +6,26 @@ from pathlib import Path
 
 import click
 
+from ai_battle.conversation.reading import progress
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import lock_directory
 from ai_battle.reporting import export
 
 from .arguments import run_dir
-from .output import write_file
+from .output import one_line, without_secrets, write_file
+
+WORDS = {"failed": "failed", "interrupted": "was interrupted"}
+SUFFIXES = {"openai": "json", "finetune": "finetune.jsonl", "dpo": "dpo.jsonl"}
 
 
 @click.command("export")
 @run_dir
 @click.option(
-    "--format", "formats", default="md", show_default=True, help="md, html, jsonl, openai, csv; several: md,csv."
+    "--format",
+    "formats",
+    default="md",
+    show_default=True,
+    help="md, html, jsonl, openai, csv, finetune, dpo; several: md,csv.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a folder for several formats.")
 def command(run_dir: Path, formats: str, output: Path | None) -> None:
@@ -34,8 +42,19 @@ def command(run_dir: Path, formats: str, output: Path | None) -> None:
         with lock_directory(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
             write_file(place, pieces, "--output")
         click.echo(str(place), err=True)
+    _tell_of_ending(run_dir)
+
+
+def _tell_of_ending(run_dir: Path) -> None:
+    """Whoever exports a run that has not come to its end knows that more might have been said."""
+    ended = progress(run_dir).ended
+    if ended is None:
+        click.echo("The run has not ended; this is what there is of it until now.", err=True)
+    elif ended.status in ("failed", "interrupted"):
+        words = without_secrets(one_line(ended.stop_reason, 300))
+        click.echo(f"The run {WORDS[ended.status]} ({words}); what was said before is exported.", err=True)
 
 
 def _place(output: Path, run_dir: Path, name: str, *, several: bool) -> Path:
-    suffix = "json" if name == "openai" else name
+    suffix = SUFFIXES.get(name, name)
     return output / f"{run_dir.name}.{suffix}" if several or output.is_dir() else output

@@ -66,7 +66,9 @@ def event(record: Mapping[str, Any]) -> Event:
     kind = record.get("type")
     found = _CLASSES.get(kind) if isinstance(kind, str) else None
     if found is None:
-        raise ValueError(f"there is no event of type {kind!r}")
+        raise ValueError(
+            f"there is no event of type {kind!r}; it may be of a newer ai-battle: pip install -U ai-battle"
+        )
     given = [column for column in _LAYOUTS[found].columns if column.required or column.name in record]
     said: Event = found(**{column.name: _value(column, record) for column in given})
     return said

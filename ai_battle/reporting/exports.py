@@ -23,6 +23,7 @@ from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page
 from .sentences import HELP_HEADS, arguments, attachment, badges, help_rows, sentence
+from .training import examples, pairs
 from .turn_view import TimelineEntry, ToolCard, TurnView, timeline
 
 COLUMNS = (
@@ -191,6 +192,8 @@ FORMATS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "jsonl": jsonl,
     "openai": openai_messages,
     "csv": table,
+    "finetune": examples,
+    "dpo": pairs,
 }
 
 

@@ -69,7 +69,8 @@ def test_a_directory_without_a_run_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "format_", [pytest.param(each, marks=() if each == "html" else pytest.mark.slow) for each in FORMATS]
+    "format_",
+    [pytest.param(each, marks=() if each == "html" else pytest.mark.slow) for each in FORMATS if each != "dpo"],
 )
 async def test_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path, format_: str) -> None:
     """4,000 turns of 2 KB, rendered in a process that may grow by 6 MB."""

@@ -7,6 +7,10 @@ import pytest
 
 from ai_battle.testing import FakeProviders
 
+from ..cli.conftest import ai_battle, folder
+
+__all__ = ["ai_battle", "folder"]
+
 
 @pytest.fixture
 def fakes(here: Path, fakes: FakeProviders) -> FakeProviders:

@@ -16,7 +16,7 @@ from ai_battle.core.helping import AnswerChecked, BoostStep, DraftDropped, HelpF
 from ai_battle.reporting import export
 from ai_battle.testing import FakeProviders, ScriptedClient, fault
 
-from ..cli.conftest import Run, ai_battle, folder  # noqa: F401 - fixtures
+from ..cli.conftest import Run
 from .test_collaboration import STUCK, discussion
 
 ADVICE = "Count the dwarfs."
@@ -71,7 +71,7 @@ async def test_transcript_and_report_tell_it_in_the_order_in_which_it_happened(r
     assert places == sorted(places)
 
 
-def test_show_tells_what_led_to_an_answer(ai_battle: Run, rescued: Path) -> None:  # noqa: F811
+def test_show_tells_what_led_to_an_answer(ai_battle: Run, rescued: Path) -> None:
     shown = ai_battle("show", rescued, 1).out
 
     assert "gpt-4o answers as the helper of small" in shown

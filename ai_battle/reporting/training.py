@@ -1,0 +1,192 @@
+"""A run as data to train models on: what each participant was sent and said, and answers beside poorer drafts.
+
+Both in the JSON Lines that OpenAI's fine-tuning takes: https://platform.openai.com/docs/guides/supervised-fine-tuning
+and https://platform.openai.com/docs/guides/direct-preference-optimization
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic_core import from_json, to_json
+
+from ..conversation.person import keyboard
+from ..conversation.prompting import Naming, View, naming, system_prompt
+from ..conversation.reading import read
+from ..conversation.replay import at_rest
+from ..conversation.setup import FileSetup, load_checked
+from ..core.errors import ConfigError
+from ..core.events import PromptGiven, RunStarted, TurnFinished, TurnStarted
+from ..core.exchange import ModelRequest, ToolSpec
+from ..core.helping import MOST_CHARACTERS, DraftDropped
+from ..core.messages import Document, Message, Part, Text, Thinking
+from ..core.tokens import estimate_message
+from ..core.tooling import ToolsOffered
+from ..wire import openai
+from .sentences import attachment
+
+LONGEST = 32_000
+"""Estimated tokens of an example; a longer discussion becomes several, each of which begins with the prompt."""
+PERSON = "person"
+PLAIN: Naming = "plain"
+PREFIXED: Naming = "prefixed"
+ANYTHING = {"type": "object"}
+"""The arguments of a tool that was called and not offered, of which no more is known."""
+
+
+def examples(run_dir: Path) -> Iterator[str]:
+    """A line for each participant that is a model: its turns are the assistant's, all that others said the user's.
+
+    Raises `ConfigError` where nobody has answered.
+    """
+    return _require(_Learners(run_dir).examples(), f"{run_dir} has nothing to train on: no model has answered in it.")
+
+
+def pairs(run_dir: Path) -> Iterator[str]:
+    """A line for each answer beside a draft of its turn that was judged poorer, with the messages that led to both.
+
+    Turns whose answer came with tools are left out: what these returned is not in the request that the draft answers.
+    Raises `ConfigError` where there are none.
+    """
+    why = "in none of its turns was a draft found poorer than the answer, or its journal was written without drafts"
+    return _require(_Learners(run_dir).pairs(), f"{run_dir} has no pairs: {why}.")
+
+
+def _require(documents: Iterator[Mapping[str, Any]], error: str) -> Iterator[str]:
+    """The documents as lines; raises before anything is written."""
+    first = next(documents, None)
+    if first is None:
+        raise ConfigError(error)
+    return (to_json(document).decode() + "\n" for document in chain((first,), documents))
+
+
+@dataclass(slots=True)
+class _Learner:
+    """The conversation as one participant saw it, since its example began."""
+
+    name: str
+    system: str
+    naming: Naming
+    tools: tuple[ToolSpec, ...] = ()
+    drafts: list[str] = field(default_factory=list)
+    has_answered: bool = False
+    _view: View = field(init=False)
+    _tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.begin(())
+
+    def begin(self, opening: Iterable[Message]) -> None:
+        self._view, self._tokens, self.has_answered = View(self.name, self.naming), 0, False
+        for message in opening:
+            self.append(message)
+
+    def append(self, message: Message) -> None:
+        self._view.append(message)
+        self._tokens += estimate_message(message)
+        self.has_answered = self.has_answered or (message.speaker == self.name and message.role == "assistant")
+
+    @property
+    def is_full(self) -> bool:
+        return self._tokens > LONGEST and self.has_answered
+
+    def body(self, *, answered: bool) -> dict[str, Any]:
+        """Return the request of its next turn; where it is to be `answered`, all up to its last answer."""
+        messages = self._view.messages
+        while answered and messages and (messages[-1].role != "assistant" or messages[-1].tool_calls):
+            messages = messages[:-1]
+        called = {call.name: ToolSpec(call.name, "", ANYTHING) for each in messages for call in each.tool_calls}
+        tools = {**called, **{tool.name: tool for tool in self.tools}}
+        plain = tuple(Message(each.role, tuple(_parts(each))) for each in messages)
+        request = ModelRequest(plain, self.system, tools=tuple(tools.values()))
+        body = from_json(openai.encode_request(request, ""))
+        return {key: body[key] for key in ("messages", "tools") if key in body}
+
+
+class _Learners:
+    """Follows a run with one learner for each model; in memory is one example of each."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._learners: dict[str, _Learner] = {}
+        self._opening: tuple[Message, ...] = ()
+
+    def examples(self) -> Iterator[dict[str, Any]]:
+        for turn in self._turns():
+            yield from (full.body(answered=True) for full in self._hear(turn))
+        yield from (each.body(answered=True) for each in self._learners.values() if each.has_answered)
+
+    def pairs(self) -> Iterator[dict[str, Any]]:
+        for turn in self._turns():
+            learner = self._learners.get(turn.speaker)
+            if learner and not turn.steps:
+                answer = turn.message.text
+                for draft in dict.fromkeys(each for each in learner.drafts if each.strip() != answer.strip()):
+                    asked = learner.body(answered=False)
+                    yield {"input": asked, "preferred_output": _said(answer), "non_preferred_output": _said(draft)}
+            for _ in self._hear(turn):
+                pass
+
+    def _turns(self) -> Iterator[TurnFinished]:
+        """Each turn before it is heard, with the drafts and tools that its speaker's learner has then."""
+        for _, event in read(self._run_dir):
+            learner = self._learners.get(getattr(event, "speaker", ""))
+            match event:
+                case RunStarted():
+                    self._learners = {each.name: each for each in _learners(event)}
+                case PromptGiven(message=message):
+                    self._open(message)
+                case TurnStarted() if learner:
+                    learner.drafts.clear()
+                case ToolsOffered(tools=tools) if learner:
+                    learner.tools = tools
+                case DraftDropped(text=text) if learner and _is_judged_answer(event):
+                    learner.drafts.append(text)
+                case TurnFinished():
+                    yield event
+
+    def _open(self, message: Message) -> None:
+        self._opening = (message,)
+        for learner in self._learners.values():
+            learner.begin(self._opening)
+
+    def _hear(self, turn: TurnFinished) -> Iterator[_Learner]:
+        """Learners whose example is full, before they begin the next one."""
+        for learner in self._learners.values():
+            for message in (*turn.steps, turn.message):
+                learner.append(message)
+            if learner.is_full:
+                yield learner
+                learner.begin(self._opening)
+
+
+def _is_judged_answer(draft: DraftDropped) -> bool:
+    """Whether it is a whole answer of the model itself that another was found better than."""
+    return bool(draft.attempt and draft.text and not draft.calls_tools and len(draft.text) <= MOST_CHARACTERS)
+
+
+def _learners(started: RunStarted) -> Iterator[_Learner]:
+    """With the system prompts that its configuration gave them; those of a run from Python are not known."""
+    systems, names = dict[str, str](), PLAIN if len(started.participants) == 2 else PREFIXED
+    if config := started.settings.get("config"):
+        plan = FileSetup.of(load_checked(at_rest(yaml.safe_load(str(config)))), keyboard).build({}).plan
+        systems, names = {each.name: system_prompt(plan, each) for each in plan.participants}, naming(plan)
+    for name, type_ in started.participants.items():
+        if type_ != PERSON:
+            yield _Learner(name, systems.get(name, ""), names)
+
+
+def _parts(message: Message) -> Iterator[Part]:
+    """What fine-tuning takes of a message: documents are told of, and what was thought is left out."""
+    for part in message.parts:
+        if isinstance(part, Document):
+            yield Text(f"[{attachment(part)}]")
+        elif not isinstance(part, Thinking):
+            yield part
+
+
+def _said(text: str) -> list[dict[str, str]]:
+    return [{"role": "assistant", "content": text}]

@@ -1,5 +1,6 @@
 """Plays one sample: a setting answers a task, with models made anew, and the answer is scored."""
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import ToolCall, user
+from ..core.telemetry import Telemetry, span, use_telemetry
 from .cache import Cache, CachedClient, Keeper
 from .clients import ALONE, BuiltSetting, ClientPool, Wrapper, build_setting, has_memory
 from .concurrency import ConcurrencyLimit, LimitedClient
@@ -176,6 +178,7 @@ class Player:
         self._context = context
         self._cache = Cache(keeper) if keeper else None
         self._limits: dict[str, ConcurrencyLimit] = {}
+        self._telemetry = Telemetry.of(os.environ)
         self._clients = ClientPool(context.around)
 
     async def aclose(self) -> None:
@@ -198,7 +201,8 @@ class Player:
         try:
             # Foreign code of a scorer or a strategy may raise anything; it costs this sample and no other.
             with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
-                with charge_to(listener.budget):
+                opened = span("invoke_agent", key.setting, agent=key.setting, task=key.task)
+                with charge_to(listener.budget), use_telemetry(self._telemetry), opened:
                     answer = await self._answer(self._context.settings[key.setting], task, listener)
                 listener.seconds = perf_counter() - begun
                 return await self._score(key, task, answer, listener)

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import os
 import tempfile
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,6 +27,7 @@ from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
+from ai_battle.core.telemetry import set_up_telemetry
 
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
@@ -127,6 +130,7 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
 
 def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
+    set_up_telemetry(os.environ, partial(click.echo, err=True))
     shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
     options = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
     try:

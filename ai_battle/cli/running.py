@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,6 +18,7 @@ from ai_battle.conversation.reading import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.helping import HelpSummed
+from ai_battle.core.telemetry import set_up_telemetry
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence
@@ -93,6 +95,7 @@ def exit_code(status: str) -> int:
 
 def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | None:
     """Runs it and writes its reports; None when it was interrupted before there was anything of it."""
+    set_up_telemetry(os.environ, partial(click.echo, err=True))
     screen = _view(display)
     noted = _RunNotes(display.person.watch(screen), as_json=display.as_json)
     noted.run_dir = run_dir

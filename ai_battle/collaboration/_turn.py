@@ -32,6 +32,7 @@ from ..core.helping import (
 )
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
 from ..core.messages import assistant
+from ..core.telemetry import span
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped
 from ..signals.refusals import refuses
@@ -262,7 +263,8 @@ class Turn:
         except ConfigError as error:  # nothing was sent, so nothing was shown
             await self.report_failure(str(error), what_for)
             return None
-        draft, problem = await self._answer_in_time(model, request, role)
+        with span("invoke_agent", role, agent=role, strategy=what_for):
+            draft, problem = await self._answer_in_time(model, request, role)
         await self.emit(consultation_event(what_for, role, request, draft, monotonic() - started))
         if not problem:
             return draft

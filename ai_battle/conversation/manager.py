@@ -33,6 +33,7 @@ from ..core.helping import HelpSummed
 from ..core.ledger import Ledger, SpendingLimits
 from ..core.messages import Message, Part
 from ..core.plugins import check_options, near
+from ..core.telemetry import Telemetry, span, use_telemetry
 from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool
@@ -283,7 +284,11 @@ async def _run(setup: RunSetup, written: Journal, dispatcher: EventDispatcher, *
     await setup.assembled.equip(written.run_dir, dispatcher)
     for warning in (*written.warnings, *map(Warned, setup.warnings)):
         await dispatcher(warning)
-    ended = await DiscussionRun(setup.plan, dispatcher).run()
+    named = {"conversation": written.run_dir.name}
+    with use_telemetry(Telemetry.of(os.environ)), span("invoke_workflow", setup.plan.name, **named) as told:
+        ended = await DiscussionRun(setup.plan, dispatcher).run()
+        if ended.status == "failed":
+            told["error"] = "failed"
     if concluded := dispatcher.state.outcome:
         outcome.keep(written.run_dir, concluded.text)
     return _result(ended, written.run_dir, dispatcher.state.help.total())

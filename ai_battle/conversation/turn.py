@@ -17,6 +17,7 @@ from ..core.errors import (
 from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
 from ..core.messages import Message
+from ..core.telemetry import span
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonLeft
 from .plan import Plan
@@ -98,7 +99,9 @@ class TurnTaker:
     async def ask(self, step: TurnStep, emit: Emit) -> TurnFinished | TurnFault:
         listener = TurnListener(step.participant.name, emit)
         try:
-            return _turn_finished(step, await self._request_answer(step, listener), listener)
+            with span("invoke_agent", step.participant.name, agent=step.participant.name):
+                response = await self._request_answer(step, listener)
+            return _turn_finished(step, response, listener)
         except JournalError:
             raise
         except AIBattleError as error:

@@ -65,8 +65,8 @@ class ProviderTraits:
     speaks, where servers speak it too: what their clients ask then goes through as it came.
 
     `local`: its models run on this machine, unless its address says otherwise. `free`: nobody charges for its tokens,
-    wherever it runs. `price_list` is its name in genai-prices. `lists_all`: a model that it does not list is not
-    there.
+    wherever it runs. `price_list` is its name in genai-prices, `telemetry` in OpenTelemetry's conventions. `lists_all`:
+    a model that it does not list is not there.
 
     `advisor_tool` is the type of the tool with which it asks an advisor itself, in the API that it speaks.
 
@@ -84,6 +84,7 @@ class ProviderTraits:
     local: bool = False
     free: bool = False
     price_list: str = ""
+    telemetry: str = ""
     lists_all: bool = False
     advisor_tool: str = ""
     needs_model: bool = False

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import CutShort, ProviderError, RateLimited, TimedOut
 from ..core.events import AttemptFailed, Emit, Retrying, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.ledger import reserve
+from ..core.telemetry import span
 from ._breaker import Circuit, CircuitBreaker, NotCalled, upstream_at
 from ._deadlines import Deadline, Deadlines, Stalled
+from ._endpoints import provider_traits
 from ._metered import FOR_NOTHING, CallTerms, Meter, ReplyListener
 from ._refusals import LearnedRefusals
 
@@ -65,6 +68,9 @@ class ProviderCaller(ClientWrapper):
         self.endpoint: str = getattr(client, "endpoint", "")
         super().__init__(client)
         self._name = name
+        self._model = model
+        called = provider_traits(provider).telemetry or provider
+        self._told = {"provider": called, "model": model, "address": urlsplit(self.endpoint).hostname}
         self._retry = retry
         self._upstream = self.endpoint or provider
         self._meter = Meter(name, terms)
@@ -72,6 +78,11 @@ class ProviderCaller(ClientWrapper):
         self._has_warned = False
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        with span("chat", self._model, request=request, **self._told) as told:
+            told["response"] = response = await self._call(request, emit)
+        return response
+
+    async def _call(self, request: ModelRequest, emit: Emit) -> ModelResponse:
         if (retry := self._retry) is None:
             return await self._attempt(request, emit)
         ends = _now() + retry.seconds

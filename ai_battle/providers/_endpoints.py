@@ -76,7 +76,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         quirks={"max_tokens": "max_completion_tokens", "reasoning": "reasoning", "names": False},
     ),
     "azure": Endpoint(
-        ProviderTraits(http=True, api="chat", needs_model=True, price_list="azure"),
+        ProviderTraits(http=True, api="chat", needs_model=True, price_list="azure", telemetry="azure.ai.openai"),
         "",
         ("AZURE_OPENAI_API_KEY",),
         ("AZURE_OPENAI_ENDPOINT",),

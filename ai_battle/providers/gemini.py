@@ -28,6 +28,7 @@ TRAITS = ProviderTraits(
     signs_calls=True,
     needs_model=True,
     price_list="google",
+    telemetry="gcp.gemini",
     lists_all=True,
     starter="gemini-2.5-flash",
 )

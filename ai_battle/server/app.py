@@ -13,6 +13,7 @@ from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
 from ..core.exchange import RawBody
 from ..core.ledger import charge_to
+from ..core.telemetry import request_span, use_telemetry
 from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
@@ -104,9 +105,12 @@ async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRe
     deployment, call.stats.route = state.current, call.route
     deployment.running += 1
     try:
-        if deployment.tracing:
-            deployment.tracing.continue_trace(http.headers)
-        return await (_send_stream if call.asked.stream else _send_whole)(state, http, call)
+        with use_telemetry(deployment.telemetry), request_span(http.method, http.path, http.headers) as told:
+            holder = call.stats.holder.name or None
+            told |= {"route": call.route.name, "strategy": call.route.strategy or None, "key": holder}
+            response = await (_send_stream if call.asked.stream else _send_whole)(state, http, call)
+            told["status"] = response.status
+            return response
     finally:
         await deployment.leave()
 

@@ -20,7 +20,6 @@ from ..providers._names import parse
 from .advisors import AdvisorPolicy, AdvisorRule
 from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
 from .routes import Route, Routes
-from .tracing import Tracing
 
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
 LISTED = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
@@ -51,7 +50,6 @@ class RouteBuilder:
     boost: BoostSettings | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     plans: PlanStore = field(default_factory=PlanStore)
-    tracing: Tracing | None = None
     models: list[Model] = field(default_factory=list)
     signatures: SignatureCache = field(default_factory=SignatureCache)
     hosts: set[str] = field(default_factory=set)
@@ -175,10 +173,9 @@ class RouteBuilder:
         if host := urlsplit(model.endpoint).hostname:
             self.hosts.add(host)
         self.upstreams.add(str(model.name))
-        client = model.client
         if provider_traits(model.name.provider).signs_calls:
-            client = SigningClient(client, self.signatures)
-        return replace(model, client=self.tracing.trace_client(client, model.name) if self.tracing else client)
+            return replace(model, client=SigningClient(model.client, self.signatures))
+        return model
 
     def _other(self, name: str) -> Route | None:
         """A name with a tier in it, or a model type that says its provider."""

@@ -16,6 +16,7 @@ from ..config.values import Section
 from ..core.errors import ConfigError
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
+from ..core.telemetry import Telemetry
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code
 from .clients import PlanStore
@@ -24,7 +25,6 @@ from .metrics import RequestLog, Write, log_level
 from .state import Deployment, ServerState
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
-from .tracing import Tracing
 
 FALLBACK = "ANTHROPIC_API_KEY"
 HEADER = "CUSTOM_HEADER_"
@@ -202,12 +202,12 @@ def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | N
     context = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
     context = replace(context, redactor=context.redactor.verbatim)
     plans = PlanStore(server.plans.size, server.plans.seconds)
-    tracing = Tracing.of(document.environment)
-    builder = RouteBuilder(server, context, boost, _upstream_headers(document.environment), plans, tracing)
+    telemetry = Telemetry.of(document.environment)
+    builder = RouteBuilder(server, context, boost, _upstream_headers(document.environment), plans)
     try:
         routes, advisors = builder.routes(), builder.advisors()
     except RouteError as error:
         raise ConfigError(document.with_place(error.problem)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Deployment(routes, tuple(builder.models), plans, tracing, builder.hosts, builder.upstreams, advisors)
+    return Deployment(routes, tuple(builder.models), plans, telemetry, builder.hosts, builder.upstreams, advisors)

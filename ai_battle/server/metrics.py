@@ -148,6 +148,10 @@ class RequestLog:
         fields = {"time": _timestamp(int(time.time())), "level": level, "error": type(error).__name__, "reason": reason}
         self._write(level, lambda: to_json(fields))
 
+    def log_warning(self, reason: str) -> None:
+        fields = {"time": _timestamp(int(time.time())), "level": "warning", "reason": reason}
+        self._write("warning", lambda: self.redactor.line(to_json(fields)))
+
     def _write(self, level: str, line: Callable[[], bytes]) -> None:
         if RANKS[level] >= RANKS[self.level]:
             with suppress(OSError):  # nobody reads the log any more: no reason to answer nobody

@@ -14,11 +14,11 @@ from aiohttp import web
 from ..assembly.models import Model, find_unreachable
 from ..config.server import Server
 from ..core.errors import ConfigError
+from ..core.telemetry import set_up_telemetry
 from .app import create_app
 from .config import ConfigSource, ServerConfig, file_stamp
 from .metrics import ConnectionLog, Write
 from .state import ServerState
-from .tracing import set_up_tracing
 
 LOOKS = 1.0
 """Seconds between two looks at the file."""
@@ -88,10 +88,10 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
 
     `write` gets a line for each request.
     """
-    set_up_tracing(source.environment)
     signals = SignalEvents()
     signals.listen()
     async with listening(config, write) as (state, address):
+        set_up_telemetry(source.environment, state.log.log_warning)
         for line in startup_lines(config, address):
             say(line)
         reload = partial(_reload, source, state, say)

@@ -7,6 +7,7 @@ from time import perf_counter
 from ..assembly.models import Model
 from ..config.server import ServerLimits
 from ..core.errors import AIBattleError
+from ..core.telemetry import Telemetry
 from ..wire.blocks import Failure
 from .admission import Admission
 from .advisors import AdvisorPolicy
@@ -18,7 +19,6 @@ from .routes import Routes
 from .stats import RequestStats
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
-from .tracing import Tracing
 
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""
@@ -34,7 +34,7 @@ class Deployment:
     routes: Routes
     models: Sequence[Model] = ()
     plans: PlanStore = field(default_factory=PlanStore)
-    tracing: Tracing | None = None
+    telemetry: Telemetry | None = None
     hosts: Set[str] = frozenset()
     upstreams: Set[str] = frozenset()
     advisors: AdvisorPolicy = field(default_factory=AdvisorPolicy)

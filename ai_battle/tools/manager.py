@@ -11,6 +11,7 @@ from typing import Any
 from ..core.errors import AIBattleError, ToolError, error_text, translate_errors
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.plugins import near
+from ..core.telemetry import span
 from ..wire.dialects.arguments import fit, misfit
 from ..wire.dialects.schemas import with_defaults
 from ._tasks import in_thread
@@ -39,10 +40,13 @@ class ToolManager:
 
         `prepared` saves preparing it, for callers who have that done.
         """
-        try:
-            output = await self._output(prepared or self.prepare(call))
-        except ToolError as error:
-            output = ToolOutput.of_error(str(error))
+        with span("execute_tool", call.name, tool=call.name, tool_call=call.id or None) as told:
+            try:
+                output = await self._output(prepared or self.prepare(call))
+            except ToolError as error:
+                output = ToolOutput.of_error(str(error))
+            if output.is_error:
+                told["error"] = "tool_error"
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,18 @@
-"""Spans of model calls."""
+"""What a server tells OpenTelemetry: requests, the calls of models below them, and what the log says of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiohttp import web
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from ai_battle.core.exchange import Usage
-from ai_battle.server.tracing import LATEST, NAMES, OLDER, OPT_IN
+from ai_battle.core.telemetry import LATEST, NAMES, OLDER, OPT_IN
 from ai_battle.testing import FakeProviders, fault, reply
+from tests.spans import ASKED, attributes, spans
 
 from .serving import asked, serving, until
 from .test_changing import started, write
@@ -22,28 +21,8 @@ from .test_operating import boosting
 HELLO: dict[str, Any] = {
     "model": "opus", "max_tokens": 9, "temperature": 0.5, "messages": [{"role": "user", "content": "My secret-word?"}],
 }  # fmt: skip
-ASKED = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+__all__ = ["spans"]
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-
-@pytest.fixture(scope="module")
-def exporter() -> InMemorySpanExporter:
-    """A process has one provider for good."""
-    spans = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(spans))
-    trace.set_tracer_provider(provider)
-    return spans
-
-
-@pytest.fixture
-def spans(exporter: InMemorySpanExporter) -> InMemorySpanExporter:
-    exporter.clear()
-    return exporter
-
-
-def attributes(span: ReadableSpan) -> dict[str, Any]:
-    return dict(span.attributes or {})
 
 
 async def test_each_model_call_is_a_span_in_the_trace_of_the_client(
@@ -53,7 +32,7 @@ async def test_each_model_call_is_a_span_in_the_trace_of_the_client(
     async with serving(fakes, BIG_MODEL="openai/gpt-4o", **ASKED) as address:
         await asked(address, "/v1/messages", HELLO, {"traceparent": PARENT})
 
-    (span,) = spans.get_finished_spans()
+    span, _ = spans.get_finished_spans()
     assert (span.name, span.kind) == ("chat gpt-4o", trace.SpanKind.CLIENT)
     assert span.context is not None
     assert f"{span.context.trace_id:x}" == PARENT.split("-")[1].lstrip("0")
@@ -68,13 +47,34 @@ async def test_each_model_call_is_a_span_in_the_trace_of_the_client(
     assert "gen_ai.usage.cache_read.input_tokens" not in told
 
 
+async def test_each_request_is_a_span_that_tells_its_route_and_key_with_its_calls_below_it(
+    fakes: FakeProviders, spans: InMemorySpanExporter
+) -> None:
+    fakes.openai.says("Yes.")
+    async with serving(fakes, BIG_MODEL="openai/gpt-4o", **ASKED) as address:
+        await asked(address, "/v1/messages", HELLO)
+
+    call, request = spans.get_finished_spans()
+    assert (request.name, request.kind) == ("POST /v1/messages", trace.SpanKind.SERVER)
+    assert attributes(request) == {
+        "http.request.method": "POST",
+        "url.path": "/v1/messages",
+        "http.response.status_code": 200,
+        "ai_battle.route": "claude-opus",
+    }
+    assert call.parent is not None
+    assert request.context is not None
+    assert call.parent.span_id == request.context.span_id
+    assert attributes(call)["server.address"] == "127.0.0.1"
+
+
 async def test_the_latest_names_are_those_of_the_conventions(fakes: FakeProviders, spans: InMemorySpanExporter) -> None:
     fakes.gemini.says(reply("Yes.", usage=Usage(12, 3, cache_read_tokens=4)))
     wish = {OPT_IN: f"http, {LATEST}"}
     async with serving(fakes, BIG_MODEL="gemini/gemini-2.5-pro", **ASKED, **wish) as address:
         await asked(address, "/v1/messages", HELLO)
 
-    (span,) = spans.get_finished_spans()
+    span, _ = spans.get_finished_spans()
     assert attributes(span)["gen_ai.provider.name"] == "gcp.gemini"
     assert attributes(span)["gen_ai.usage.cache_read.input_tokens"] == 4
     assert "gen_ai.system" not in attributes(span)
@@ -96,7 +96,8 @@ async def test_a_failure_is_told_by_its_kind_and_nothing_that_was_said_is_in_a_s
 
     told = {span.name: span for span in spans.get_finished_spans() if not span.status.is_ok}
     assert attributes(told["chat planner"])["error.type"] == "ProviderError"
-    assert {span.name for span in spans.get_finished_spans()} == {"chat planner", "chat phi4"}
+    names = {span.name for span in spans.get_finished_spans()}
+    assert names == {"chat planner", "chat phi4", "invoke_agent boost", "POST /v1/messages"}
     assert "secret-word" not in "".join(span.to_json() for span in spans.get_finished_spans())
 
 
@@ -130,3 +131,20 @@ async def test_the_command_sends_its_spans_to_the_collector(fakes: FakeProviders
         await runner.cleanup()
 
     assert b"chat gpt-4o" in b"".join(sent)
+
+
+async def test_the_log_stays_json_where_the_collector_is_away_and_says_so_once(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    file = tmp_path / "server.yaml"
+    write(file, "opus: openai/gpt-4o")
+    often = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_TIMEOUT": "0.2"}
+    async with started(fakes, file, **ASKED, **often) as server:
+        await asked(server.address, "/v1/messages", HELLO)
+        warning = json.loads(await server.hears("Telemetry is lost"))
+        for _ in range(3):
+            await asked(server.address, "/v1/messages", HELLO)
+            json.loads(await server.hears("time"))
+
+    assert warning["level"] == "warning"
+    assert "".join(server.said).count("Telemetry is lost") == 1

@@ -1,0 +1,232 @@
+"""Spans and metrics for OpenTelemetry, where its variables ask for them, under the names of its conventions.
+
+Whoever runs something opens its spans with `use_telemetry`; `span` opens one below that which is open, and costs next
+to nothing where telemetry is off. No text of a conversation is in a span, also none of an error's message, which may
+quote it.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal, TypeAlias
+
+from .errors import AIBattleError
+from .exchange import ModelRequest, ModelResponse
+from .plugins import optional
+
+OPT_IN = "OTEL_SEMCONV_STABILITY_OPT_IN"
+LATEST = "gen_ai_latest_experimental"
+Attributes: TypeAlias = dict[str, Any]
+Operation: TypeAlias = Literal["chat", "execute_tool", "invoke_agent", "invoke_workflow"]
+
+OPTIONS = ("max_tokens", "temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
+TOKENS = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cache_read_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
+    "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
+}
+NAMES = {
+    "operation": "gen_ai.operation.name",
+    "provider": "gen_ai.provider.name",
+    "model": "gen_ai.request.model",
+    "answered_by": "gen_ai.response.model",
+    "finish": "gen_ai.response.finish_reasons",
+    "agent": "gen_ai.agent.name",
+    "conversation": "gen_ai.conversation.id",
+    "tool": "gen_ai.tool.name",
+    "tool_call": "gen_ai.tool.call.id",
+    **{option: f"gen_ai.request.{option}" for option in OPTIONS},
+    **TOKENS,
+}
+# Where version 1.36 of the conventions has another name; empty: none.
+OLDER = {"provider": "gen_ai.system", "cache_read_tokens": "", "cache_write_tokens": "", "reasoning_tokens": ""}
+OTHERS = {
+    "address": "server.address",
+    "method": "http.request.method",
+    "path": "url.path",
+    "status": "http.response.status_code",
+    "error": "error.type",
+    "route": "ai_battle.route",
+    "key": "ai_battle.key",
+    "strategy": "ai_battle.strategy",
+    "role": "ai_battle.role",
+    "task": "ai_battle.task",
+}
+"""Names of other conventions, and those that no convention has."""
+FINISHES = {"end": "stop", "stop_sequence": "stop"}
+
+EXTRA = "otel"
+MODULES = ("trace", "metrics", "propagate", "context")
+SIGNALS = ("traces", "metrics")
+_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """OpenTelemetry's modules; without a provider that was set up, what they are given goes nowhere."""
+
+    trace: Any
+    propagate: Any
+    context: Any
+    names: Mapping[str, str]
+    tokens: Any
+    seconds: Any
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Telemetry | None":
+        """None where no collector is named; raises `ConfigError` where the packages for it are missing."""
+        if not wanted_signals(environment):
+            return None
+        trace, metrics, propagate, context = (optional(f"opentelemetry.{name}", EXTRA) for name in MODULES)
+        # Without a wish the older names, as the conventions demand.
+        wishes = [wish.strip() for wish in environment.get(OPT_IN, "").split(",")]
+        names = {**NAMES, **OTHERS, **({} if LATEST in wishes else OLDER)}
+        meter = metrics.get_meter("ai_battle")
+        tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of calls of models.")
+        seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "Seconds of operations.")
+        return cls(trace, propagate, context, names, tokens, seconds)
+
+    @contextmanager
+    def span(self, name: str, kind: str, values: Attributes) -> Iterator[Attributes]:
+        """The attributes of `values`, and of what the caller adds to the mapping until the span ends."""
+        begun, added = perf_counter(), Attributes()
+        with self.trace.get_tracer("ai_battle").start_as_current_span(
+            name,
+            kind=self.trace.SpanKind[kind],
+            attributes=self.attributes(values),
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield added
+            except AIBattleError as error:
+                added["error"] = type(error).__name__
+                raise
+            finally:
+                span.set_attributes(self.attributes(added))
+                if "error" in added:
+                    span.set_status(self.trace.StatusCode.ERROR)
+                self._measure({**values, **added}, perf_counter() - begun)
+
+    def attributes(self, values: Attributes) -> Attributes:
+        """Those that have a name in this version of the conventions, and a value."""
+        return {name: value for what, value in _flat(values) if value is not None and (name := self.names.get(what))}
+
+    def _measure(self, values: Attributes, seconds: float) -> None:
+        if "operation" not in values:
+            return
+        of = self.attributes({what: values.get(what) for what in ("operation", "provider", "model", "agent", "tool")})
+        self.seconds.record(seconds, of | self.attributes({"error": values.get("error")}))
+        if "response" in values:
+            usage = values["response"].usage
+            for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+                self.tokens.record(tokens, {**of, "gen_ai.token.type": kind})
+
+
+def _flat(values: Attributes) -> Iterator[tuple[str, Any]]:
+    """What a request and an answer say, beside the other values."""
+    for what, value in values.items():
+        match value:
+            case ModelRequest(options=options):
+                yield from ((name, options[name]) for name in OPTIONS if isinstance(options.get(name), int | float))
+            case ModelResponse(stop=stop, usage=usage, model=model):
+                yield from (("answered_by", model or None), ("finish", (FINISHES.get(stop, stop),)))
+                yield from ((name, getattr(usage, name)) for name in TOKENS)
+            case _:
+                yield what, value
+
+
+_active: ContextVar[Telemetry | None] = ContextVar("telemetry", default=None)
+
+
+@contextmanager
+def use_telemetry(telemetry: Telemetry | None) -> Iterator[None]:
+    """All spans that are opened inside, also in tasks begun there, are told to it."""
+    token = _active.set(telemetry)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+@contextmanager
+def span(operation: Operation, subject: str, **values: Any) -> Iterator[Attributes]:
+    """Open `{operation} {subject}`; what is added to the mapping until its end is told with it."""
+    if telemetry := _active.get():
+        kind = "CLIENT" if operation == "chat" else "INTERNAL"
+        with telemetry.span(f"{operation} {subject}", kind, {"operation": operation, **values}) as added:
+            yield added
+    else:
+        yield {}
+
+
+@contextmanager
+def request_span(method: str, path: str, headers: Mapping[str, str]) -> Iterator[Attributes]:
+    """Open that of a request which a client sent, in the trace that its headers name."""
+    if telemetry := _active.get():
+        token = telemetry.context.attach(telemetry.propagate.extract(headers))
+        try:
+            with telemetry.span(f"{method} {path}", "SERVER", {"method": method, "path": path}) as added:
+                yield added
+        finally:
+            telemetry.context.detach(token)
+    else:
+        yield {}
+
+
+def wanted_signals(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Those for which a collector is named."""
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ()
+    named = (environment.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT") for signal in SIGNALS)
+    return tuple(name for name, own in zip(SIGNALS, named, strict=True) if own or environment.get(_ENDPOINT))
+
+
+def set_up_telemetry(environment: Mapping[str, str], warn: Callable[[str], object]) -> None:
+    """What this process tells goes to the collector that the environment names; `warn` hears once when it is away.
+
+    Raises `ConfigError` where the packages for it are missing.
+    """
+    wanted = wanted_signals(environment)
+    if not wanted:
+        return
+    _listen_for_faults(warn)
+    exporters = "opentelemetry.exporter.otlp.proto.http"
+    # At its end a process waits for what is still to be sent: for a collector that is away, no longer than this.
+    seconds = None if environment.get("OTEL_EXPORTER_OTLP_TIMEOUT") else _SECONDS
+    if "traces" in wanted:
+        sdk, export = optional("opentelemetry.sdk.trace", EXTRA), optional("opentelemetry.sdk.trace.export", EXTRA)
+        provider = sdk.TracerProvider()
+        exporter = optional(f"{exporters}.trace_exporter", EXTRA).OTLPSpanExporter(timeout=seconds)
+        provider.add_span_processor(export.BatchSpanProcessor(exporter))
+        optional("opentelemetry.trace", EXTRA).set_tracer_provider(provider)
+    if "metrics" in wanted:
+        metrics = optional("opentelemetry.sdk.metrics", EXTRA)
+        reader = optional("opentelemetry.sdk.metrics.export", EXTRA).PeriodicExportingMetricReader(
+            optional(f"{exporters}.metric_exporter", EXTRA).OTLPMetricExporter(timeout=seconds)
+        )
+        optional("opentelemetry.metrics", EXTRA).set_meter_provider(metrics.MeterProvider([reader]))
+
+
+class _FaultListener(logging.Handler):
+    """Tells the first fault of the exporters, in one line; the others say the same."""
+
+    def __init__(self, warn: Callable[[str], object]) -> None:
+        super().__init__(logging.WARNING)
+        self._warn: Callable[[str], object] | None = warn
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warn, self._warn = self._warn, None
+        if warn:
+            warn(f"Telemetry is lost, as the collector does not take it: {record.getMessage().splitlines()[0][:300]}")
+
+
+def _listen_for_faults(warn: Callable[[str], object]) -> None:
+    log = logging.getLogger("opentelemetry")
+    log.handlers, log.propagate = [_FaultListener(warn)], False

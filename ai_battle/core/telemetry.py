@@ -224,7 +224,7 @@ class _FaultListener(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         warn, self._warn = self._warn, None
         if warn:
-            warn(f"Telemetry is lost, as the collector does not take it: {record.getMessage().splitlines()[0][:300]}")
+            warn(f"Telemetry is lost, as the collector does not take it: {record.getMessage().splitlines()[0][:200]}")
 
 
 def _listen_for_faults(warn: Callable[[str], object]) -> None:

@@ -13,12 +13,13 @@ from rich.cells import cell_len, chop_cells
 
 from ai_battle.config import Loaded
 from ai_battle.config.tools import Tools
-from ai_battle.conversation.person import Keyboard, keyboard
+from ai_battle.conversation.person import Keyboard
 from ai_battle.core.events import Emit, Event, ignore
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.plugins import near
 from ai_battle.tools.approval import Answer, Verdict
 
+from .line_editor import read_line
 from .live import LiveView, PlainLines
 
 TAB = "    "
@@ -102,7 +103,7 @@ class TerminalPrompt:
     async def line(self, prompt: str) -> str | None:
         """Returns what a participant types; None at the end of the input."""
         async with self._turn:
-            return await keyboard(prompt)
+            return await read_line(prompt)
 
     async def approve(self, call: ToolCall, participant: str) -> Answer | None:
         """Asks the person about a call; None where there is no terminal."""

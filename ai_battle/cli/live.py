@@ -41,7 +41,7 @@ DRAFT_SHOWN = 40
 LONG, SHOWN = 4_000, 1_000
 """A longer text that opens a discussion is shown with so many characters."""
 PERSON = "person"
-YOUR_TURN = "your turn: Enter says it, an empty line passes, Ctrl-D leaves"
+YOUR_TURN = "your turn: Enter says it, an empty line passes, /help shows more"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,13 @@
 """`ai-battle resume`: goes on with a run that was interrupted, after its last finished turn."""
 
+import sys
 from pathlib import Path
 
 import click
 
+from ai_battle.conversation.journal import messages
 from ai_battle.conversation.manager import ConversationManager
+from ai_battle.core.texts import printable
 
 from .approval import with_approval
 from .arguments import run_dir
@@ -13,6 +16,9 @@ from .loading import of_run
 from .options import allow_unsandboxed, approve, as_json, quiet, trust
 from .running import Display, run
 from .trust import require_trust
+
+SHOWN, LONGEST = 3, 1_500
+"""Messages that are shown before a run goes on, and characters of each."""
 
 
 @click.command("resume")
@@ -27,6 +33,8 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
     loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
+    if not (quiet or how["as_json"]) and sys.stdout.isatty():
+        _show_last_messages(run_dir)
     display = Display(quiet, how["as_json"], ViewOptions.of(loaded))
     manager = ConversationManager.from_config(
         loaded,
@@ -36,3 +44,14 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
     )
     discuss = lambda emit, wants: manager.resume(run_dir, emit, wants, accept_changes=accept_changes)  # noqa: E731
     return run(discuss, display, str(run_dir))
+
+
+def _show_last_messages(run_dir: Path) -> None:
+    """What was said last, so that who goes on knows where the talk was; of a long message its end."""
+    said = messages(run_dir)
+    for message in said[-SHOWN:]:
+        text = printable(message.text.strip())
+        click.secho(f"{printable(message.speaker) or 'The topic'}:", bold=True)
+        click.echo(f"[...] {text[-LONGEST:]}" if len(text) > LONGEST else text)
+    if len(said) > SHOWN:
+        click.secho(f"These are the last {SHOWN} of {len(said)} messages.", dim=True)

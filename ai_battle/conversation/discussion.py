@@ -73,9 +73,15 @@ class DiscussionRun:
 
     def _is_over(self) -> bool:
         """A round in which all answer at once is played to its end: whoever was asked in it is heard."""
-        if self._plan.parallel and self._speakers.taken_in_round:
+        if self._plan.parallel and self._speakers.taken_in_round and not self._turns.ended_by:
             return False
-        return bool(self._state.stop_reason or self._state.limit or self._speakers.reason_to_end)
+        return bool(self._state.stop_reason or self._state.limit or self._reason_to_end)
+
+    @property
+    def _reason_to_end(self) -> str:
+        """What people did that leaves nothing more to say."""
+        ended_by = self._turns.ended_by
+        return f"{ended_by} ended it" if ended_by else self._speakers.reason_to_end
 
     async def _open(self) -> None:
         if self._state.prompt is None:
@@ -91,10 +97,10 @@ class DiscussionRun:
             return "limit", _limit_in_words(limit)
         await self._ask_again()
         await self._conclude()
-        if failure := self._failure:
+        if not self._turns.ended_by and (failure := self._failure):
             return "failed", failure
         await self._sum_up()
-        return "done", state.stop_reason or self._speakers.reason_to_end
+        return "done", state.stop_reason or self._reason_to_end
 
     async def _wrap_up(self, limit: BudgetReached) -> None:
         if not limit.is_full and not self._state.wrapped_up and self._plan.mode != "no-meta":

@@ -65,6 +65,14 @@ def notes(loaded: Loaded) -> Iterator[str]:
         yield f"this will not run: {loaded.with_place(Problem(place, words))}"
 
 
+def read_part(path: str, base: Path) -> Part:
+    """A text or a picture as it goes with a message; raises `ConfigError` for a file that can't be read or sent."""
+    part = _read_to_fit(InputFile(path=path), base).part if path else None
+    if part is None:
+        raise NotSentYet(f"{path} is a video; videos can't be sent yet." if path else "Name a file: /attach FILE.")
+    return part
+
+
 class NotSentYet(ConfigError):
     """A file of a kind that participants can't be given yet."""
 

@@ -2,57 +2,85 @@
 
 import asyncio
 import os
+import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from threading import Thread
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
-from ..core.events import Emit, TextDelta, ignore
+from ..core.errors import ConfigError, ProviderError
+from ..core.events import Emit, SpeakerSelected, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
-from ..core.messages import assistant
+from ..core.messages import Message, Part, assistant
+from .inputs import read_part
 
 Reader: TypeAlias = Callable[[str], Awaitable[str | None]]
+"""Shows a prompt, whose last line stands before what is typed, and returns that; None at the end of the input."""
+
+T = TypeVar("T")
+COMMANDS = {
+    "/ask NAME WORDS": "say the words, and let NAME speak next",
+    "/attach FILE": "send a text or a picture with what you say next",
+    "/skip": "let your turn pass, as an empty line does",
+    "/leave": "leave; the others go on",
+    "/end": "end the discussion",
+    "/help": "show this",
+}
+HELP = "\n".join(f"  {command:16} {meaning}" for command, meaning in COMMANDS.items())
+_COMMAND = re.compile(r"/([a-zA-Z]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class PersonLeft(ProviderError):
     """The person closed the input; the others go on without."""
 
 
-class Keyboard:
-    """Lines from standard input; None at its end.
+class PersonEnded(ProviderError):
+    """The person said that the discussion is over."""
 
-    The thread that waits for a line is nobody's to wait for, and it reads past Python's own buffer: so Ctrl-C ends the
-    program at once, in the middle of a line.
-    """
+
+WITHOUT_WORDS: dict[str, tuple[type[ProviderError], str]] = {
+    "skip": (ProviderError, "let the turn pass"),
+    "leave": (PersonLeft, "left the discussion"),
+    "end": (PersonEnded, "ended the discussion"),
+}
+
+
+async def read_in_thread(read: Callable[[], T]) -> T:
+    """Returns what `read` returns; nobody waits for its thread, so Ctrl-C ends the program in the middle of a line."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[T] = loop.create_future()
+
+    def deliver() -> None:
+        try:
+            settle = partial(result.set_result, read())
+        except (OSError, ValueError) as error:
+            settle = partial(result.set_exception, error)
+        with suppress(RuntimeError):  # the loop may have ended while nobody typed
+            loop.call_soon_threadsafe(lambda: None if result.done() else settle())
+
+    Thread(target=deliver, daemon=True).start()
+    return await result
+
+
+class Keyboard:
+    """Lines from standard input; None at its end. It reads past Python's own buffer, which would keep lines back."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     async def __call__(self, prompt: str) -> str | None:
         print(prompt, end="", file=sys.stderr, flush=True)
-        loop = asyncio.get_running_loop()
-        line: asyncio.Future[str | None] = loop.create_future()
-        Thread(target=self._deliver, args=(loop, line), daemon=True).start()
         typed: str | None = None
         try:
-            typed = await line
+            typed = await read_in_thread(self._line)
         finally:
             if typed is None:  # nobody pressed Enter
                 print(file=sys.stderr, flush=True)
         return typed
-
-    def _deliver(self, loop: asyncio.AbstractEventLoop, line: "asyncio.Future[str | None]") -> None:
-        read = self._line()
-
-        def set_line() -> None:
-            if not line.done():
-                line.set_result(read)
-
-        with suppress(RuntimeError):  # the loop may have ended while nobody typed
-            loop.call_soon_threadsafe(set_line)
 
     def _line(self) -> str | None:
         while b"\n" not in self._rest:
@@ -69,17 +97,73 @@ keyboard = Keyboard()
 
 
 class PersonClient(ModelClient):
-    """Says what is typed. An empty line is no answer, which skips the turn; the end of the input leaves."""
+    """Says what is typed. An empty line is no answer, which skips the turn; the end of the input leaves.
 
-    def __init__(self, name: str, read: Reader = keyboard) -> None:
+    A line that begins with a slash and a word is one of `COMMANDS`; `//word` says `/word`. `others` are the names that
+    `/ask` knows; files are found from `base` on.
+    """
+
+    def __init__(self, name: str, read: Reader = keyboard, others: Sequence[str] = (), base: Path = Path()) -> None:
         self._name = name
         self._read = read
+        self._others = [other for other in others if other != name]
+        self._base = base
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        line = await self._read(f"{self._name}> ")
-        if line is None:
-            raise PersonLeft(f"{self._name} left the discussion.")
-        if not line.strip():
+        files: dict[str, Part] = {}
+        words, note = None, ""
+        while words is None:
+            line = await self._read(f"{note}\n{self._name}> " if note else f"{self._name}> ")
+            if line is None:
+                raise PersonLeft(f"{self._name} left the discussion.")
+            words, note = await self._obey(line, files, emit)
+        if not words.strip() and not files:
             raise ProviderError(f"{self._name} let the turn pass.")
-        await emit(TextDelta(line))
-        return ModelResponse(assistant(line), usage=NOTHING_USED, model="person")
+        text = f"{words}\n\n(attached: {', '.join(files)})".strip() if files else words
+        await emit(TextDelta(text))
+        # Only what has the role of a user crosses to others whole; so the files come as a step before the words.
+        steps = (Message("user", tuple(files.values())),) if files else ()
+        return ModelResponse(assistant(text), usage=NOTHING_USED, model="person", steps=steps)
+
+    async def _obey(self, line: str, files: dict[str, Part], emit: Emit) -> tuple[str | None, str]:
+        """Returns the words to say; or None, and what the person has to know before the next line."""
+        found = _COMMAND.fullmatch(line.strip())
+        if not found:
+            return line[1:] if line.startswith("//") else line, ""
+        command, rest = found[1].lower(), (found[2] or "").strip()
+        if command in WITHOUT_WORDS:
+            error, what = WITHOUT_WORDS[command]
+            raise error(f"{self._name} {what}.")
+        match command:
+            case "ask":
+                return await self._call_on(rest, emit)
+            case "attach":
+                return None, self._attach(rest, files)
+            case "help":
+                return None, HELP
+        return None, f"There is no command /{found[1]}; /help lists those there are, //{found[1]} says it as it is."
+
+    async def _call_on(self, rest: str, emit: Emit) -> tuple[str | None, str]:
+        name, words = _split_name(rest, self._others)
+        if not name:
+            return None, f"Nobody here is called that: {', '.join(self._others)}. You wrote: {rest}"
+        await emit(SpeakerSelected(name, "called"))
+        return words, ""
+
+    def _attach(self, path: str, files: dict[str, Part]) -> str:
+        try:
+            files[path] = read_part(path, self._base)
+        except ConfigError as error:
+            return str(error)
+        return f"{path} goes with what you say next."
+
+
+def _split_name(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """Returns the name that the text begins with, also the beginning of one, and the rest; no name where none fits."""
+    folded = text.casefold()
+    for name in sorted(names, key=len, reverse=True):
+        if folded.startswith(name.casefold()):
+            return name, text[len(name) :].lstrip(" :,")
+    first, _, rest = text.partition(" ")
+    meant = [name for name in names if first and name.casefold().startswith(first.casefold())]
+    return (meant[0], rest.strip()) if len(meant) == 1 else ("", text)

@@ -202,7 +202,8 @@ def _merge(said: Sequence[Message], naming: Naming) -> Message:
     if len(said) == 1 and said[0].role == "user":
         return said[0]
     files = tuple(part for message in said for part in message.parts if _is_file(message, part))
-    text = BETWEEN.join(_text_with_name(message, naming) for message in said)
+    # A message of nothing but files is what a person attached.
+    text = BETWEEN.join(filter(None, (_text_with_name(message, naming) for message in said)))
     return Message("user", (*files, Text(text)), _speaker(said) if naming == "plain" else "")
 
 

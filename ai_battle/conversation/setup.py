@@ -228,7 +228,9 @@ class FileSetup(SetupSource):
         said = self.loaded.file.discussion
         for name, spec in said.models.items():
             if spec.role == "user":
-                yield Participant(name, PersonClient(name, self.ask), role="user", type="person")
+                yield Participant(
+                    name, PersonClient(name, self.ask, (*said.models,), self.loaded.base), role="user", type="person"
+                )
             else:
                 yield _participant(name, spec, assembled.models[name], said.goal)
 

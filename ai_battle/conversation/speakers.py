@@ -63,12 +63,13 @@ class SpeakerScheduler:
     async def next_speaker(self) -> Participant:
         state, plan = self._state, self._plan
         names = [p.name for p in self.present]
+        if state.selected in names:
+            return self._by_name[state.selected]
         if plan.speaker_selection == "random":
             return self._by_name[random_name(names, state.last_regular, plan.seed, state.turn + 1)]
         if plan.speaker_selection == "round_robin" or not self._selector:
             return self._by_name[round_robin(names, self._order, state.last_regular)]
-        if state.selected not in names:
-            await self._select(self._selector, [name for name in names if name != state.last_regular] or names)
+        await self._select(self._selector, [name for name in names if name != state.last_regular] or names)
         return self._by_name[state.selected]
 
     @property

@@ -181,7 +181,8 @@ class State:
 
     def _leave_turn(self, event: TurnFinished | TurnFailed) -> None:
         self.turn, self.just_ended = event.turn, True
-        self.selected = ""
+        if event.speaker == self.selected:  # else a person has just called on somebody
+            self.selected = ""
         self.spoken[event.speaker] += 1
         if event.speaker in self._regulars and not self.wrapped_up:
             self.taken += 1

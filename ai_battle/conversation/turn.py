@@ -19,7 +19,7 @@ from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Want
 from ..core.messages import Message
 from ..core.telemetry import span
 from .participant import Participant, TurnListener, request_answer
-from .person import PersonLeft
+from .person import PersonEnded, PersonLeft
 from .plan import Plan
 from .prompting import prompt, with_note
 from .state import EventDispatcher, State
@@ -75,11 +75,15 @@ def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTH
 
 
 class TurnTaker:
-    """Takes turns: `ask` brings an answer or a fault, `settle` makes it known. `left` are the people who have gone."""
+    """Takes turns: `ask` brings an answer or a fault, `settle` makes it known.
+
+    `left` are the people who have gone, `ended_by` is the one who said that it is over.
+    """
 
     def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
         self.memory = ContextMemory(plan, emit)
         self.left: list[str] = []
+        self.ended_by = ""
         self._plan = plan
         self._state = emit.state
         self._emit = emit
@@ -151,6 +155,8 @@ class TurnTaker:
             return
         if isinstance(fault.error, PersonLeft):
             self.left.append(step.participant.name)
+        elif isinstance(fault.error, PersonEnded):
+            self.ended_by = step.participant.name
         stop = self._ends_run(step.participant, fault.error)
         await self._emit(turn_failed(step, fault, "stop" if stop else "skip"))
         if stop:

@@ -179,10 +179,13 @@ class RunResumed:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerSelected:
-    """`how` the next speaker was found: chosen, normalised, near match or fallback; `raw` is what the selector said."""
+    """`how` the next speaker was found: chosen, normalised, near match or fallback; `raw` is what the selector said.
+
+    `called`: a person called on the speaker.
+    """
 
     speaker: str
-    how: Literal["chosen", "normalised", "near match", "fallback"]
+    how: Literal["chosen", "normalised", "near match", "fallback", "called"]
     raw: str = ""
     usage: Usage = NOTHING_USED
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle.conversation.reading import messages
 from tests.scenarios.terminal import Terminal, terminal
 
 TALK = """
@@ -18,7 +19,7 @@ discussion:
     Bob: {type: scripted/b, script: [Third., Fourth.]}
 """
 STATUS = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
-ESCAPES = re.compile(r"\x1b(?:[78D]|\[[0-9;]*[A-Za-z])")
+ESCAPES = re.compile(r"\x1b(?:[78D]|\[[?0-9;]*[A-Za-z])")
 CTRL_C, CTRL_D = "\x03", "\x04"
 PROMPT = "You> "
 
@@ -61,7 +62,7 @@ def test_what_is_typed_stands_there_once_behind_the_prompt(you: Terminal) -> Non
 
 
 def test_the_status_line_says_what_can_be_done(you: Terminal) -> None:
-    you.read_until("your turn: Enter says it, an empty line passes, Ctrl-D leaves")
+    you.read_until("your turn: Enter says it, an empty line passes, /help shows more")
 
 
 def test_an_empty_line_lets_the_turn_pass(you: Terminal) -> None:
@@ -99,4 +100,74 @@ def test_ctrl_c_at_the_prompt_ends_the_run_on_a_line_of_its_own_and_it_can_be_re
         again.read_until(PROMPT)
         again.press("Back again.\n")
         assert again.end() == 0
-    assert scrolled(again)[:4] == ["→ resumed at turn 4", "You> Back again.", "Ann scripted/a", "Second."]
+    shown = scrolled(again)
+    assert shown[:5] == ["You:", "Hello.", "Ann:", "First.", "Bob:"]
+    assert shown[7:11] == ["→ resumed at turn 4", "You> Back again.", "Ann scripted/a", "Second."]
+
+
+ALT_ENTER, UP, PASTE, PASTED = "\x1b\r", "\x1b[A", "\x1b[200~", "\x1b[201~"
+
+
+def said(run: Path) -> list[str]:
+    return [message.text for message in messages(run) if message.speaker == "You"]
+
+
+def test_what_is_typed_has_several_lines_and_earlier_lines_come_back(you: Terminal, tmp_path: Path) -> None:
+    you.press(f"One{ALT_ENTER}two \\\n")
+    you.read_until("... ")
+    you.press("three\n")
+    second_turn(you)
+    you.press(f"{UP}!\n")
+
+    assert you.end() == 0
+    assert said(tmp_path / "run") == ["One\ntwo \nthree", "One\ntwo \nthree!"]
+
+
+def test_pasted_lines_are_one_message(you: Terminal, tmp_path: Path) -> None:
+    you.press(f"{PASTE}First.\nSecond.\n{PASTED}Third.\n")
+    second_turn(you)
+    you.press("\n")
+
+    assert you.end() == 0
+    assert said(tmp_path / "run") == ["First.\nSecond.\nThird."]
+
+
+def test_a_pasted_megabyte_is_said_whole(you: Terminal, tmp_path: Path) -> None:
+    pasted = "A line of thirty characters....\n" * 32_768
+    you.press_long(f"{PASTE}{pasted}{PASTED}\n")
+    second_turn(you)
+    you.press("\n")
+
+    assert you.end() == 0
+    assert said(tmp_path / "run") == [pasted]
+
+
+def test_what_was_said_in_an_earlier_run_comes_back_too(tmp_path: Path) -> None:
+    path = tmp_path / "talk.yaml"
+    path.write_text(TALK)
+    for name, keys in (("one", "Remember me.\n"), ("two", f"{UP}\n")):
+        with terminal("run", path, "--turns", 1, "--out", tmp_path / name) as opened:
+            opened.read_until(PROMPT)
+            opened.press(keys)
+            assert opened.end() == 0
+        assert said(tmp_path / name) == ["Remember me."]
+
+
+def test_help_tells_what_can_be_typed_and_end_ends_it(you: Terminal, tmp_path: Path) -> None:
+    you.press("/help\n")
+    you.read_until(PROMPT, times=2)
+    you.press("/end\n")
+
+    assert you.end() == 0
+    assert "  /attach FILE     send a text or a picture with what you say next" in scrolled(you)
+    assert any(line.startswith("Done (You ended it)") for line in scrolled(you))
+
+
+def test_a_terminal_without_an_editor_reads_lines(tmp_path: Path) -> None:
+    path = tmp_path / "talk.yaml"
+    path.write_text(TALK)
+    with terminal("run", path, "--turns", 1, "--out", tmp_path / "run", TERM="dumb") as opened:
+        opened.read_until(PROMPT)
+        opened.press("Hello.\n")
+        assert opened.end() == 0
+    assert said(tmp_path / "run") == ["Hello."]

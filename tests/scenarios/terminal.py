@@ -90,6 +90,16 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self._fd, keys.encode())
 
+    def press_long(self, keys: str) -> None:
+        """More keys than a terminal holds: what it echoes is read meanwhile."""
+        data = keys.encode()
+        while data:
+            readable, writable, _ = select.select([self._fd], [self._fd], [], PATIENCE)
+            if readable:
+                self._read()
+            if writable:
+                data = data[os.write(self._fd, data[:4096]) :]
+
     def end(self) -> int:
         """The exit code, after everything was read; negative for a signal."""
         while self._read():

@@ -1,0 +1,114 @@
+"""The line editor of a person at a terminal: history, several lines, pasted text, completion of commands."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ai_battle.conversation.person import COMMANDS, keyboard, read_in_thread
+from ai_battle.core.files import make_private, open_private
+
+from .output import without_secrets
+
+try:
+    import readline
+    import termios
+except ImportError:  # Windows, and some builds of Python
+    readline = termios = None  # type: ignore[assignment]
+
+CONTINUED = "... "
+REMEMBERED, LONGEST = 500, 2_000
+PASTE_OFF = "\x1b[?2004l"
+SETTINGS = (
+    "set enable-bracketed-paste on",
+    "set blink-matching-paren off",
+    r'"\e\C-m": "\C-v\C-j"',  # Alt-Enter begins a new line: what follows \C-v is taken as it is
+    "tab: complete",
+)
+
+
+async def read_line(prompt: str) -> str | None:
+    """Returns what a person types behind the prompt, by lines from a pipe, with an editor on a terminal.
+
+    None at the end of the input. A line that ends in a backslash goes on in the next one.
+    """
+    if not _can_edit():
+        return await keyboard(prompt)
+    note, _, prompt = prompt.rpartition("\n")
+    if note:
+        print(note)
+    with _terminal_as_it_was():
+        typed = await read_in_thread(lambda: _edit(prompt))
+    _remember(typed or "")
+    return typed
+
+
+def _can_edit() -> bool:
+    streams = (sys.stdin, sys.stdout)
+    return bool(readline) and os.environ.get("TERM") != "dumb" and all(each and each.isatty() for each in streams)
+
+
+def _edit(prompt: str) -> str | None:
+    """Reads on the thread of its own that may be left behind; nothing that it does outlives the line."""
+    _prepare()
+    try:
+        typed = input(prompt)
+        while typed.endswith("\\"):
+            typed = f"{typed[:-1]}\n{input(CONTINUED)}"
+    except EOFError:
+        print(flush=True)
+        return None
+    return typed
+
+
+def _prepare() -> None:
+    """Sets the editor up, once; bytes that are no text become question marks instead of an error."""
+    if readline.get_completer() is _complete:
+        return
+    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    for setting in SETTINGS:
+        readline.parse_and_bind(setting)
+    readline.set_completer(_complete)
+    readline.set_completer_delims(" ")
+    readline.set_auto_history(False)
+    with suppress(OSError, UnicodeDecodeError):
+        for line in _history_file().read_text(encoding="utf-8").splitlines()[-REMEMBERED:]:
+            readline.add_history(line)
+
+
+def _complete(text: str, state: int) -> str | None:
+    """Returns a command that begins like the first word; else None, and readline completes names of files."""
+    known = [command.partition(" ")[0] for command in COMMANDS]
+    found = [f"{name} " for name in known if name.startswith(text)] if readline.get_begidx() == 0 and text else []
+    return found[state] if state < len(found) else None
+
+
+@contextmanager
+def _terminal_as_it_was() -> Iterator[None]:
+    """Gives the terminal back also when nobody pressed Enter: the editor goes on waiting in its thread."""
+    before, is_over = termios.tcgetattr(sys.stdin), False
+    try:
+        yield
+        is_over = True
+    finally:
+        if not is_over:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+            print(PASTE_OFF, flush=True)
+
+
+def _remember(typed: str) -> None:
+    """Keeps a line for the arrow keys; in the file of later runs only short ones, without secrets."""
+    if not typed.strip():
+        return
+    readline.add_history(typed)
+    if "\n" in typed or len(typed) > LONGEST:
+        return
+    with suppress(OSError):
+        make_private(_history_file().parent)
+        with open(_history_file(), "a", encoding="utf-8", opener=open_private) as file:
+            file.write(f"{without_secrets(typed)}\n")
+
+
+def _history_file() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ai-battle" / "history"

@@ -24,7 +24,7 @@ from . import (
 )
 from ._comparing import HEADER, Cost, compared, in_turn, milliseconds, of_times, of_wall
 from ._server import server
-from ._serving import serving
+from ._serving import advisors, serving
 from ._times import Times
 
 LIBRARIES = "import pydantic, yaml, click"
@@ -196,6 +196,7 @@ BENCHMARKS = {
         dialects,
         sandbox,
         serving,
+        advisors,
         benchmarks,
         sweeps,
         writing,

@@ -239,8 +239,25 @@ def strategies(server: Running) -> None:
         for kind, (words, *streams) in ASKED.items():
             names = (f"{strategy}-{words}", f"direct-{words}")
             helped, direct = map(_asking, names, (1_200 // words,) * 2, streams)
-            low, middle, high = quantiles(added_by(server, helped, direct), n=4)
-            print(f"{f'cpu that {strategy} adds, {kind}':50} {middle:6.2f} ms ({low:.2f} to {high:.2f})", flush=True)
+            _print_added(strategy, kind, added_by(server, helped, direct))
+
+
+def _print_added(what: str, kind: str, taken: list[float]) -> None:
+    low, middle, high = quantiles(taken, n=4)
+    print(f"{f'cpu that {what} adds, {kind}':60} {middle:6.2f} ms ({low:.2f} to {high:.2f})", flush=True)
+
+
+def advisors() -> None:
+    """CPU that an advisor of the client's adds which is not asked; nothing is judged."""
+    tool = {"type": "openrouter:advisor", "parameters": {"model": "openai/words-21"}}
+    for api in ("/v1/messages", "/v1/chat/completions"):
+        with upstream() as url, ours(url, api, routes=ROUTES) as server:
+            for kind, (words, streamed, _) in [*ASKED.items()][:3]:
+                direct = _asking(f"direct-{words}", 1_200 // words, streamed)
+                helped = replace(direct, body=json.dumps({**json.loads(direct.body), "tools": [tool]}).encode())
+                _print_added(
+                    "a client's advisor", f"{kind}, {api.rpartition('/')[2]}", added_by(server, helped, direct)
+                )
 
 
 def _asking(route: str, requests: int, stream: bool) -> Work:

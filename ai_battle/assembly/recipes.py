@@ -22,6 +22,7 @@ from ..core.helping import VERIFICATION, HelpAsked
 from ..core.traits import StrategyTraits
 from ..judging.calibration import Calibration
 from ..judging.detector import StuckDetector
+from ..providers._endpoints import provider_traits
 from ..tools.client import ToolCapableClient
 from ..tools.sandbox import Level
 from ..tools.verification import Verification
@@ -99,11 +100,20 @@ class Recipe:
     def _options(self, known: frozenset[str]) -> dict[str, Any]:
         """What the file says, and what it says nothing of, under the names of the strategy's parameters."""
         labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
-        shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base, "labels": labels}
+        shared: dict[str, Any] = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
+        shared |= {"labels": labels, "native_tool": self._native_tool}
         plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
         models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
         options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}
         return options | self.help.options
+
+    @property
+    def _native_tool(self) -> Mapping[str, Any]:
+        """The tool by which the model's provider asks the first helper itself; empty where it can't."""
+        traits, helper_ = provider_traits(self.model.name.provider), next(iter(self._at("secondary")), None)
+        if not (helper_ and traits.api == "messages" and helper_.name.provider == self.model.name.provider):
+            return {}
+        return {"type": traits.advisor_tool, "name": "advisor", "model": helper_.name.model}
 
     async def aclose(self) -> None:
         for model in (self.model, *self.helpers.values()):

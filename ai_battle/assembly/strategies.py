@@ -21,7 +21,7 @@ JUDGING = (
 )  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
-LIVE = ("stuck_detector", "helping", "standing", "base", "labels")
+LIVE = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool")
 """What a strategy is given and no file can say."""
 USUAL = StrategyTraits()
 

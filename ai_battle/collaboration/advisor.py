@@ -3,11 +3,12 @@
 It stands between a model and its tools, so it sees each step of a turn, and advice is one more result among others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from time import monotonic
+from typing import Any
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, EmptyAnswer, ProviderError
@@ -31,6 +32,7 @@ from ._advice import (
 )
 from ._attempts import CALLS_AGAIN, Attempts, Strategy, draft_or_silence
 from ._checks import Judges
+from ._native import NativelyAdvised, native_entry
 from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
 from ._turn import Draft, DraftListener, Helping, Turn
 
@@ -50,6 +52,7 @@ TRAITS = StrategyTraits(
 )
 NAME, OTHER_NAME = "advisor", "ask_advisor"
 """What the tool is called, and what where the model has a tool of that name already."""
+NO_TOOL: Mapping[str, Any] = {}
 ONLY_CALLS = "it answered with nothing but calls of tools"
 
 
@@ -365,10 +368,13 @@ def create(
     use_tools: bool = False,
     decline_needless: bool = True,
     caching: str = "",
+    native: bool = False,
+    native_tool: Mapping[str, Any] = NO_TOOL,
 ) -> ModelClient:
     """`labels` are the names of `secondary` and `models` and what each is for, in their order.
 
-    `max_retries` is how many poor answers of a turn bring advice that nobody asked for.
+    `max_retries` is how many poor answers of a turn bring advice that nobody asked for. With `native` the provider asks
+    `secondary` itself, by `native_tool` of its API: then the model is not made to ask.
     """
     clients = (secondary, *models)
     known = [*labels, *(("", "") for _ in clients[len(labels) :])]
@@ -376,4 +382,6 @@ def create(
     purposes = (purpose for _, purpose in known)
     advisors = [NamedAdvisor(*each) for each in zip(names, purposes, clients, strict=True)]
     terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools, decline_needless, caching)
+    if native:
+        return NativelyAdvised(primary, native_entry(native_tool, max_uses, max_tokens, caching))
     return AdvisedModel(primary, advisors, terms, stuck_detector, helping)

@@ -27,6 +27,8 @@ set, and its `anthropic-version` is the one that is spoken.
 VERSION = "anthropic-version"
 """Also in the `extra` of a request that is to be sent in this version, whoever made it."""
 
+BETA, ADVISOR_BETA = "anthropic-beta", "advisor-tool-2026-03-01"
+
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
 
@@ -120,6 +122,7 @@ class Messages:
         if self.cache and len(request.messages) > 1 and not _has_marks(request):
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)
+        headers = {**headers, **_beta_header(request, told)}
         return HttpRequest("/v1/messages", body, left_out, clamped, headers)
 
     def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:
@@ -134,6 +137,14 @@ def _has_marks(request: ModelRequest) -> bool:
     """Whether the request says itself what is to be kept. The API refuses a mark for longer behind one for less."""
     marks = ("cache_control" in own(wire.WIRE, part.extra) for part in request.messages[0].parts)
     return HEADERS in request.extra or any(marks)
+
+
+def _beta_header(request: ModelRequest, told: Mapping[str, str]) -> Mapping[str, str]:
+    """The header without which the API does not know the tool of an advisor, with what a client says in it."""
+    tools, said = own(wire.WIRE, request.extra).get("tools", ()), told.get(BETA, "")
+    if ADVISOR_BETA in said or not any(tool.get("type") == TRAITS.advisor_tool for tool in tools):
+        return {}
+    return {BETA: f"{said},{ADVISOR_BETA}".removeprefix(",")}
 
 
 def _told_headers(request: ModelRequest) -> Mapping[str, str]:

@@ -9,6 +9,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from ai_battle import ConversationManager
+from ai_battle.core.errors import ConfigError
 from ai_battle.server.config import ConfigSource
 from ai_battle.server.running import listening
 
@@ -130,3 +132,51 @@ async def test_an_operator_who_bounds_an_advisor_has_it_asked_by_the_server(
 
     assert [tool["name"] for tool in answers.asked[0]["tools"]] == ["advisor"]
     assert "input_schema" in answers.asked[0]["tools"][0]
+
+
+DISCUSSION = """
+discussion:
+  turns: 4
+  initial_prompt: Find the fault.
+  models:
+    worker: {type: anthropic/claude-haiku-4-5}
+    other: {type: anthropic/claude-haiku-4-5}
+  collaboration:
+    pairs:
+      - {primary: worker, secondary: HELPER, strategy: advisor, options: {native: true, max_uses: 2, caching: 5m}}
+prices:
+  anthropic/claude-haiku-4-5: {input: 1.0, output: 5.0}
+  anthropic/claude-opus-4-8: {input: 5.0, output: 25.0}
+"""
+
+
+async def test_a_discussion_leaves_the_asking_to_an_upstream_that_can(
+    upstream: tuple[Upstream, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, url = upstream
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    file = tmp_path / "plan.yaml"
+    file.write_text(DISCUSSION.replace("HELPER", "anthropic/claude-opus-4-8"))
+    result = await ConversationManager.from_config(str(file), out=tmp_path / "run").run_discussion()
+
+    asked = [question for question in answers.asked if question.get("tools")]
+    assert 1 < len(asked) < len(answers.asked)
+    assert {each["type"] for each in asked[0]["tools"]} == {"advisor_20260301"}
+    assert {"model": "claude-opus-4-8", "max_uses": 2}.items() <= asked[0]["tools"][0].items()
+    assert answers.betas[0] == "advisor-tool-2026-03-01"
+    assert CONTENT[0] in asked[1]["messages"][-2]["content"]
+    assert CONTENT[1] in asked[1]["messages"][-2]["content"]
+    assert result.usage.cost_usd == pytest.approx(len(answers.asked) * COST, abs=1e-9)
+
+
+async def test_asking_is_left_to_no_upstream_of_another_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    file = tmp_path / "plan.yaml"
+    file.write_text(DISCUSSION.replace("HELPER", "openai/gpt-4o"))
+
+    with pytest.raises(ConfigError, match="native needs two models of one provider"):
+        ConversationManager.from_config(str(file))

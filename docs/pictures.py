@@ -1,4 +1,4 @@
-"""Draws the pictures of the README from shipped configurations: `python -m docs.pictures`, or `make pictures`.
+"""Draws the pictures of the README and the gallery from shipped configurations: `make pictures`.
 
 The terminal's is what a terminal shows, as SVG; those of the reports are taken with a headless Chromium.
 """
@@ -25,18 +25,31 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HEADLESS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1")
 
 
+PIRATE = ("--set", "discussion.models.Ada.persona=A pirate.")
+
+
 def main() -> None:
+    """Draw them all; the pages need a browser."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        run, results = Path(folder) / "run", Path(folder) / "results"
-        screen = terminal_output(["run", str(CONFIGS / "helped-demo.yaml"), "--out", str(run)])
-        draw_terminal(screen.replace(str(run), "runs/helped-demo"), FOLDER / "terminal.svg")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for config, picture in (("helped-demo", "terminal"), ("advisor-demo", "advisor")):
+            screen = terminal_output(["run", str(CONFIGS / f"{config}.yaml"), "--out", str(folder / config)])
+            screen = screen.replace(str(folder), "runs")
+            draw_terminal(screen, f"ai-battle run {config}", FOLDER / f"{picture}.svg")
+        results = folder / "results"
         terminal_output(["bench", "run", str(CONFIGS / "benchmarks" / "recorded-gsm8k.yaml"), "--out", str(results)])
+        talk = folder / "quickstart"
+        terminal_output(["run", str(CONFIGS / "quickstart.yaml"), "--out", str(talk), "--quiet"])
+        terminal_output(["fork", str(talk), "--at", "3", *PIRATE, "-n", "2", "--out", str(folder / "forks"), "--quiet"])
         if browser is None:
-            sys.exit("The reports need Chromium: apt-get install chromium")
-        photograph(browser, run / "report.html", FOLDER / "report.png", (960, 1150))
+            sys.exit("The pages need Chromium: apt-get install chromium")
+        report = folder / "helped-demo" / "report.html"
+        photograph(browser, report, FOLDER / "report.png", (960, 1150))
+        photograph(browser, report, FOLDER / "phone.png", (500, 1000))
         photograph(browser, results / "report.html", FOLDER / "benchmark.png", (1150, 1310))
+        photograph(browser, folder / "forks" / "comparison.html", FOLDER / "comparison.png", (1300, 900))
 
 
 def terminal_output(arguments: Sequence[str]) -> str:
@@ -66,12 +79,12 @@ def _pieces(terminal: int) -> "list[bytes]":
         pieces.append(piece)
 
 
-def draw_terminal(shown: str, path: Path) -> None:
+def draw_terminal(shown: str, title: str, path: Path) -> None:
     """What scrolls by; the line of figures at the bottom, which is gone in the end, is left out."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=COLUMNS, file=nowhere)
         console.print(Text.from_ansi(STATUS_LINE.sub("", shown.replace("\r\n", "\n")).strip()))
-        console.save_svg(str(path), title="ai-battle run helped-demo", unique_id="terminal")
+        console.save_svg(str(path), title=title, unique_id=path.stem)
 
 
 def photograph(browser: str, page: Path, path: Path, size: tuple[int, int]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ..core.events import Event, PromptGiven, TurnFailed, TurnFinished
+from ..core.events import Emit, Event, PromptGiven, TurnFailed, TurnFinished
 from ..core.plugins import near
 from .plan import Plan
 from .prompting import opening
@@ -25,6 +25,11 @@ def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
         there = f"turns 1 to {last} are over" if last else "none is over yet"
         raise ConfigError(f"{run_dir} can't be forked behind turn {turn}; {there}.")
     return tuple(events[:end])
+
+
+async def take_over(said: Sequence[Event], journal: Emit) -> None:
+    for event in said:
+        await journal(event)
 
 
 def script_positions(said: Sequence[Event]) -> Mapping[str, int]:

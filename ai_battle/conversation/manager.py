@@ -209,8 +209,7 @@ class ConversationManager:
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as written:
                     journal = source.kept_in(written)
-                    for event in said:
-                        await journal(event)
+                    await forking.take_over(said, journal)
                     dispatcher = EventDispatcher(journal, state, emit, source.redactor, wants)
                     new = forking.new_prompt(said, setup.plan)
                     return await _run(setup, written, dispatcher, begin, RunForked(str(origin), turn), *new)

@@ -32,7 +32,7 @@ from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import printable
 
 from .output import dollars, duration, one_line, tokens
-from .remarks import NOTICES, Remarks, is_wanted
+from .remarks import NOTICES, Remarks, is_wanted, text_said
 from .screen import Screen
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
@@ -46,7 +46,9 @@ YOUR_TURN = "your turn: Enter says it, an empty line passes, /help shows more"
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """Says how a run is shown: `turns` are expected, `verbose` shows reasoning too, `notify_on` is what is remarked on.
+    """Says how a run is shown: `turns` are expected, `notify_on` is what is remarked on.
+
+    `verbose` shows reasoning too, and all that helpers said.
 
     `typing`: people type into the same terminal, which shows what they type all by itself.
     """
@@ -72,7 +74,7 @@ class PlainLines:
     def __init__(self, out: TextIO, options: ViewOptions) -> None:
         self._out = out
         self._options = options
-        self._remarks = Remarks()
+        self._remarks = Remarks(full=options.verbose)
         self._people: set[str] = set()
 
     async def __call__(self, event: Event) -> None:
@@ -111,7 +113,7 @@ class LiveView:
     def __init__(self, out: TextIO, options: ViewOptions) -> None:
         self._screen = Screen(out)
         self._options = options
-        self._remarks = Remarks()
+        self._remarks = Remarks(full=options.verbose)
         self._started = time.monotonic()
         self._ledger = Ledger()
         self._models: dict[str, str] = {}
@@ -178,8 +180,12 @@ class LiveView:
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
-        if is_wanted(event, self._options.notify_on) and (text := self._remarks.line(event)):
-            self._screen.paragraph(one_line(text, 2_000), lambda line: self._style(line, fg="yellow"))
+        """In one line; what was said in helping is dim, and where all of it is shown, in lines of its own."""
+        if not is_wanted(event, self._options.notify_on):
+            return
+        style = {"dim": True} if text_said(event) else {"fg": "yellow"}
+        for line in self._remarks.line(event).splitlines():
+            self._screen.paragraph(_remark_line(line), lambda shown: self._style(shown, **style))
 
     def _begin(self, event: RunStarted) -> None:
         self._models = dict(event.participants)
@@ -281,6 +287,12 @@ class StreamedText:
     def _write(self, text: str) -> None:
         self._out.write(printable(text))
         self._out.flush()
+
+
+def _remark_line(line: str) -> str:
+    """The line without what steers a terminal, and not too long; quoted ones keep their mark."""
+    mark = "  | " if line.startswith("  | ") else ""
+    return mark + one_line(line.removeprefix(mark), 2_000)
 
 
 def _heading(event: RunStarted) -> str:

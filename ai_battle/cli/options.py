@@ -21,7 +21,9 @@ changes = click.option(
     "--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5."
 )
 turns = click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")
-verbose = click.option("-v", "--verbose", is_flag=True, help="Show the models' reasoning too.")
+verbose = click.option(
+    "-v", "--verbose", is_flag=True, help="Show the models' reasoning too, and all that helpers said."
+)
 dry_run = click.option(
     "--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model."
 )

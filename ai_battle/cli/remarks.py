@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
+from textwrap import indent
 from typing import Any
 
 from ai_battle.core.events import (
@@ -16,7 +17,7 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
-from ai_battle.core.helping import DraftDropped, HelpAsked, HelpSummed, ModelConsulted, StuckFound
+from ai_battle.core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpSummed, ModelConsulted, StuckFound
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import (
     FabricationSuspected,
@@ -45,9 +46,13 @@ def is_wanted(event: object, notify_on: Container[str]) -> bool:
 
 
 class Remarks:
-    """The lines of one run: that of a call also says who allowed it, and no reason is told twice in a row."""
+    """The lines of one run: that of a call also says who allowed it, and no reason is told twice in a row.
 
-    def __init__(self) -> None:
+    What was said in helping is folded to its beginning, unless it is to be told in `full`, in lines of its own.
+    """
+
+    def __init__(self, *, full: bool = False) -> None:
+        self._full = full
         self._allowed: dict[str, str] = {}
         self._reason = ""
 
@@ -63,7 +68,19 @@ class Remarks:
                 self._allowed[call.id] = decision_words(event)
         known = REMARKS.get(type(event))
         words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
-        return f"{known(event) if known else ''} {words}".rstrip()
+        line = f"{known(event) if known else ''} {words}".rstrip()
+        said = text_said(event)
+        if said and self._full:
+            return f"{line}\n{indent(said, '  | ', lambda _: True)}"
+        return f"{line}: {one_line(said, FOLDED)}" if said else line
+
+
+def text_said(event: object) -> str:
+    """What was said or printed in helping that is no part of the conversation; an answer that is dropped only once."""
+    match event:
+        case ModelConsulted(text=text) | AnswerChecked(text=text) | DraftDropped(role="own", text=text):
+            return text
+    return ""
 
 
 def _turn_failed(event: TurnFailed) -> str:
@@ -98,12 +115,6 @@ def _call_line(call: ToolCall) -> str:
     return one_line(f"{call.name}({said})", FOLDED)
 
 
-def _help_line(event: Any) -> str:
-    """What was said to it is folded to its beginning."""
-    said = one_line(event.text, FOLDED) if isinstance(event, ModelConsulted | DraftDropped) else ""
-    return f"◇ {sentence(event)}{f': {said}' if said else ''}"
-
-
 REMARKS: Mapping[type, Callable[[Any], str]] = {
     Warned: lambda event: f"! {event.message}",
     AttemptFailed: lambda event: f"✗ {event.model}: {attempt_words(event)}",
@@ -120,7 +131,7 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     ToolReturned: _tool_returned,
     LoopStopped: lambda event: f"! no more tools for this answer: {event.reason}",
     FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, FOLDED)}",
-    **dict.fromkeys(HELP_SENTENCES, _help_line),
+    **dict.fromkeys(HELP_SENTENCES, lambda event: f"◇ {sentence(event)}"),
     HelpSummed: lambda event: "",  # it is told once, when the run is over
 }
 """The line for an event; empty where it is not worth one."""

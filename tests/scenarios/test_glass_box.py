@@ -205,3 +205,25 @@ async def test_a_boost_models_plan_is_told_once(fakes: FakeProviders, tmp_path: 
     told: list[Event] = [*events(run_dir, ModelConsulted), *events(run_dir, BoostStep)]
     assert [type(event) for event in told] == [ModelConsulted, BoostStep]
     assert "".join(export(run_dir, "md")).count(plan) == 1
+
+
+@pytest.mark.parametrize(("typed", "whole"), [((), False), (("--verbose",), True)])
+def test_the_terminal_folds_what_helpers_said_unless_all_is_asked_for(
+    ai_battle: Run, folder: Path, typed: tuple[str, ...], whole: bool
+) -> None:
+    advice = f"{'Count the beds first, then the pots. ' * 5}\nThen say the sum."
+    talk = {
+        "goal": "Count.",
+        "turns": 1,
+        "models": {
+            "Small": {"type": "scripted", "script": [STUCK, GOOD]},
+            "Other": {"type": "scripted", "script": ["Well."]},
+        },
+    }
+    pair = {"primary": "Small", "secondary": {"type": "scripted", "script": [advice]}}
+    (folder / "talk.json").write_text(json.dumps({"discussion": {**talk, "collaboration": {"pairs": [pair]}}}))
+    shown = ai_battle("run", "talk.json", "--out", "run", *typed).out
+
+    assert "answers as the helper of Small" in shown
+    assert "Count the beds first" in shown
+    assert ("  | Then say the sum.\n" in shown) == whole

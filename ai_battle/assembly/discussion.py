@@ -19,6 +19,8 @@ from ..core.plugins import near
 from ..providers._endpoints import PACKAGE, built_in_providers, is_plugin
 from ..providers._names import parse
 from ..providers._recordings import Recorder
+from ..providers.person import NAME as PERSON
+from ..providers.person import Read
 from . import strategies
 from .models import (
     NO_RECORDING,
@@ -84,14 +86,16 @@ def build(
     *,
     allow_unsandboxed: bool = False,
     approve: "tools.Ask | None" = None,
+    ask: Read | None = None,
 ) -> Assembled:
     """Return all models; `starts` is how many entries of its script each scripted participant has used up.
 
-    `approve` puts a call of a tool to a person, where the file wants one to be asked. Raises `ConfigError` for what
-    `check` would have found.
+    `approve` puts a call of a tool to a person, where the file wants one to be asked; `ask` reads a line of one who
+    helps. Raises `ConfigError` for what `check` would have found.
     """
     said, context = loaded.file.discussion, BuildContext.of(loaded, starts, tapes)
     _require_known_options(loaded, context)
+    context = replace(context, providers={**context.providers, PERSON: {"read": ask}})
     models = _participant_models(loaded, context)
     pairs, tool_set = Pairs(said, context), None
     if users := _tool_users(pairs, models):
@@ -205,7 +209,7 @@ def _helper_problems(each: ResolvedPair, pairs: Pairs) -> Iterator[Problem]:
 def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator[Problem]:
     """What only a strategy knows of its options, by making it; not of code that the file names."""
     for each in pairs.all:
-        name = each.helped[0]
+        name = next(iter(each.helped), "")  # the pair of a helper is made with that which it helps
         model = models.get(name)
         if model is None or "." in each.pair.strategy or _names_code(each, pairs):
             continue

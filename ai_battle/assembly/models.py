@@ -238,9 +238,9 @@ def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits") -
 def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> Model:
     """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
     model = participant(voice, settings, around)
-    if not (model.options or _takes_script(model.name, around)):
+    if not (model.options or settings.instructions or _takes_script(model.name, around)):
         return model
-    return replace(model, client=NamedClient(model.client, voice, model.options))
+    return replace(model, client=NamedClient(model.client, voice, model.options, settings.instructions))
 
 
 def with_tools(name: str, model: Model, tool_set: "tools.ToolSet", spec: "ParticipantSettings") -> Model:

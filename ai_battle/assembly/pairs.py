@@ -55,6 +55,10 @@ class Pairs:
         """Return those that help one participant, in their order."""
         return tuple(pair for pair in self.all if name in pair.helped)
 
+    def of_helper(self, name: str) -> tuple[ResolvedPair, ...]:
+        """Return those that help a helper of that name, which no participant bears."""
+        return tuple(pair for pair in self.all if name and pair.pair.primary == name and not pair.helped)
+
     def participants(self, primary: str) -> tuple[str, ...]:
         """Return the participants that a name or a model type stands for."""
         models = self._models()
@@ -80,13 +84,22 @@ class Pairs:
         """Return what is wrong with the pairs themselves; whether their models can be made is seen by making them."""
         for pair in self.all:
             if not pair.helped:
-                yield pair.problem(self._nobody(pair.pair.primary), "primary")
+                yield from self._wrong_primary(pair)
             yield from self._wrong_models(pair)
             yield from self._wrong_check(pair)
             yield from self._wrong_verify(pair)
             yield from _wrong_options(pair)
         yield from self._twice()
         yield from self._in_a_circle()
+
+    def _wrong_primary(self, each: ResolvedPair) -> Iterator[Problem]:
+        """One that is no participant, nor a helper by name; and a helper that is its own."""
+        primary = each.pair.primary
+        helpers = {pair.pair.primary: {helper.name for _, helper in helpers_of(pair.pair)} for pair in self.all}
+        if not any(primary in names for names in helpers.values()):
+            yield each.problem(self._nobody(primary), "primary")
+        elif any(_reaches(name, {primary}, helpers) for name in helpers[primary]):
+            yield each.problem(f"{primary!r} is a helper, and helps itself", "primary")
 
     def _wrong_models(self, each: ResolvedPair) -> Iterator[Problem]:
         """People, and the model that is to be helped itself."""
@@ -256,10 +269,22 @@ class PairBuilder:
         return replace(recipe, check=check, sandbox=tools.tool_settings(said).sandbox)
 
     def _model(self, voice: str, settings: HelperSettings) -> Model:
+        """A helper, with the help of the pair that names it."""
+        model = self._helper(voice, settings)
+        for each in self.pairs.of_helper(settings.name):
+            whose, base = f"{voice}.{settings.name}", self.pairs.context.base
+            recipe = assembly.Recipe.of(whose, model, each.pair, self._model, base)
+            self.recipes.setdefault(voice.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
+            model = replace(model, client=recipe.client())
+        return model
+
+    def _helper(self, voice: str, settings: HelperSettings) -> Model:
         settings, said = self.pairs.settings(settings), self.pairs.said
         model = helper_model(voice, settings, self.pairs.context)
         self.notes.append(model.name.note)
         if not self.tool_set:
             return model
         spec = said.models[voice.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
+        if settings.tools is not None:
+            spec = spec.model_copy(update={"tools": settings.tools})
         return with_tools(voice, model, self.tool_set, spec)

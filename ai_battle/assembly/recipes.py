@@ -40,7 +40,10 @@ Make = Callable[[str, HelperSettings], Model]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`helpers` are named by their places in the file: "secondary", "peers.0"; its paths are relative to `base`."""
+    """`helpers` are named by their places in the file: "secondary", "peers.0"; its paths are relative to `base`.
+
+    One that `is_of_helper` helps a model that is called to help itself.
+    """
 
     model: Model
     help: Help
@@ -49,6 +52,7 @@ class Recipe:
     detector: StuckDetector | None = None
     check: Check | None = None
     sandbox: Level = "auto"
+    is_of_helper: bool = False
 
     @classmethod
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":

@@ -36,6 +36,12 @@ class HelperSettings(ModelSettings):
         default="", description="What another model calls it by, where it chooses among several (strategy advisor)."
     )
     purpose: str = Field(default="", description="What it is for, in a few words, where another model chooses.")
+    instructions: str = Field(
+        default="", description="What it is told beside what the strategy asks: rules of the house, say."
+    )
+    tools: Listed[Name] | None = Field(
+        default=None, description="Which of the registered tools it may use; those of the participant by default."
+    )
 
 
 Helper = Annotated[HelperSettings, Short(_model, TEXT)]

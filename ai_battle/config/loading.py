@@ -77,10 +77,20 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
         yield from _script(participant, path)
         yield from _unknown_tools(participant.tools or (), known, (*path, "tools"))
         yield from _approved_tools(participant.approval, known, (*path, "approval"))
+    yield from _helpers_tools(discussion, known)
     if discussion.tools:
         yield from _approved_tools(discussion.tools.approval, known, ("discussion", "tools", "approval"))
         yield from _registered_once(discussion.tools)
         yield from _mcp_servers(discussion.tools)
+
+
+def _helpers_tools(discussion: Discussion, known: list[str] | None) -> Iterator[Problem]:
+    section = discussion.collaboration
+    for index, pair in enumerate(section.pairs if section else ()):
+        for key in ("secondary", "models", "peers"):
+            for number, helper in enumerate(getattr(pair, key)):
+                path: KeyPath = ("discussion", "collaboration", "pairs", index, key, number, "tools")
+                yield from _unknown_tools(helper.tools or (), known, path)
 
 
 def _tool_names(tools: Tools) -> list[str] | None:

@@ -166,7 +166,7 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     turns = plan.turns if participant in plan.regulars else 1
     usage = _usage(model, estimate_request(request), answer * len(plan.regulars), turns)
     read = usage.input_tokens // max(1, turns)
-    recipes = setup.assembled.recipes.get(name, ())
+    recipes = (each for each in setup.assembled.recipes.get(name, ()) if not each.is_of_helper)
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
     return Expected(name, str(model.name), request, turns, usage, others)
 

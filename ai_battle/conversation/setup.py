@@ -209,8 +209,14 @@ class FileSetup(SetupSource):
 
     def build(self, starts: Mapping[str, int]) -> RunSetup:
         read = inputs.read_all(self.loaded)
-        allowed = self.allow_unsandboxed
-        assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=allowed, approve=self.approve)
+        assembled = assembly.build(
+            self.loaded,
+            starts,
+            self.tapes,
+            allow_unsandboxed=self.allow_unsandboxed,
+            approve=self.approve,
+            ask=self.ask,
+        )
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
         notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings)
         return RunSetup(plan, notes, assembled)

@@ -26,13 +26,15 @@ from ..core.redaction import Redactor
 class NamedClient(ClientWrapper):
     """`client`, asked with `options` where the request leaves them open; of two lengths the shorter holds.
 
-    `name` tells its place in a script from that of the participant in whose turn it speaks.
+    `name` tells its place in a script from that of the participant in whose turn it speaks. `instructions` are its own,
+    before those of each request.
     """
 
-    def __init__(self, client: ModelClient, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, client: ModelClient, name: str, options: Mapping[str, Any], instructions: str = "") -> None:
         super().__init__(client)
         self.name = name
         self.options = options
+        self.instructions = instructions
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         async def emit_named(event: Event) -> None:
@@ -43,7 +45,8 @@ class NamedClient(ClientWrapper):
         options = {**self.options, **request.options}
         if most := self.options.get("max_tokens"):
             options["max_tokens"] = min(most, options["max_tokens"])
-        return await self.client.complete(replace(request, options=options), emit_named)
+        system = "\n\n".join(filter(None, (self.instructions, request.system)))
+        return await self.client.complete(replace(request, system=system, options=options), emit_named)
 
 
 LEFT_OUT = frozenset({"images", "json_schema", "reasoning"})

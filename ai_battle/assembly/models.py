@@ -237,10 +237,17 @@ def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits") -
 
 def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> Model:
     """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
+    require_no_tools(settings)
     model = participant(voice, settings, around)
     if not (model.options or settings.instructions or _takes_script(model.name, around)):
         return model
     return replace(model, client=NamedClient(model.client, voice, model.options, settings.instructions))
+
+
+def require_no_tools(settings: HelperSettings) -> None:
+    """Raises `ConfigError` for tools of a helper where there is nothing that gives it any."""
+    if settings.tools is not None:
+        raise ConfigError(f"{settings.type} has tools, which only a discussion gives its helpers; take the key away.")
 
 
 def with_tools(name: str, model: Model, tool_set: "tools.ToolSet", spec: "ParticipantSettings") -> Model:

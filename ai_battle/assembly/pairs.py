@@ -280,7 +280,7 @@ class PairBuilder:
 
     def _helper(self, voice: str, settings: HelperSettings) -> Model:
         settings, said = self.pairs.settings(settings), self.pairs.said
-        model = helper_model(voice, settings, self.pairs.context)
+        model = helper_model(voice, settings.model_copy(update={"tools": None}), self.pairs.context)
         self.notes.append(model.name.note)
         if not self.tool_set:
             return model

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import assembly
-from ..assembly.models import BuildContext, Model, participant
+from ..assembly.models import BuildContext, Model, participant, require_no_tools
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unscripted
@@ -98,11 +98,12 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
         return BuiltSetting(client, model.options)
 
     def make(voice: str, settings: HelperSettings) -> Model:
+        require_no_tools(settings)
         found = clients.model(settings, task)
         # The last word of the secondary is scored beside the small model's; judges, peers and others only look.
         part = "large" if voice.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
         client = wrap(found.client, found, settings, part)
-        return replace(found, client=NamedClient(client, voice, found.options))
+        return replace(found, client=NamedClient(client, voice, found.options, settings.instructions))
 
     recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, clients.base)
     return BuiltSetting(recipe.client(), model.options, recipe)

@@ -34,7 +34,7 @@ from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_ans
 from ..core.messages import assistant
 from ..core.telemetry import span
 from ..core.tokens import estimate_text
-from ..core.tooling import LoopStopped
+from ..core.tooling import LoopStopped, ToolsOffered
 from ..signals.refusals import refuses
 from ._prompts import arguments_text, bounded_text, excerpt, shown_text
 from ._wrappers import redacted_request
@@ -180,6 +180,8 @@ class DraftListener:
         if type(event) is TextDelta:  # nearly all of them are
             if self._wants_drafts:
                 await self._emit(DraftDelta(event.text))
+        elif type(event) is ToolsOffered and self._role != "own":
+            return  # what a helper may use is not what the participant is told of
         elif type(event) is not ToolCallDelta:
             self._count(event)
             await self._emit_in_role(event)

@@ -112,7 +112,9 @@ class Help(Section):
 class Pair(Help):
     """A model and the one that helps it."""
 
-    primary: Name = Field(description="A participant's name or a model type.", examples=["ollama-gemma3-1b"])
+    primary: Name = Field(
+        description="A participant's name or a model type, or the name of a helper.", examples=["ollama-gemma3-1b"]
+    )
 
 
 class Collaboration(Section):

@@ -25,7 +25,7 @@ OTHER_NAMES = {
 }
 BUILT_IN = (
     "anthropic", "azure", "gemini", "gguf", "groq", "llamacpp", "lmstudio", "mlx", "ollama", "openai", "openrouter",
-    "replay", "scripted", "vllm",
+    "person", "replay", "scripted", "vllm",
 )  # fmt: skip
 
 

@@ -109,6 +109,10 @@ async def test_a_route_of_the_file_is_a_pair(fakes: FakeProviders, tmp_path: Pat
             "options: {template: none.md}}}}",
             ".options.template: The template of boost is 'none.md'",
         ),
+        (
+            "server: {routes: {a: {model: ollama/phi4, secondary: {type: ollama/gemma3, tools: [clock]}}}}",
+            "server.routes.a.secondary: ollama/gemma3 has tools, which only a discussion gives its helpers",
+        ),
         ("server: {routes: {a: {model: ollama/phi4, strategy: rescue}}}", "server.routes.a.secondary: is missing"),
         ("server: {host: 0.0.0.0, routes: {a: ollama/phi4}}", "0.0.0.0 can be reached from elsewhere"),
         ("server: {}", "There is nothing to serve"),

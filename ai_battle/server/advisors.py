@@ -1,6 +1,7 @@
 """Advisors that clients bring with their requests: who answers for the model that they name, and on which terms."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -144,10 +145,10 @@ def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Rout
 
 def _named_route(worker: Route, entry: AdvisorEntry, routes: Routes) -> Route:
     """Return who answers to the advisor's name: a route, or else a model of the worker's own provider."""
-    try:
-        return routes.find(entry.model)
-    except NoRoute:
-        return routes.find(f"{_provider(worker)}/{entry.model}")
+    for name in (entry.model, f"{_provider(worker)}/{entry.model}"):
+        with suppress(NoRoute):
+            return routes.find(name)
+    raise NoRoute(f"{entry.place}: there is no model {entry.model[:80]!r} here to advise; map it under advisors:.")
 
 
 def _provider(route: Route) -> str:

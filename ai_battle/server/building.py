@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
 from .. import assembly
 from ..assembly import strategies
 from ..assembly.models import BuildContext, Model, helper_model
@@ -189,13 +191,13 @@ class RouteBuilder:
         return self._others[name]
 
     def _by_type(self, name: str) -> Route | None:
-        settings = HelperSettings(type=name)
         try:
+            settings = HelperSettings(type=name)
             context = self._with_section(settings)
             if not _says_provider(name):
                 return None
             return _direct(name, self._wrap(_with_tool_fallback(helper_model(name, settings, context), None)))
-        except ConfigError:
+        except (ConfigError, ValidationError):  # of a name that is too long for any model
             return None
 
 

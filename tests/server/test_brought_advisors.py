@@ -251,6 +251,17 @@ async def test_what_is_wrong_with_an_advisor_is_told_with_its_place(asking: Aski
     assert not asking.fakes.ollama.questions
 
 
+@pytest.mark.parametrize("path", [MESSAGES, CHAT, RESPONSES])
+async def test_an_advisor_whom_nobody_can_be_is_not_found(asking: Asking, path: str) -> None:
+    sent = body(openrouter_tool("x" * 500))
+    if path == RESPONSES:
+        sent = {"model": "worker", "tools": sent["tools"], "input": "Find the fault."}
+    status, answer = await asking.post(path, sent)
+
+    assert status == 404
+    assert answer["error"]["message"].startswith("tools[0]")
+
+
 async def test_the_operator_maps_bounds_and_refuses_advisors(asking: Asking) -> None:
     section = 'advisors: {"claude-opus-*": openai/gpt-4o, "gpt-*": refuse, "*": {max_uses: 1, max_tokens: 1500}}'
     asking.asks_once()

@@ -9,6 +9,7 @@ from importlib import import_module
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody
+from ..core.messages import Message, Text
 from ..providers._endpoints import provider_traits
 from ..wire.advice import (
     ANTHROPIC_TOOL,
@@ -26,6 +27,7 @@ ENCRYPTED = b'"advisor_redacted_result"'
 MAX_USES, MAX_TOKENS = 3, 4_096
 """Of a request and of each advice, where neither the client nor the operator bounds it."""
 STRATEGY = "advisor"
+NO_QUESTION = "Another model asks you how to go on, and says no more than that."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,10 @@ class BroughtAdvisor:
     def name(self) -> str:
         return self.entry.name or "advisor"
 
-    def prepare(self, request: ModelRequest) -> ModelRequest:
-        """Return a question with what the client says of such requests."""
+    def prepare(self, request: ModelRequest, question: str) -> ModelRequest:
+        """Return a request for advice with what the client says of such requests."""
+        if not self.entry.sees_conversation:
+            request = replace(request, system="", messages=(Message("user", (Text(question or NO_QUESTION),)),))
         system = "\n\n".join(filter(None, (self.entry.instructions, request.system)))
         options = {**self.entry.options, **request.options, "max_tokens": self.max_tokens}
         return replace(request, system=system, options=options)

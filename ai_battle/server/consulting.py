@@ -13,7 +13,14 @@ from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..judging.assessment import prompt_place
-from ..wire.advice import Consultation, advice_part, consultation_in, consultations_in, question_part
+from ..wire.advice import (
+    Consultation,
+    advice_part,
+    advice_words,
+    consultation_in,
+    consultations_in,
+    question_part,
+)
 from ..wire.anthropic import WIRE, encode_usage, stop_of
 from ..wire.bodies import own
 from ..wire.messages import paired_messages
@@ -30,11 +37,15 @@ NO_ADVICE = "There is no advice; decide yourself, and go on."
 
 
 class ObservedClient(ClientWrapper):
-    """Remembers what came of the last request: an answer, or the error in its place. `prepare` changes requests."""
+    """Remembers what came of the last request: an answer, or the error in its place.
 
-    def __init__(self, client: ModelClient, prepare: Callable[[ModelRequest], ModelRequest] | None = None) -> None:
+    `prepare` makes a request out of the one that comes and the `question` that it puts.
+    """
+
+    def __init__(self, client: ModelClient, prepare: Callable[[ModelRequest, str], ModelRequest] | None = None) -> None:
         super().__init__(client)
         self._prepare = prepare
+        self.question = ""
         self.response: ModelResponse | None = None
         self.error: AIBattleError | None = None
         self.is_asked = False
@@ -43,7 +54,8 @@ class ObservedClient(ClientWrapper):
         self.forget()
         self.is_asked = True
         try:
-            self.response = await self.client.complete(self._prepare(request) if self._prepare else request, emit)
+            prepared = self._prepare(request, self.question) if self._prepare else request
+            self.response = await self.client.complete(prepared, emit)
         except (ProviderError, BudgetExceeded) as error:
             self.error = error
             raise
@@ -160,14 +172,17 @@ class ConsultationListener:
     def shown_response(self, response: ModelResponse, *, by_iteration: bool) -> ModelResponse:
         """Return the answer with all that came before it, and with the usage of each call of a model."""
         message = replace(response.message, parts=(*self._parts, *response.message.parts))
-        extra = {**own(WIRE, response.extra), "usage": {"iterations": self._iterations}}
+        # What the worker read first: what it read later has that in it again, so a client would count it twice.
+        first = next((row for row in self._iterations if row["type"] == "message"), {})
+        read = {name: count for name, count in first.items() if name not in ("type", "output_tokens")}
+        extra = {**own(WIRE, response.extra), "usage": {**read, "iterations": self._iterations}}
         usage = self._usage if by_iteration else response.usage
         return replace(response, message=message, usage=usage, extra={**response.extra, WIRE: extra})
 
     async def _begin(self, call: ToolCall) -> None:
         said = self._worker.response.message.parts if self._worker.response else ()
         for part in said:
-            if isinstance(part, Text):  # what it thought was heard when it thought it
+            if isinstance(part, Text) and part.text:  # what it thought was heard when it thought it
                 await self._emit(TextDelta(self._gap if self._is_live else part.text + self._gap))
                 part = replace(part, text=part.text + self._gap)
             if not isinstance(part, ToolCall):
@@ -175,6 +190,7 @@ class ConsultationListener:
         self._worker.forget()
         for advisor in self._advisors:
             advisor.forget()
+            advisor.question = str(call.arguments.get("question") or "")
         self._asked = f"srvtoolu_{token_hex(12)}"
         await self._show(question_part(self._asked, self._question(call)))
 
@@ -239,8 +255,10 @@ def _split(message: Message, results: Mapping[str, ToolResult]) -> Iterator[Mess
     parts: list[Part] = []
     for part in message.parts:
         found = consultation_in(part)
-        if found is None or not (found.asks or found.id in results):
+        if found is None:
             parts.append(part)
+        elif not found.asks and found.id not in results:
+            parts.append(Text(advice_words(found.text)))  # no upstream takes the block without its question
         elif found.asks and (result := results.get(found.id)):
             yield replace(message, parts=(*parts, result.call))
             yield Message("tool", (result,))

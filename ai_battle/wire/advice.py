@@ -51,6 +51,7 @@ _PARAMETERS = {
     **dict.fromkeys(("name", "model", "instructions"), text),
     "max_completion_tokens": positive,
     "temperature": number,
+    "forward_transcript": flag,
     "reasoning": {"effort": text},
     "tools": [_server_tool],
 }
@@ -60,12 +61,25 @@ ITEM = {**dict.fromkeys(("id", "advice", "error", "prompt", "model"), text), "st
 """An item of the Responses API that is a question and its advice."""
 
 
+_CONTENTS = TaggedShape(
+    "type",
+    {
+        "advisor_result": {"text!": text},
+        "advisor_redacted_result": {"encrypted_content!": text},
+        "advisor_tool_result_error": {"error_code!": text},
+    },
+)
+RESULT = {"tool_use_id!": text, "content!": _CONTENTS}
+"""The block of the Messages API that is what came of a question."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdvisorEntry:
     """An advisor that a client brings: the `model` that it names, and the terms on which that is asked.
 
     By its `name` the model chooses it among several; `options` go with requests to it. `ttl` is for how long its prompt
-    is kept in a cache. `shows_question`: the question stands in the client's block, which other clients want empty.
+    is kept in a cache. One that does not see the conversation gets the worker's question alone. `shows_question`: that
+    stands in the client's block, which other clients want empty.
     """
 
     type: str
@@ -76,6 +90,7 @@ class AdvisorEntry:
     instructions: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     ttl: str = ""
+    sees_conversation: bool = True
 
     @property
     def shows_question(self) -> bool:
@@ -128,7 +143,8 @@ def _decode_entry(tool: Mapping[str, Any], place: str) -> AdvisorEntry:
     name, model = said.get("name", "").strip(), said.get("model", "").removeprefix(NEWEST)
     options = {ours: said[theirs] for theirs, ours in OPTIONS.items() if theirs in said}
     options |= {"reasoning": effort} if (effort := said.get("reasoning", {}).get("effort")) else {}
-    return AdvisorEntry(OPENROUTER_TOOL, place, model, name, None, said.get("instructions", ""), options)
+    entry = AdvisorEntry(OPENROUTER_TOOL, place, model, name, None, said.get("instructions", ""), options)
+    return replace(entry, sees_conversation=said.get("forward_transcript", True))
 
 
 def forces_question(tool_choice: Any) -> bool:

@@ -126,7 +126,11 @@ class BlockWriter(ABC):
         return b""
 
     def add_whole(self, part: Part) -> bytes:
-        return self.add_block(AnswerBlock("whole", part=part)) if self.is_whole(part) else b""
+        """Writes a block of its own kind to its end: nothing can grow it, and what comes next may be long in coming."""
+        if not self.is_whole(part):
+            return b""
+        block = AnswerBlock("whole", part=part)
+        return self.add_block(block) + (self._close() if self._open is block else b"")
 
     def say(self, kind: Words, text: str) -> bytes:
         block = self._waiting[-1] if self._waiting else self._open

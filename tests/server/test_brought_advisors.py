@@ -95,7 +95,7 @@ async def test_usage_is_the_workers_and_that_of_each_call_stands_beside_it(askin
     first, advice, last = answer["usage"]["iterations"]
     assert advice["model"] == "clever"
     assert answer["usage"]["output_tokens"] == first["output_tokens"] + last["output_tokens"]
-    assert answer["usage"]["input_tokens"] == first["input_tokens"] + last["input_tokens"]
+    assert answer["usage"]["input_tokens"] == first["input_tokens"]  # which the last one reads again
 
 
 @pytest.mark.parametrize("path", [MESSAGES, CHAT, RESPONSES])

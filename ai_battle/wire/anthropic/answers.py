@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from secrets import token_hex
 from typing import Any
 
-from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
+from ...core.exchange import NOTHING_USED, UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Thinking
 from ..bodies import count, dumps, field_or, own, unknown_fields
 from ..checks import ObjectShape, TaggedShape, object_, text
@@ -106,8 +106,18 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
 
 
 def decode_usage(body: Mapping[str, Any]) -> Usage:
+    """Returns what the model that answers has used, in all of its calls.
+
+    Totals may count what its first call read and no more; an account of its calls may lack some. The larger is paid.
+    """
     if not (usage := body.get("usage")):
         return UNKNOWN_USAGE
+    iterations: list[dict[str, Any]] = field_or(usage, "iterations", [])
+    calls = (_counts(each) for each in iterations if each.get("type") == "message")
+    return max(_counts(usage), sum(calls, NOTHING_USED), key=lambda each: (each.input_tokens, each.output_tokens))
+
+
+def _counts(usage: Mapping[str, Any]) -> Usage:
     read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
     reasoning = count(field_or(usage, "output_tokens_details", {}), "thinking_tokens")
     hour = count(field_or(usage, "cache_creation", {}), "ephemeral_1h_input_tokens")
@@ -119,7 +129,7 @@ def _others(iterations: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Usag
     """Yields the usage of advisors, which that of the answer does not count."""
     for each in iterations:
         if each.get("type") == "advisor_message":
-            yield each.get("model") or "", decode_usage({"usage": each})
+            yield each.get("model") or "", _counts(each)
 
 
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
@@ -137,7 +147,7 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
     extra = unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"})
     iterations: list[dict[str, Any]] = field_or(body.get("usage") or {}, "iterations", [])
     if iterations:
-        extra[WIRE] = {**own(WIRE, extra), "usage": {"iterations": iterations}}
+        extra[WIRE] = {**own(WIRE, extra), "usage": body["usage"]}
     return ModelResponse(
         Message("assistant", parts),
         stop="tool_calls" if calls and stop == "end" else stop,

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ..advice import RESULT, RESULT_BLOCK
 from ..bodies import DecodeCache, dumps, encode_raw, own, unknown_fields, with_each_message
 from ..checks import (
     ObjectShape,
@@ -32,12 +33,10 @@ Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
 
 
 _THEIRS = rejection("is a call of a tool, which only the assistant makes")
+_SAID = {"user": {**BLOCKS, "tool_use": _THEIRS}, "assistant": {**BLOCKS, RESULT_BLOCK: RESULT}, "system": BLOCKS}
 _MESSAGE = TaggedShape(
     "role",
-    {
-        role: {"content!": text_or([TaggedShape("type", blocks)], "a list of blocks")}
-        for role, blocks in {"user": {**BLOCKS, "tool_use": _THEIRS}, "assistant": BLOCKS, "system": BLOCKS}.items()
-    },
+    {role: {"content!": text_or([TaggedShape("type", blocks)], "a list of blocks")} for role, blocks in _SAID.items()},
     known_only=True,
 )
 _TOOL = ObjectShape({"name!": text, "description": text, "input_schema!": tool_schema})

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import call, fault, reply
 
@@ -135,6 +137,17 @@ async def test_25_advice_comes_in_one_piece(stage: Stage) -> None:
     assert not [event for event in streamed.of("content_block_delta") if event["index"] == index]
 
 
+async def test_26_that_the_worker_asks_is_heard_before_the_advisor_answers(stage: Stage) -> None:
+    """With what it said before, up to the end of the block: this advisor never answers."""
+    stage.worker.says(reply("Let me ask.", calls=[call("advisor")]))
+    stage.advisor.always(fault("stall_before_headers"))
+    heard = await heard_until(stage, lambda event: event.name == "content_block_stop" and event.data["index"] == 1)
+    starts = [event.data["content_block"]["type"] for event in heard if event.name == "content_block_start"]
+
+    assert starts == ["text", "server_tool_use"]
+    assert "".join(words_in(heard)) == "Let me ask."
+
+
 async def test_26b_the_worker_is_heard_while_it_speaks_before_and_after(stage: Stage) -> None:
     """Nobody else may answer in its place: in the midst of its text these answers end for ever."""
     stalled = fault("stall_mid_stream", reply=reply("It is line 3, where a loop begins that has no end."))
@@ -146,6 +159,21 @@ async def test_26b_the_worker_is_heard_while_it_speaks_before_and_after(stage: S
 
     assert words_in(before)[0].startswith("It")
     assert words_in(after)[-1].startswith("It")
+
+
+@pytest.mark.slow
+async def test_27_a_long_thought_of_the_advisor_is_filled_with_pings(one: Stage) -> None:
+    """Between the end of the question and the advice; clients count them as signs of life."""
+    one.worker.says(call("advisor"), FOUND)
+    one.advisor.says(reply(LOOK, delay=17.0))
+    streamed = await one.client.stream("messages", ASKED, BETA)
+    names = [event.name for event in streamed.events]
+
+    assert names.count("ping") >= 1
+    assert (
+        names.index("content_block_stop") < names.index("ping") < len(names) - names[::-1].index("content_block_start")
+    )
+    assert message_of(streamed).text == FOUND
 
 
 async def test_28_a_stream_tells_why_it_ended_and_what_it_cost_in_its_last_delta(stage: Stage) -> None:

@@ -1,5 +1,6 @@
 """Points 60 to 67: an upstream of Anthropic advises itself; the server passes on what it says, and counts it."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +100,29 @@ async def test_64_blocks_of_earlier_turns_go_back_untouched(native: Native) -> N
 
     assert message.text == "b.py is fine."
     assert native.upstream.bodies[0]["messages"][1]["content"] == [*blocks]
+
+
+async def test_65_the_ledger_has_each_row_at_the_price_of_its_model(native: Native) -> None:
+    native.upstream.says(*BLOCKS, **USAGE)
+    await native.answer()
+
+    expected = (1000 * 1 + 49 * 5 + 800 * 10 + 160 * 50) / 1e6
+    assert await cost_of(native) == [pytest.approx(expected, abs=1e-12)]
+
+
+async def cost_of(native: Native) -> list[float]:
+    """The dollars that the server counts for its route."""
+    async with native.client.session.get(f"{native.client.address}/metrics") as answer:
+        costs = re.findall(r'ai_battle_cost_usd_total\{route="worker"\} (\S+)', await answer.text())
+    return [float(cost) for cost in costs]
+
+
+async def test_65b_rows_that_lack_what_the_totals_have_do_not_make_it_cheaper(native: Native) -> None:
+    """A gateway on the way may keep the rows and drop their counts."""
+    native.upstream.says(*BLOCKS, **{**USAGE, "iterations": [{"type": "message"}]})
+    await native.answer()
+
+    assert await cost_of(native) == [pytest.approx((400 * 1 + 49 * 5) / 1e6, abs=1e-12)]
 
 
 async def test_66_a_pause_of_its_own_is_a_pause_for_the_client(native: Native) -> None:

@@ -141,6 +141,15 @@ async def router(request: pytest.FixtureRequest, fakes: FakeProviders, write: Wr
         yield router
 
 
+async def test_90_the_client_gets_the_answer_and_no_call_that_it_would_have_to_run(each: Router) -> None:
+    each.worker.says(call("advisor", question="Which pattern?"), FOUND)
+    each.advisor.says(LOOK)
+    heard = await each.ask(DEFAULT)
+
+    assert (heard.text, heard.calls) == (FOUND, [])
+    assert LOOK in each.sent().of("result")[0]
+
+
 async def test_91_calls_of_the_clients_own_tools_go_to_it(each: Router) -> None:
     each.worker.says(call("advisor", question="Which pattern?"), call("read_file", path="a.py"))
     each.advisor.says(LOOK)
@@ -218,6 +227,19 @@ async def test_97_instructions_are_what_the_advisor_is_told_first(router: Router
     await router.ask(advisor(model="wise", instructions="You review for races only."))
 
     assert "You review for races only." in router.asked_advisor().text
+
+
+async def test_98_the_transcript_goes_to_the_advisor_as_the_client_says(router: Router) -> None:
+    """Where it does not, the worker's question is all that the advisor gets, and some have none."""
+    for forward, question in ((True, {"question": "Why?"}), (False, {"question": "Why?"}), (False, {})):
+        router.worker.says(call("advisor", **question), FOUND)
+        router.advisor.says(LOOK)
+        await router.ask(advisor(model="wise", forward_transcript=forward))
+
+    texts = [router.asked_advisor(number).text for number in range(3)]
+    assert [SAID in text for text in texts] == [True, False, False]
+    assert ["Why?" in text for text in texts] == [True, True, False]
+    assert texts[2]
 
 
 async def test_99_the_longest_advice_is_the_clients_to_say(router: Router) -> None:

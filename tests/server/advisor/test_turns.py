@@ -113,6 +113,36 @@ async def test_56_a_redacted_result_of_another_server_is_an_error_that_says_wher
     assert "b3BhcXVl" not in words
 
 
+@pytest.mark.parametrize("blocks", [(), (use("srvtoolu_2"),)], ids=["none", "another"])
+async def test_57_advice_without_its_question_stays_in_words(stage: Stage, blocks: Any) -> None:
+    """No upstream takes a result without its call, and nothing of it is lost."""
+    stage.worker.says("b.py is fine.")
+    message = await stage.answer(messages=told(*blocks, result(advice("Look at the loop.")), text(FOUND)))
+
+    assert message.text == "b.py is fine."
+    assert "Look at the loop." in stage.sent().text
+    assert stage.sent().links == stage.sent().calls
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "Look.",
+        [],
+        {},
+        {"type": "advice", "text": "Look."},
+        {"type": "advisor_result"},
+        {"type": "advisor_result", "text": 7},
+    ],
+    ids=str,
+)
+async def test_58_a_result_of_another_shape_is_an_error_that_says_where_it_is(one: Stage, content: Any) -> None:
+    words = await one.refusal(messages=told(use(), result(content), text(FOUND)))
+
+    assert "srvtoolu_1" in words or "messages[1].content[1]" in words
+
+
 async def test_59_a_question_that_stands_alone_is_met_when_the_turn_goes_on(one: Stage) -> None:
     """Without a result (`pause_turn`, or a connection that was lost), the worker goes on, and no upstream objects."""
     one.worker.says(FOUND)

@@ -43,6 +43,15 @@ async def test_42_each_row_has_all_that_clients_read(stage: Stage) -> None:
     assert all(isinstance(row["model"], str) and row["model"] for row in rows if row["type"] == "advisor_message")
 
 
+async def test_43_the_totals_are_those_of_the_worker_alone(stage: Stage) -> None:
+    """All that it wrote, and what it read first: what it read later has the first again in it."""
+    script(stage)
+    usage = (await stage.answer()).usage
+
+    assert usage["output_tokens"] == 49
+    assert usage["input_tokens"] == 400
+
+
 async def test_44_tokens_of_a_cache_stand_in_the_row_of_whom_read_them(one: Stage) -> None:
     """Those of the advisor do not show in the totals."""
     one.worker.says(

@@ -64,6 +64,8 @@ class ProviderTraits:
     limit. `signs_calls`: it wants the signatures of its calls back with them. `api` is the name of the API that it
     speaks, where servers speak it too: what their clients ask then goes through as it came.
 
+    `keys` are the environment variables that may hold its key, the first that is set counts.
+
     `local`: its models run on this machine, unless its address says otherwise. `free`: nobody charges for its tokens,
     wherever it runs. `price_list` is its name in genai-prices, `telemetry` in OpenTelemetry's conventions. `lists_all`:
     a model that it does not list is not there.
@@ -81,6 +83,7 @@ class ProviderTraits:
     recited: bool = False
     signs_calls: bool = False
     api: str = ""
+    keys: tuple[str, ...] = ()
     local: bool = False
     free: bool = False
     price_list: str = ""

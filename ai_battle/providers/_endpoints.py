@@ -22,7 +22,6 @@ class Endpoint:
 
     traits: ProviderTraits
     base_url: str = ""
-    keys: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     start: str = ""
     needs_key: bool = False
@@ -35,10 +34,15 @@ CUSTOM = ProviderTraits(http=True, api="chat")
 ENDPOINTS: Mapping[str, Endpoint] = {
     "openai": Endpoint(
         ProviderTraits(
-            http=True, api="chat", needs_model=True, price_list="openai", lists_all=True, starter="gpt-4o-mini"
+            http=True,
+            api="chat",
+            keys=("OPENAI_API_KEY",),
+            needs_model=True,
+            price_list="openai",
+            lists_all=True,
+            starter="gpt-4o-mini",
         ),
         "https://api.openai.com/v1",
-        ("OPENAI_API_KEY",),
         ("OPENAI_BASE_URL",),
         needs_key=True,
         quirks={"max_tokens": "max_completion_tokens"},
@@ -47,6 +51,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         ProviderTraits(
             http=True,
             api="chat",
+            keys=("OPENROUTER_API_KEY",),
             needs_model=True,
             levels=True,
             price_list="openrouter",
@@ -54,7 +59,6 @@ ENDPOINTS: Mapping[str, Endpoint] = {
             starter="openrouter/meta-llama/llama-3.3-70b-instruct",
         ),
         "https://openrouter.ai/api/v1",
-        ("OPENROUTER_API_KEY",),
         ("OPENROUTER_BASE_URL",),
         needs_key=True,
         quirks={"reasoning": "reasoning"},
@@ -63,52 +67,56 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         ProviderTraits(
             http=True,
             api="chat",
+            keys=("GROQ_API_KEY",),
             needs_model=True,
             levels=True,
             price_list="groq",
             starter="groq/llama-3.3-70b-versatile",
         ),
         "https://api.groq.com/openai/v1",
-        ("GROQ_API_KEY",),
         ("GROQ_BASE_URL",),
         needs_key=True,
         # A speaker's name is a 400 there.
         quirks={"max_tokens": "max_completion_tokens", "reasoning": "reasoning", "names": False},
     ),
     "azure": Endpoint(
-        ProviderTraits(http=True, api="chat", needs_model=True, price_list="azure", telemetry="azure.ai.openai"),
+        ProviderTraits(
+            http=True,
+            api="chat",
+            keys=("AZURE_OPENAI_API_KEY",),
+            telemetry="azure.ai.openai",
+            needs_model=True,
+            price_list="azure",
+        ),
         "",
-        ("AZURE_OPENAI_API_KEY",),
         ("AZURE_OPENAI_ENDPOINT",),
         needs_key=True,
         quirks={"max_tokens": "max_completion_tokens"},
     ),
     "lmstudio": Endpoint(
-        ProviderTraits(http=True, api="chat", local=True, levels=True, dashed=True),
+        ProviderTraits(
+            http=True, api="chat", keys=("LMSTUDIO_API_KEY", "LM_API_TOKEN"), local=True, levels=True, dashed=True
+        ),
         "http://127.0.0.1:1234/v1",
-        ("LMSTUDIO_API_KEY", "LM_API_TOKEN"),
         ("LMSTUDIO_BASE_URL",),
         "Is LM Studio's server running? Start it with: lms server start",
     ),
     "vllm": Endpoint(
-        ProviderTraits(http=True, api="chat", local=True, levels=True),
+        ProviderTraits(http=True, api="chat", keys=("VLLM_API_KEY",), local=True, levels=True),
         "http://127.0.0.1:8000/v1",
-        ("VLLM_API_KEY",),
         ("VLLM_BASE_URL",),
         "Is vLLM running? Start it with: vllm serve MODEL",
         quirks={"reasoning": "reasoning"},
     ),
     "llamacpp": Endpoint(  # no reasoning: the template of gpt-oss fails when a call has both a text and reasoning
-        ProviderTraits(http=True, api="chat", local=True, levels=True),
+        ProviderTraits(http=True, api="chat", keys=("LLAMA_API_KEY",), local=True, levels=True),
         "http://127.0.0.1:8080/v1",
-        ("LLAMA_API_KEY",),
         ("LLAMACPP_BASE_URL",),
         "Is llama.cpp's server running? Start it with: llama-server -m MODEL.gguf",
     ),
     "mlx": Endpoint(
         ProviderTraits(http=True, api="chat", local=True, needs_model=True, levels=True, dashed=True),
         "http://127.0.0.1:8080/v1",
-        (),
         ("MLX_BASE_URL",),
         "Is the MLX server running? Start it with: mlx_lm.server --model MODEL",
         # It goes to the model's template as it is, which reads this name.

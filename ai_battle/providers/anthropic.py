@@ -29,7 +29,6 @@ VERSION = "anthropic-version"
 
 BETA, ADVISOR_BETA = "anthropic-beta", "advisor-tool-2026-03-01"
 
-_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
 
 _SAYS = {
@@ -42,6 +41,7 @@ _SAYS = {
 TRAITS = ProviderTraits(
     http=True,
     api="messages",
+    keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     needs_model=True,
     price_list="anthropic",
     lists_all=True,
@@ -53,7 +53,7 @@ TRAITS = ProviderTraits(
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     """`options` are those of `Settings`; `cache` lets the provider keep what a conversation repeats each turn."""
     settings = read_settings("anthropic", options)
-    access = find_access(settings, "anthropic", _KEYS, _URLS, "https://api.anthropic.com")
+    access = find_access(settings, "anthropic", TRAITS.keys, _URLS, "https://api.anthropic.com")
     access = replace(access, url=access.url.removesuffix("/v1"))
     fixed = bool(settings.api_version) or settings.through_sdk
     version = ApiVersion(settings.api_version or wire.CURRENT, fixed)

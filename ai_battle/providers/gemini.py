@@ -17,7 +17,6 @@ _NO_SDK = (
     "gemini has only the transport 'aiohttp': Google's SDK builds and reads the bodies itself, so that no other can be "
     "sent through it. Leave 'transport' and 'client' out."
 )
-_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 _URLS = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 _STREAMED = "streamGenerateContent?alt=sse"
 _WHOLE = "generateContent"
@@ -25,6 +24,7 @@ _WHOLE = "generateContent"
 
 TRAITS = ProviderTraits(
     http=True,
+    keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     signs_calls=True,
     needs_model=True,
     price_list="google",
@@ -49,7 +49,7 @@ def create(model: str, **options: Any) -> ModelClient:
     settings = read_settings("gemini", options)
     if settings.through_sdk:
         raise ConfigError(_NO_SDK)
-    access = find_access(settings, "gemini", _KEYS, _URLS, "https://generativelanguage.googleapis.com")
+    access = find_access(settings, "gemini", TRAITS.keys, _URLS, "https://generativelanguage.googleapis.com")
     headers = {"x-goog-api-key": access.key.value} if access.key.value else {}
     path = f"/{settings.api_version or 'v1beta'}/models/{quote(model, safe='')}"
 

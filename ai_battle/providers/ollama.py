@@ -31,6 +31,7 @@ _START = "Is Ollama running? Start it with: ollama serve"
 
 TRAITS = ProviderTraits(
     http=True,
+    keys=("OLLAMA_API_KEY",),
     local=True,
     free=True,
     lists_all=True,
@@ -45,7 +46,7 @@ TRAITS = ProviderTraits(
 def create(model: str, **options: Any) -> ModelClient:
     """`options` are those of `Settings`; `base_url` may be written in all the ways of OLLAMA_HOST."""
     settings = read_settings("ollama", options)
-    key = find_key("ollama", settings, ("OLLAMA_API_KEY",), needed=False)
+    key = find_key("ollama", settings, TRAITS.keys, needed=False)
     start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
     access = Access("ollama", settings, key, _url(settings), start)
     chat = Chat(model, _transport(access), access)

@@ -27,7 +27,9 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     """`options` are those of `Settings`; an endpoint that has no row needs a `base_url`."""
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
-    access = find_access(settings, endpoint, row.keys, row.urls, row.base_url, needs_key=row.needs_key, start=row.start)
+    access = find_access(
+        settings, endpoint, row.traits.keys, row.urls, row.base_url, needs_key=row.needs_key, start=row.start
+    )
     place = _place(endpoint, model, access.url, settings)
     quirks = wire.Quirks(**_quirks(row, access, model))
 
@@ -49,7 +51,8 @@ def _row(endpoint: str, settings: Settings) -> Endpoint:
     if row := ENDPOINTS.get(endpoint):
         return row
     if settings.base_url or settings.client:
-        return Endpoint(CUSTOM, keys=(f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY",))
+        key = f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY"
+        return Endpoint(replace(CUSTOM, keys=(key,)))
     known = list(built_in_providers())
     raise ConfigError(f"There is no provider {endpoint!r}, and no base_url for one{near(endpoint, known)}")
 

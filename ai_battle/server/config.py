@@ -1,6 +1,6 @@
 """What a server is told, by its file and by its environment where the file leaves something open, made to serve."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..core.errors import ConfigError
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.telemetry import Telemetry
+from ..providers._endpoints import provider_traits
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code
 from .clients import PlanStore
@@ -175,10 +176,10 @@ def _merge(written: S, more: S) -> S:
     return written.model_copy(update=added)
 
 
-def _client_keys(server: Server, environment: Mapping[str, str], providers: Container[str]) -> tuple[ServeKey, ...]:
-    """What clients present: without any keys `ANTHROPIC_API_KEY`, unless it is needed to ask Anthropic itself."""
+def _client_keys(server: Server, environment: Mapping[str, str], providers: Iterable[str]) -> tuple[ServeKey, ...]:
+    """What clients present: without any keys `ANTHROPIC_API_KEY`, unless an upstream needs it."""
     fallback = environment.get(FALLBACK, "").strip()
-    if server.keys or not fallback or "anthropic" in providers:
+    if server.keys or not fallback or any(FALLBACK in provider_traits(name).keys for name in providers):
         return server.keys
     return (ServeKey(key=fallback, name=FALLBACK),)
 

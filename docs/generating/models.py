@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from ai_battle.providers import _names, anthropic, gemini
+from ai_battle.providers import _names, gemini
 from ai_battle.providers._endpoints import ENDPOINTS, built_in_providers, provider_traits
 from ai_battle.providers._names import KNOWN, KNOWN_ON, RETIRED, SHORT
 
 from .tables import code, codes, table
 
 OWN = {
-    "anthropic": ("https://api.anthropic.com", anthropic._KEYS, ("ANTHROPIC_BASE_URL",), "Anthropic"),
-    "gemini": ("https://generativelanguage.googleapis.com", gemini._KEYS, gemini._URLS, "Google Gemini"),
-    "ollama": ("http://127.0.0.1:11434", ("OLLAMA_API_KEY",), ("OLLAMA_HOST",), "Ollama"),
-    "gguf": ("", (), (), "llama.cpp in this process; `pip install 'ai-battle[local]'`"),
-    "scripted": ("", (), (), "what `script:` and `when:` say"),
-    "replay": ("", (), (), "a recording; the model is the path of its file"),
+    "anthropic": ("https://api.anthropic.com", ("ANTHROPIC_BASE_URL",), "Anthropic"),
+    "gemini": ("https://generativelanguage.googleapis.com", gemini._URLS, "Google Gemini"),
+    "ollama": ("http://127.0.0.1:11434", ("OLLAMA_HOST",), "Ollama"),
+    "gguf": ("", (), "llama.cpp in this process; `pip install 'ai-battle[local]'`"),
+    "scripted": ("", (), "what `script:` and `when:` say"),
+    "replay": ("", (), "a recording; the model is the path of its file"),
 }
 WHAT = {
     "azure": "Azure OpenAI; the model is the deployment",
@@ -66,8 +66,9 @@ def page() -> str:
 
 
 def _providers() -> Iterator[tuple[str, ...]]:
-    rows = {name: (row.base_url, row.keys, row.urls, WHAT[name]) for name, row in ENDPOINTS.items()}
-    for name, (url, keys, urls, what) in sorted({**rows, **OWN}.items()):
+    rows = {name: (row.base_url, row.urls, WHAT[name]) for name, row in ENDPOINTS.items()}
+    for name, (url, urls, what) in sorted({**rows, **OWN}.items()):
+        keys = provider_traits(name).keys
         needed = name in ("anthropic", "gemini") or (name in ENDPOINTS and ENDPOINTS[name].needs_key)
         key = " or ".join(map(code, keys)) + ("" if needed or not keys else " (not needed)")
         yield code(name), what, code(url), " or ".join(map(code, urls)), key

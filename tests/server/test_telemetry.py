@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from opentelemetry import trace
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -148,3 +149,34 @@ async def test_the_log_stays_json_where_the_collector_is_away_and_says_so_once(
 
     assert warning["level"] == "warning"
     assert "".join(server.said).count("Telemetry is lost") == 1
+
+
+PARROT = """
+from ai_battle import Message, ModelClient, ModelResponse, Text, Usage
+from ai_battle.core.traits import ProviderTraits
+
+TRAITS = ProviderTraits(local=True, telemetry="birds.parrot")
+
+
+class Parrot(ModelClient):
+    async def complete(self, request, emit=None):
+        return ModelResponse(Message("assistant", (Text("Hello."),)), usage=Usage(3, 7))
+
+
+def create(model):
+    return Parrot()
+"""
+
+
+async def test_a_provider_of_ones_own_says_its_name_in_traces(
+    fakes: FakeProviders, spans: InMemorySpanExporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_birds").mkdir()
+    (tmp_path / "own_birds" / "parrot.py").write_text(PARROT)
+    monkeypatch.syspath_prepend(tmp_path)
+    async with serving(fakes, BIG_MODEL="own_birds.parrot/grey", **ASKED) as address:
+        status, _ = await asked(address, "/v1/messages", HELLO)
+
+    assert status == 200
+    (span, _) = spans.get_finished_spans()  # the call of the model, in the request
+    assert (span.name, attributes(span)["gen_ai.system"]) == ("chat grey", "birds.parrot")

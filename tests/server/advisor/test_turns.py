@@ -151,3 +151,14 @@ async def test_59_a_question_that_stands_alone_is_met_when_the_turn_goes_on(one:
     assert answered.status in (200, 400)
     if answered.status == 400:
         assert "srvtoolu_1" in words_of(answered)
+
+
+@pytest.mark.parametrize("goes_on", [(), (AND,)], ids=["resumed", "asked on"])
+async def test_59_a_question_without_a_result_keeps_nobody_from_going_on(stage: Stage, goes_on: Any) -> None:
+    """A turn that paused, or a stream that was lost, ends with one; no upstream takes a call without its result."""
+    stage.worker.says(FOUND)
+    message = await stage.answer(messages=[USER, assistant(text("Let me ask."), use()), *goes_on])
+    raw = stage.worker.questions[0].raw.decode()
+
+    assert message.text == FOUND
+    assert ("Let me ask." in raw, "srvtoolu_1" in raw) == (True, False)

@@ -4,13 +4,16 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, TextIO
 
 import click
 
 from ai_battle.config import Loaded
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
     AttemptFailed,
     Concluded,
@@ -27,16 +30,22 @@ from ai_battle.core.events import (
     TurnFinished,
     TurnStarted,
 )
+from ai_battle.core.exchange import Usage
 from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import printable
+from ai_battle.core.tokens import estimate_text
 
+from .markdown import MarkdownStream
 from .output import dollars, duration, one_line, tokens
 from .remarks import NOTICES, Remarks, is_wanted, text_said
 from .screen import Screen
 
-COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
-TICK = 0.5
+COLOURS = (31, 133, 28, 130, 63, 162)
+REMARK = 130
+"""Colours of the usual 256 that are legible on white and on black: a contrast of at least 4 to both."""
+TICK = 0.25
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 DRAFT_SHOWN = 40
 LONG, SHOWN = 4_000, 1_000
 """A longer text that opens a discussion is shown with so many characters."""
@@ -50,6 +59,7 @@ class ViewOptions:
 
     `verbose` shows reasoning too, and all that helpers said.
 
+    `output_price` is what a token costs that a model writes, in dollars, 0 where nobody knows it.
     `typing`: people type into the same terminal, which shows what they type all by itself.
     """
 
@@ -58,6 +68,7 @@ class ViewOptions:
     verbose: bool = False
     typing: bool = False
     notify_on: Collection[str] = NOTICES
+    output_price: Callable[[str], float] = lambda model: 0.0
 
     @classmethod
     def of(cls, loaded: Loaded, *, verbose: bool = False) -> "ViewOptions":
@@ -65,7 +76,19 @@ class ViewOptions:
         said = loaded.file.discussion
         turns = said.turns * sum(spec.role not in ("moderator", "observer") for spec in said.models.values())
         typing = sys.stdin is not None and sys.stdin.isatty()
-        return cls(turns, verbose=verbose, typing=typing, notify_on=said.timeouts.notify_on)
+        prices = cache(partial(_output_price, {name: price.model_dump() for name, price in loaded.file.prices.items()}))
+        return cls(turns, verbose=verbose, typing=typing, notify_on=said.timeouts.notify_on, output_price=prices)
+
+
+def _output_price(stated: Mapping[str, Any], type_: str) -> float:
+    """Looked up when a model first speaks: loading the list of prices takes a while."""
+    from ai_battle.providers._names import parse
+    from ai_battle.providers._prices import price
+
+    with suppress(ConfigError):
+        found = price(parse(type_), stated)
+        return found.cost(Usage(0, 1_000_000)) / 1e6 if found else 0.0
+    return 0.0
 
 
 class PlainLines:
@@ -118,17 +141,21 @@ class LiveView:
         self._ledger = Ledger()
         self._models: dict[str, str] = {}
         self._turn = 0
+        self._speaker = self._name = ""
         self._is_typed = False
         self._doing = "starting"
         self._drafted = ""
         self._streamed = False
+        self._unbooked = ""
+        self._waiting_since: float | None = None
+        self._markdown = MarkdownStream()
         self._paused = False
         self._ticking: asyncio.Task[None] | None = None
         self._hear: dict[type, Callable[[Any], None]] = {
             TextDelta: self._say,
             ThinkingDelta: self._think,
             DraftDelta: self._draft,
-            ModelReplied: self._ledger.book,
+            ModelReplied: self._book,
             AttemptFailed: self._discard,
             RunStarted: self._begin,
             RunResumed: self._go_on,
@@ -161,35 +188,49 @@ class LiveView:
         self._show_status()
 
     def _say(self, event: TextDelta) -> None:
-        self._streamed = True
+        self._streamed, self._waiting_since = True, None
+        self._unbooked += event.text
         if not self._is_typed:
-            self._screen.stream(printable(event.text))
+            self._stream(event.text)
+
+    def _stream(self, text: str) -> None:
+        """Shows a model's words; where there are no colours, their Markdown as it is written."""
+        text = printable(text)
+        self._screen.stream(self._markdown.feed(text) if self._options.colour else text)
+
+    def _book(self, event: ModelReplied) -> None:
+        self._unbooked = ""
+        self._ledger.book(event)
 
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
+        self._unbooked += event.text
         if self._options.verbose:
             self._screen.stream(self._style(printable(event.text), dim=True))
 
     def _draft(self, event: DraftDelta) -> None:
         """Shows what may never be said in the status line, from its end."""
+        self._unbooked += event.text
         self._drafted = (self._drafted + event.text)[-DRAFT_SHOWN:]
         self._doing = f"drafting: …{one_line(self._drafted, DRAFT_SHOWN)}"
 
     def _discard(self, event: AttemptFailed) -> None:
-        self._streamed = False
+        self._streamed, self._unbooked, self._waiting_since = False, "", time.monotonic()
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
         """In one line; what was said in helping is dim, and where all of it is shown, in lines of its own."""
         if not is_wanted(event, self._options.notify_on):
             return
-        style = {"dim": True} if text_said(event) else {"fg": "yellow"}
+        self._screen.stream(self._markdown.flush())
+        style: dict[str, Any] = {"dim": True} if text_said(event) else {"fg": REMARK}
         for line in self._remarks.line(event).splitlines():
             self._screen.paragraph(_remark_line(line), lambda shown: self._style(shown, **style))
 
     def _begin(self, event: RunStarted) -> None:
         self._models = dict(event.participants)
-        self._screen.line(self._style(printable(event.name), bold=True))
+        self._name = printable(event.name)
+        self._screen.line(self._style(self._name, bold=True))
         self._ticking = asyncio.create_task(self._tick())
 
     def _go_on(self, event: RunResumed) -> None:
@@ -200,7 +241,9 @@ class LiveView:
     def _head(self, event: TurnStarted) -> None:
         model = self._models.get(event.speaker, "")
         self._turn, self._streamed, self._is_typed = event.turn, False, self._options.typing and model == PERSON
-        self._drafted = ""
+        self._speaker = event.speaker
+        self._drafted = self._unbooked = ""
+        self._waiting_since = None if self._is_typed else time.monotonic()
         self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
@@ -209,15 +252,19 @@ class LiveView:
         self._show_status()
 
     def _open(self, event: PromptGiven) -> None:
-        self._screen.stream(printable(_opening(event.message)))
-        self._screen.end_line()
+        opening = printable(_opening(event.message))
+        if opening != self._name:  # a short topic is the name of its run too
+            self._screen.stream(opening)
+            self._screen.end_line()
 
     def _end(self, event: TurnFinished) -> None:
+        self._waiting_since = None
         if not self._streamed:
-            self._screen.stream(printable(event.message.text))
+            self._stream(event.message.text)
+        self._screen.stream(self._markdown.flush())
         self._screen.end_line()
         if event.stop == "length":
-            self._screen.line(self._style("! cut: the answer reached its length limit", fg="yellow"))
+            self._screen.line(self._style("! cut: the answer reached its length limit", fg=REMARK))
         self._show_status()
 
     def _conclude(self, event: Concluded) -> None:
@@ -230,6 +277,7 @@ class LiveView:
 
     def _fail(self, event: TurnFailed) -> None:
         """A person who says nothing is no failure."""
+        self._waiting_since = None
         if self._models.get(event.speaker) == PERSON:
             self._screen.line(self._style(printable(event.error), dim=True))
         else:
@@ -248,13 +296,30 @@ class LiveView:
         if self._paused:
             return
         turn = f"turn {self._turn} of {self._options.turns}" if self._options.turns else f"turn {self._turn}"
-        spent = f"{tokens(self._ledger.usage)} · {dollars(self._ledger.usage.cost_usd)}"
-        figures = f"{spent} · {duration(time.monotonic() - self._started)}"
-        rest = (self._doing, figures) if asking or self._is_typed else (figures, self._doing)
+        usage = self._usage
+        figures = f"{tokens(usage)} · {dollars(usage.cost_usd)} · {duration(time.monotonic() - self._started)}"
+        rest = (self._doing, figures) if asking or self._is_typed else (figures, self._doing_now)
         self._screen.status(f" {turn} · {' · '.join(rest)}")
 
-    def _colour_of(self, speaker: str) -> str:
-        return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else "white"
+    @property
+    def _usage(self) -> Usage:
+        """What is booked, and an estimate of what is being said and is not booked yet."""
+        if not self._unbooked:
+            return self._ledger.usage
+        output = estimate_text(self._unbooked)
+        cost = output * self._options.output_price(self._models.get(self._speaker, ""))
+        return self._ledger.usage + Usage(0, output, cost_usd=cost, estimated=True)
+
+    @property
+    def _doing_now(self) -> str:
+        """What is done, with a sign that turns and the seconds while nothing is said."""
+        if self._waiting_since is None:
+            return self._doing
+        waited = time.monotonic() - self._waiting_since
+        return f"{SPINNER[int(waited / TICK) % len(SPINNER)]} {self._doing}, {waited:.0f} s"
+
+    def _colour_of(self, speaker: str) -> int:
+        return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else COLOURS[0]
 
     def _style(self, text: str, **style: Any) -> str:
         return click.style(text, **style) if self._options.colour else text

@@ -33,7 +33,7 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
     loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
-    if not (quiet or how["as_json"]) and sys.stdout.isatty():
+    if not (quiet or how["as_json"]) and sys.stdout and sys.stdout.isatty():
         _show_last_messages(run_dir)
     display = Display(quiet, how["as_json"], ViewOptions.of(loaded))
     manager = ConversationManager.from_config(

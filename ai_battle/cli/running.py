@@ -28,6 +28,7 @@ from . import DONE, FAILED, INTERRUPTED
 from .approval import TerminalPrompt
 from .live import LiveView, PlainLines, ViewOptions, view
 from .output import dollars, one_line, print_json, tokens
+from .summary import show_participants
 
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
 
@@ -177,6 +178,8 @@ def print_summary(result: RunResult, display: Display) -> None:
     click.echo(f"{how}{reason} after {count_of(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
     if result.help:
         click.echo(sentence(result.help), err=result.status == "failed")
+    if not display.quiet and sys.stdout and sys.stdout.isatty():
+        show_participants(result.run_dir)
     if result.status == "failed":
         click.echo(f"To go on when that is mended: ai-battle resume {result.run_dir}", err=True)
     click.echo(str(result.run_dir))

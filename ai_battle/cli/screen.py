@@ -8,6 +8,7 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
+_SGR = re.compile(r"\x1b\[[0-9;]*m")
 _PIECES = re.compile(r"\n|[^\S\n]+|\S+")
 LONGEST_WORD_HELD = 24
 
@@ -39,7 +40,7 @@ class Wrapping:
         """A space that would stand at the end of a full line becomes the line break."""
         columns = self._columns()
         for piece in pieces:
-            width = cell_len(piece)
+            width = cell_len(_SGR.sub("", piece))
             if piece == "\n" or (piece.isspace() and self._column + width > columns):
                 self._column = 0
                 yield "\n"

@@ -171,3 +171,20 @@ def test_a_terminal_without_an_editor_reads_lines(tmp_path: Path) -> None:
         opened.press("Hello.\n")
         assert opened.end() == 0
     assert said(tmp_path / "run") == ["Hello."]
+
+
+def test_a_table_of_who_spoke_ends_a_run(you: Terminal) -> None:
+    you.press("Hello.\n")
+    second_turn(you)
+    you.press("Bye.\n")
+
+    assert you.end() == 0
+    lines = scrolled(you)
+    table = lines[lines.index(next(line for line in lines if line.split()[:2] == ["model", "turns"])) :]
+    assert [line.split()[:3] for line in table[1:4]] == [
+        ["You", "person", "2"],
+        ["Ann", "scripted/a", "2"],
+        ["Bob", "scripted/b", "2"],
+    ]
+    assert "▇" in table[2]
+    assert table[4].startswith("tokens per turn")

@@ -253,7 +253,7 @@ class TestPipes:
 class TestTerminal:
     def test_a_terminal_gets_a_status_line_and_is_given_back(self, slow: Path) -> None:
         with terminal("run", slow, "--out", "here") as screen:
-            screen.read_until("a b c")
+            screen.read_until("turn 2 of 4")
             assert "\x1b[1;23r" in screen.shown, "the last row does not scroll"
             assert "turn 2 of 4" in screen.shown
             assert "Bob answers" in screen.shown
@@ -266,7 +266,7 @@ class TestTerminal:
 
     def test_ctrl_c_gives_it_back_too(self, slow: Path) -> None:
         with terminal("run", slow, "--out", "here") as screen:
-            screen.read_until("a b c")
+            screen.read_until("turn 2 of 4")
             screen.press(CTRL_C)
             assert screen.end() == 130
 
@@ -277,7 +277,7 @@ class TestTerminal:
 
     def test_it_may_change_its_size(self, slow: Path) -> None:
         with terminal("run", slow, "--out", "here") as screen:
-            screen.read_until("a b c")
+            screen.read_until("turn 2 of 4")
             screen.resize(40, 100)
             assert screen.end() == 0
 

@@ -18,6 +18,7 @@ from ai_battle.testing import Reply, call, reply
 from ai_battle.tools.base import Parameters, Tool
 
 FOLDER = Path(__file__).parent / "tasks"
+UNSEEN = FOLDER / "unseen"
 ADVISOR = "advisor"
 """What the tool of the strategy is called."""
 

@@ -11,6 +11,8 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, ToolCall, ToolResult, user
 from ..judging.assessment import steps_of
 from ..judging.trajectory import why_hand_over
+from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
+from ..signals.states import denies
 from ..signals.trouble import NEWEST, ToolStep, in_trouble
 from ._prompts import calls_again, packaged_prompt
 
@@ -20,12 +22,18 @@ LONG_WORK = 8
 """Calls after which a look at the work is worth its price though nothing has gone wrong."""
 LONGEST_MESSAGE = 400
 """Characters of a result that may be a message; words of failure in a longer one, as of a file, mean nothing."""
+# Not what is said to be nought: "0 failed", "no errors", "failures: 0".
 _FAILURE = re.compile(
-    r"\b(?:errors?|fail\w*|fatal|invalid|denied|refused|forbidden|unable|can(?:'|no)t|cannot|missing|unknown"
-    r"|timed? ?out|not found|no such|traceback)\b",
+    r"(?<!\b0 )(?<!\bno )\b(?:\w{0,40}errors?|fail\w*|fatal|invalid|denied|refused|forbidden|unable|can(?:'|no)t|cannot"
+    r"|missing|unknown|timed? ?out|not found|no such|traceback|abort\w*|reject\w*|expired|exceed\w*|unavailable"
+    r"|unsupported|not (?:allowed|permitted)|fehl\w*|ung\u00fcltig\w*|verweigert|abgelehnt|erreur|\u00e9chec)\b"
+    r"(?!\W{0,3}0\b)",
     re.IGNORECASE,
 )
-_FAILURE_CODE = re.compile(r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b", re.IGNORECASE)
+_FAILURE_CODE = re.compile(
+    r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b|\b(?:ok|success)\W{1,4}false\b",
+    re.IGNORECASE,
+)
 
 
 @cache  # the same one for each request: a tool keeps its bytes
@@ -100,9 +108,27 @@ def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
     return reason or ("" if why_hand_over(newest[:-1], prompt) else why_hand_over(newest, prompt))
 
 
+def doubt_of_answer(text: str, prompt: str, steps: Sequence[ToolStep], *, is_first: bool) -> str:
+    """Return why a short answer is no end of work with tools; empty where it may be one.
+
+    `is_first`: nothing was answered before; later in a talk, to ask back is a turn like any other.
+    """
+    if len(text) > LONGEST_MESSAGE:
+        return ""
+    if steps and _is_doubtful(steps[-1]) and not (denies(text) or _FAILURE.search(text)):
+        return "it says nothing of it that the last call failed"
+    if not steps and (refuses(text) or gives_up(text, prompt)):
+        return "it gives up before it has called a tool"
+    if not steps and is_first and text.rstrip().endswith(QUESTION_MARKS):
+        return "it asks back before it has looked with a tool"
+    return "it announces what it has not done" if only_announces(text, prompt) else ""
+
+
 def _with_results(steps: Sequence[ToolStep]) -> list[ToolStep]:
     """The steps with what came of each as part of its call: a call with another result is another one."""
-    return [replace(step, call=f"{step.call} {step.result}") for step in steps]
+    return [
+        replace(step, call=f"{step.call} {step.result}", is_error=step.is_error or _is_doubtful(step)) for step in steps
+    ]
 
 
 def _is_doubtful(step: ToolStep) -> bool:

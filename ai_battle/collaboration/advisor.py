@@ -25,6 +25,7 @@ from ._advice import (
     NO_ADVICE,
     TurnRecord,
     advisor_tool,
+    doubt_of_answer,
     trouble_now,
     with_forced_calls_in_rounds,
     without_advised,
@@ -236,12 +237,24 @@ class AdvisedStep:
         if self._attempts.count == 1:
             self._attempts.record_turn()
         is_only_asking = bool(draft.response.tool_calls)
-        is_due = judged.stuck and not is_only_asking and self._forced < self._model.terms.max_forced
+        reason = judged.reason if judged.stuck else self._doubt(draft)
+        is_due = reason and not is_only_asking and self._forced < self._model.terms.max_forced
         if not (is_due and self._may_advise):
             return False
         self._forced += 1
-        await self._consult(self._new_call(), _parts_without_calls(draft), judged.reason, report=judged.report)
+        await self._consult(self._new_call(), _parts_without_calls(draft), reason, report=judged.report)
+        if not judged.stuck:
+            self._attempts = self._new_attempts()  # by itself that answer is good, and would be taken for the best
         return True
+
+    def _doubt(self, draft: Draft) -> str:
+        """Why an answer that is good by itself is no end of the work."""
+        if not self._request.tools:
+            return ""
+        case = HelpCase(self._asked)
+        is_first = all(message.role != "assistant" for message in self._asked.messages[: case.place])
+        prompt = "".join(message.text for message in case.prompt)
+        return doubt_of_answer(draft.text, prompt, self._record.steps, is_first=is_first)
 
     async def _consult(
         self, call: ToolCall, said: Sequence[Part], forced: str, objection: str = "", report: str = ""

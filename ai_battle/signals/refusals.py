@@ -89,7 +89,7 @@ _IDEOGRAPHS, _KANA = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"[\u3040-\u30ff
 _UNSPACED_PIECE = re.compile(r"[^\W_\u3040-\u9fff]+|[\u3040-\u9fff]{1,2}")
 _DIGITS = re.compile(r"\d+")
 _FIRST = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
-_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 @lru_cache(maxsize=64)
@@ -114,7 +114,7 @@ def only_offers(text: str, prompt: str = "") -> bool:
 
 
 def _only_greets(said: str, language: str, prompt: str) -> bool:
-    if not said.endswith((*_QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(said, language, "offer"):
+    if not said.endswith((*QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(said, language, "offer"):
         return False
     asked = _leftovers(prompt[:SHORT], language, "offer", "courtesy")
     left = _leftovers(said, language, "offer", "courtesy")
@@ -127,7 +127,7 @@ def _only_denies(said: str, language: str, prompt: str) -> bool:
     if not has_word(said, language, "own") and not _excuses(said, language):
         return False
     left = _leftovers(said, language, "negation", "excuse")
-    about_asker = prompt.rstrip().endswith(_QUESTION_MARKS) and has_word(prompt, language, "own")
+    about_asker = prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
     return len(left) <= FEW and len(_new(left, prompt)) <= (0 if about_asker else 1)
 
 
@@ -142,7 +142,7 @@ def _excuses(said: str, language: str) -> bool:
 
 def _only_promises(said: str, language: str, prompt: str) -> bool:
     """Not where the prompt itself announces something, or asks how one says it: then that may be the answer."""
-    if said.endswith(_QUESTION_MARKS) or "`" in said or not _announces(said, language) or _is_verdict(said, language):
+    if said.endswith(QUESTION_MARKS) or "`" in said or not _announces(said, language) or _is_verdict(said, language):
         return False
     in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
     if any(has_word(prompt, *each) for each in in_prompt) or set(_DIGITS.findall(said)) - set(_DIGITS.findall(prompt)):

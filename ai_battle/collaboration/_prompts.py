@@ -2,11 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import takewhile
 from string import Template
 from typing import TYPE_CHECKING, Any
 
@@ -211,18 +210,22 @@ def _newest(messages: Sequence[Message], tokens: int) -> list[str]:
     """What was said, the first (what it is all about) and the newest first where not all fits."""
     if not messages:
         return []
-    left = tokens
-
-    def fits(text: str) -> bool:
-        nonlocal left
-        left -= estimate_text(text)
-        return left >= 0
-
-    first, *others = (excerpt(_message_text(message), ATTEMPT_CHARACTERS) for message in messages)
-    fits(first)
-    kept = list(takewhile(fits, reversed(others)))[::-1]
-    missing = len(others) - len(kept)
+    first = excerpt(_message_text(messages[0]), ATTEMPT_CHARACTERS)
+    kept = _last_texts(messages[1:], tokens - estimate_text(first), estimate_text)
+    missing = len(messages) - 1 - len(kept)
     return [first, *([f"[{missing} messages left out]"] if missing else []), *kept]
+
+
+def _last_texts(messages: Sequence[Message], room: int, size: Callable[[str], int]) -> list[str]:
+    """The texts of the last messages for which there is room; no more of a long history is looked at."""
+    kept: list[str] = []
+    for message in reversed(messages):
+        text = excerpt(_message_text(message), ATTEMPT_CHARACTERS)
+        room -= size(text)
+        if room < 0:
+            break
+        kept.append(text)
+    return kept[::-1]
 
 
 def _message_text(message: Message) -> str:
@@ -244,14 +247,8 @@ def bounded_text(message: Message) -> str:
 
 
 def shown_text(request: ModelRequest) -> str:
-    """Return the newest of what a model is sent, as text: however long a discussion is, it takes as long."""
-    left, kept = MOST_CHARACTERS, list[str]()
-    for message in reversed(request.messages):
-        text = excerpt(_message_text(message), MOST_CHARACTERS)
-        left -= len(text)
-        if kept and left < 0:
-            break
-        kept.insert(0, text)
+    """Return the newest of what a model is sent, as text for people."""
+    kept = _last_texts(request.messages, MOST_CHARACTERS, len)
     missing = len(request.messages) - len(kept)
     system = f"system: {excerpt(request.system, RESULT_CHARACTERS)}" if request.system else ""
     return "\n\n".join(filter(None, (system, f"[{missing} earlier messages]" if missing else "", *kept)))

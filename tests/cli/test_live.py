@@ -282,3 +282,63 @@ async def test_of_a_long_file_the_beginning_opens_the_discussion_and_the_questio
     assert "[... 19,000 more characters]" in said
     assert said.count("page") == 200
     assert said.rstrip().endswith("How long is it?")
+
+
+async def test_tokens_and_dollars_move_while_a_model_speaks_and_settle_when_it_is_booked() -> None:
+    out = io.StringIO()
+    live = LiveView(out, ViewOptions(turns=3, output_price=lambda model: 0.001))
+    for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), TextDelta("word " * 40)):
+        await live(event)
+    live.pause("waits")
+    live.go_on()
+    moving = ESCAPES.sub("", out.getvalue())
+    await live(ModelReplied("phi4", Usage(1200, 45, cost_usd=0.0123), 1.0))
+    await live(finished("word " * 40))
+    live.close()
+
+    (written,) = {match[1] for match in re.finditer(r"≈ 0 in, (\d+) out · \$0\.0\d+", moving)}
+    assert 30 < int(written) < 90
+    assert "1200 in, 45 out · $0.0123" in ESCAPES.sub("", out.getvalue())
+
+
+async def test_while_a_model_thinks_a_sign_turns_and_seconds_count() -> None:
+    out = io.StringIO()
+    live = LiveView(out, ViewOptions(turns=3))
+    for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann")):
+        await live(event)
+    await asyncio.sleep(0)
+    thinking = ESCAPES.sub("", out.getvalue())
+    await live(TextDelta("It is."))
+    out.truncate(0)
+    live.pause("waits")
+    live.go_on()
+    speaking = ESCAPES.sub("", out.getvalue())
+    live.close()
+
+    assert re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] Ann answers, 0 s", thinking)
+    assert " · Ann answers " in speaking
+
+
+async def test_the_colours_of_speakers_are_legible_on_white_and_on_black() -> None:
+    """By the contrast ratio of WCAG 2, at least 4 to both, for as many speakers as there are colours."""
+    out = io.StringIO()
+    live = LiveView(out, ViewOptions())
+    await live(RunStarted("robots", "", {f"P{number}": "m" for number in range(6)}))
+    for number in range(6):
+        await live(TurnStarted(number + 1, 1, f"P{number}"))
+    live.close()
+    colours = {int(number) for number in re.findall(r"\x1b\[38;5;(\d+)m", out.getvalue())}
+
+    assert len(colours) == 6
+    for luminance in map(relative_luminance, colours):
+        assert (luminance + 0.05) / 0.05 >= 4
+        assert 1.05 / (luminance + 0.05) >= 4
+
+
+def relative_luminance(number: int) -> float:
+    """That of one of the 216 colours of the cube that terminals have."""
+    steps = [0, 95, 135, 175, 215, 255]
+    rest = number - 16
+    parts = [steps[rest // 36] / 255, steps[rest // 6 % 6] / 255, steps[rest % 6] / 255]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -17,13 +17,14 @@ from .approval import with_approval
 from .arguments import run_dir
 from .live import ViewOptions
 from .loading import of_run, with_changes
-from .options import allow_unsandboxed, approve, as_json, quiet, trust
+from .options import allow_unsandboxed, approve, as_json, at_once, quiet, trust
 from .running import Display
-from .series import PlannedRun, Series, plan_run
+from .series import PlannedRun, Series, plan_run, runs_at_once
 from .trust import require_trust
 
 CHANGED, UNCHANGED = "changed", "as it was"
 MOST = 1000
+AT_ONCE = 4
 
 
 @click.command("fork")
@@ -42,6 +43,7 @@ MOST = 1000
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="The most that all may cost.")
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of all branches, instead of runs/.")
+@at_once
 @quiet
 @trust
 @allow_unsandboxed
@@ -61,7 +63,8 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     display = Display(how["quiet"], how["as_json"], ViewOptions.of(with_change))
     original = (ComparedRun(run_dir, RECORDED, run_dir.name, turn, pattern),)
     limits = SpendingLimits(how["max_cost"])
-    return Series(runs, display, limits, how["allow_unsandboxed"], "branch", original, pattern).play()
+    at_once = runs_at_once(runs, how["at_once"], usual=AT_ONCE)
+    return Series(runs, display, limits, how["allow_unsandboxed"], "branch", original, pattern, at_once).play()
 
 
 def _plan(

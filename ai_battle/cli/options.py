@@ -47,6 +47,13 @@ def shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
         yield f"discussion.limits.cost_usd={max_cost}"
 
 
+at_once = click.option(
+    "--at-once",
+    type=click.IntRange(1, 64),
+    help="How many runs go on at once; several are not shown meanwhile.",
+)
+
+
 class WithStrategies(click.Command):
     """A command whose help lists the strategies that are installed, which are looked up when it is shown."""
 

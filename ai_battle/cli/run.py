@@ -21,6 +21,7 @@ from .options import (
     allow_unsandboxed,
     approve,
     as_json,
+    at_once,
     changes,
     dry_run,
     quiet,
@@ -30,7 +31,7 @@ from .options import (
     verbose,
 )
 from .running import Display, run
-from .series import PlannedRun, Series, plan_runs
+from .series import PlannedRun, Series, plan_runs, runs_at_once
 from .trust import require_trust
 
 MOST_RUNS = 1000
@@ -55,6 +56,7 @@ MOST_RUNS = 1000
 )
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
 @click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
+@at_once
 @quiet
 @verbose
 @dry_run
@@ -86,7 +88,10 @@ def _run_series(loaded: Loaded, max_cost: float | None, how: dict[str, Any]) -> 
     require_trust(loaded, given=how["trust"])
     if how["dry_run"]:
         return _forecast(loaded, runs, how)
-    return Series(runs, _display(loaded, how), SpendingLimits(max_cost), how["allow_unsandboxed"]).play()
+    at_once = runs_at_once(runs, how["at_once"])
+    return Series(
+        runs, _display(loaded, how), SpendingLimits(max_cost), how["allow_unsandboxed"], at_once=at_once
+    ).play()
 
 
 def run_once(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any]) -> int:

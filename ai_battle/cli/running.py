@@ -5,11 +5,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -33,6 +33,7 @@ from .summary import show_participants
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
 
 Discuss = Callable[[Emit, Wants], Awaitable[RunResult]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,43 @@ def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | N
     return result
 
 
+def play_together(
+    discussions: Sequence[Discuss],
+    at_once: int,
+    may_begin: Callable[[], bool],
+    end: Callable[[int, RunResult | None], None],
+) -> bool:
+    """Runs so many of them at the same time, without a view; `end` gets the place of each and what came of it.
+
+    Returns whether nobody interrupted them; after Ctrl-C those that were begun are kept, and the rest is left out.
+    """
+    set_up_telemetry(os.environ, partial(click.echo, err=True))
+
+    async def play_one(gate: asyncio.Semaphore, place: int) -> None:
+        async with gate:
+            if not may_begin():
+                return
+            notes = _RunNotes(ignore, as_json=True)
+            try:
+                result = await discussions[place](notes, WHOLE_ANSWER)
+                write_reports(result.run_dir)
+                end(place, result)
+            except asyncio.CancelledError:
+                _say_how_to_go_on(notes.run_dir)
+                end(place, _partial_result(notes))
+                raise
+
+    async def play_all() -> None:
+        gate = asyncio.Semaphore(at_once)
+        await asyncio.gather(*(play_one(gate, place) for place in range(len(discussions))))
+
+    try:
+        asyncio.run(_interruptible(play_all()))
+    except asyncio.CancelledError:
+        return False
+    return True
+
+
 def _partial_result(noted: _RunNotes) -> RunResult | None:
     if not noted.ended:
         return None
@@ -128,7 +166,7 @@ def _view(display: Display) -> LiveView | PlainLines | None:
     return view(out, display.options)
 
 
-async def _interruptible(discussion: Awaitable[RunResult]) -> RunResult:
+async def _interruptible(discussion: Awaitable[T]) -> T:
     """The first Ctrl-C (or SIGTERM) cancels, so that everything is saved; the second kills."""
     task = asyncio.ensure_future(discussion)
     with _on_signals(task):

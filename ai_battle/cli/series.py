@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,17 @@ from ai_battle.conversation.manager import NO_LIMITS, ConversationManager, RunRe
 from ai_battle.conversation.plan import MODES
 from ai_battle.conversation.rundir import LONGEST_NAME, require_free
 from ai_battle.conversation.stopping import RunUse, nearest
-from ai_battle.core.events import Emit
+from ai_battle.core.events import BudgetReached, Emit
 from ai_battle.core.exchange import Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.plugins import near
 from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, comparison_page, measured_changes
 from ai_battle.reporting.exports import write_whole
+from ai_battle.reporting.figures import count_of
 
 from . import INTERRUPTED
 from .output import dollars, print_json, tokens
-from .running import Display, document, exit_code, play, print_summary
+from .running import Display, document, exit_code, play, play_together, print_summary
 from .tables import show_rows
 
 Play = Callable[[ConversationManager, Emit, Wants], Awaitable[RunResult]]
@@ -63,7 +65,8 @@ class _Ended:
 class Series:
     """Plays its runs and reports on all of them; `limits` hold for what they use together.
 
-    `kind` is what their variants are; `original` is a run before them that they stand beside, `expected` what the
+    With `at_once` above 1 so many run at the same time, and are not shown while they do. `kind` is what their variants
+    are; `original` is a run before them that they stand beside, `expected` what the
     ending of each should have.
     """
 
@@ -74,9 +77,14 @@ class Series:
     kind: str = "mode"
     original: tuple[ComparedRun, ...] = ()
     expected: re.Pattern[str] | None = None
+    at_once: int = 1
     _used: RunUse = field(default_factory=RunUse)
-    _started: int = 0
+    _budget: Budget = field(init=False)
+    _begun: dict[str, float] = field(default_factory=dict)
     _ended: list[_Ended] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._budget = Budget(self.limits, self._used.ledger, "all runs")
 
     def play(self) -> int:
         """The worst exit code of all. What ended is reported also when the series breaks off."""
@@ -84,42 +92,71 @@ class Series:
             if run.out:
                 require_free(run.out)
         try:
-            return max(self._codes())
+            return max(self._codes_together() if self.at_once > 1 else self._codes())
         finally:
             self._report()
 
     def _codes(self) -> Iterator[int]:
         for run in self.runs:
-            if reached := nearest(self.limits, self._used):
-                spent = f"{dollars(reached.used)} of {dollars(reached.allowed)}"
-                click.echo(f"--max-cost is used up by the runs before ({spent}).", err=True)
-                yield exit_code("limit")
+            if self._used_up:
+                yield self._tell_limit()
                 return
             code = self._code(run)
             yield code
             if code == INTERRUPTED:
                 return
 
+    def _codes_together(self) -> Iterator[int]:
+        discussions = [partial(self._discuss, run) for run in self.runs]
+        is_whole = play_together(discussions, self.at_once, lambda: not self._used_up, self._end_one)
+        self._ended.sort(key=lambda ended: self.runs.index(ended.run))
+        yield from (exit_code(ended.result.status) for ended in self._ended)
+        if not is_whole:
+            yield INTERRUPTED
+        elif len(self._begun) < len(self.runs):
+            yield self._tell_limit()
+
+    @property
+    def _used_up(self) -> BudgetReached | None:
+        return nearest(self.limits, self._used)
+
+    def _tell_limit(self) -> int:
+        if reached := self._used_up:
+            spent = f"{dollars(reached.used)} of {dollars(reached.allowed)}"
+            click.echo(f"--max-cost is used up by the runs before ({spent}).", err=True)
+        return exit_code("limit")
+
+    def _end_one(self, place: int, result: RunResult | None) -> None:
+        if not result:
+            return
+        self._note_end(self.runs[place], result)
+        if not self.display.quiet:
+            words = f"{self.runs[place].label}: {result.status} after {count_of(result.turns, 'turn')}"
+            click.echo(f"{len(self._ended)} of {len(self.runs)}  {words}, {dollars(result.usage.cost_usd)}", err=True)
+
+    def _note_end(self, run: PlannedRun, result: RunResult) -> None:
+        self._ended.append(_Ended(run, result, time.monotonic() - self._begun[run.label]))
+
     def _code(self, run: PlannedRun) -> int:
-        self._started += 1
         if len(self.runs) > 1:
             self._announce(run)
-        begun = time.monotonic()
-        result = play(lambda emit, wants: self._discuss(run, emit, wants), self.display)
+        result = play(partial(self._discuss, run), self.display)
         if result is None:
             return INTERRUPTED
-        self._ended.append(_Ended(run, result, time.monotonic() - begun))
+        self._note_end(run, result)
         if not self.display.quiet and not self.display.as_json:
             print_summary(result, self.display)
         return exit_code(result.status)
 
     async def _discuss(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
+        self._begun[run.label] = time.monotonic()
         loaded = self._within_limits(run.loaded)
         person, allowed = self.display.person, self.allow_unsandboxed
         manager = ConversationManager.from_config(
             loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
         )
-        with charge_to(Budget(ledger=self._used.ledger)):
+        # Beside the limit of the run itself, as several that run at once could pass the one of all together.
+        with charge_to(self._budget):
             return await run.play(manager, emit, wants)
 
     def _within_limits(self, loaded: Loaded) -> Loaded:
@@ -136,8 +173,9 @@ class Series:
         if self.display.quiet:
             return
         repeats = runs_by_variant(self.runs)[run.variant]
-        words = f"Run {self._started} of {len(self.runs)}: {run.variant}, {run.repeat} of {repeats}"
-        click.secho(words if self._started == 1 else f"\n{words}", bold=True, err=self.display.as_json)
+        place = len(self._begun) + 1
+        words = f"Run {place} of {len(self.runs)}: {run.variant}, {run.repeat} of {repeats}"
+        click.secho(words if place == 1 else f"\n{words}", bold=True, err=self.display.as_json)
 
     def _report(self) -> None:
         self._tell_rest()
@@ -149,7 +187,7 @@ class Series:
             self._write_page()
 
     def _tell_rest(self) -> None:
-        if rest := [run.label for run in self.runs[self._started :]]:
+        if rest := [run.label for run in self.runs if run.label not in self._begun]:
             click.echo(f"Not started: {', '.join(rest)}.", err=True)
 
     def _document(self) -> dict[str, Any]:
@@ -204,6 +242,14 @@ def plan_run(
     run = PlannedRun(loaded, variant, number, play=play)
     name = f"{loaded.name[: LONGEST_NAME - len(run.label) - 1]}-{run.label}"
     return replace(run, loaded=replace(loaded, name=name), out=out / run.label if out else None)
+
+
+def runs_at_once(runs: Sequence[PlannedRun], wanted: int | None, *, usual: int = 1) -> int:
+    """Raises `click.BadParameter` where somebody is to take part in several runs at once."""
+    has_person = any(spec.role == "user" for spec in runs[0].loaded.file.discussion.models.values())
+    if has_person and (wanted or 1) > 1:
+        raise click.BadParameter("a person takes part, in one run after another", param_hint="--at-once")
+    return min(len(runs), 1 if has_person else wanted or usual)
 
 
 def runs_by_variant(runs: Sequence[PlannedRun]) -> Counter[str]:

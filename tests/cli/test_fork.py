@@ -180,6 +180,31 @@ class TestAComparison:
         assert spent <= 0.05
 
 
+class TestAtOnce:
+    def test_branches_run_at_the_same_time_and_each_tells_its_end(
+        self, ai_battle: Run, talk: Path, fakes: FakeProviders
+    ) -> None:
+        fakes.openai.always(reply("One more.", delay=1.0))
+        outcome = ai_battle("fork", talk, "--at", 39, "-n", 8, "--at-once", 8, "--out", "b")
+
+        assert outcome.code == 0
+        first, *_, last = (request.time for request in fakes.openai.requests)
+        assert last - first < 7, "one after another they would begin a second apart"
+        assert sorted(line.split()[3].rstrip(":") for line in outcome.err.splitlines() if " of 8 " in line) == [
+            f"as-it-was-{number}" for number in range(1, 9)
+        ]
+        assert [line.split()[0] for line in outcome.lines if line.startswith("b/as")] == [
+            f"b/as-it-was-{number}" for number in range(1, 9)
+        ]
+
+    def test_a_person_takes_part_in_one_run_after_another(self, ai_battle: Run, folder: Path) -> None:
+        (folder / "me.yaml").write_text(LETTERS.replace("{type: scripted/b, script: [x, y, z]}", "{role: user}"))
+        outcome = ai_battle("run", "me.yaml", "--repeat", 2, "--at-once", 2)
+
+        assert outcome.code == 2
+        assert "a person takes part" in outcome.err
+
+
 class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "words"),

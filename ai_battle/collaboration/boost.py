@@ -16,7 +16,7 @@ from ..signals.invention import unsupported_claim
 from ..signals.refusals import refuses
 from ._attempts import Strategy
 from ._boost_prompt import HERE, BoostTemplate, FailedPlan, has_new_results, plan_request
-from ._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, parse
+from ._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, is_plan, parse
 from ._prompts import packaged_prompt, with_note
 from ._turn import Draft, DraftListener, Helping, Turn
 
@@ -285,7 +285,7 @@ def _why_unusable(planned: ModelResponse) -> str:
     text = planned.text
     if not text.strip():
         return "it answered with nothing but tool calls, and has no tools"
-    if not isinstance(parse(text), OtherReply):
+    if is_plan(text):
         return ""
     if planned.stop == "length":
         return "it reached the limit of its length before a SUMMARY or GUIDANCE"

@@ -111,6 +111,13 @@ def starts() -> None:
         )
 
 
+def first_words() -> None:
+    """Wall time from typing `ai-battle talk` to the first answer, against an import of the libraries it stands on."""
+    with _starting.first_text() as ours:
+        libraries = partial(_starting.whole_wall, "-c", f"{LIBRARIES}, aiohttp")
+        compared("wall, the first answer of a talk", ours, libraries, rounds=9)
+
+
 def memory() -> None:
     """A discussion of 10,000 turns with a context budget, without a network."""
     for turn, size in _memory.held(10_000, (1_000, 10_000)).items():
@@ -191,6 +198,7 @@ BENCHMARKS = {
         first_token,
         imports,
         starts,
+        first_words,
         memory,
         tools,
         dialects,

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,9 +41,39 @@ def live_run() -> Iterator[Cost]:
         yield cost
 
 
+@contextmanager
+def first_text() -> Iterator[Cost]:
+    """Wall milliseconds from typing `ai-battle talk` to the first answer on the screen, of fakes that take no time."""
+    with FakeProviders.in_thread() as fakes, tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, **fakes.environment, "XDG_CACHE_HOME": folder}
+        numbers = iter(range(1_000))
+
+        def cost() -> float:
+            out = os.path.join(folder, str(next(numbers)))
+            words = ("talk", "Rain.", "-m", "gpt-4o", "-m", "ollama/phi4", "--turns", "1", "--out", out)
+            began = time.perf_counter()
+            with subprocess.Popen(
+                [sys.executable, "-m", "ai_battle", *words], env=environment, stdout=subprocess.PIPE, text=True
+            ) as process:
+                assert process.stdout
+                next(line for line in process.stdout if line.startswith("[1]"))
+                took = time.perf_counter() - began
+                process.stdout.read()
+            return took * 1e3
+
+        yield cost
+
+
 def whole(*arguments: str) -> float:
     """CPU of `python ARGUMENTS`, with that of starting Python at all."""
     return _cpu(*arguments)
+
+
+def whole_wall(*arguments: str) -> float:
+    """Wall time of `python ARGUMENTS`."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    return (time.perf_counter() - began) * 1e3
 
 
 def _cpu(*arguments: str, environment: Mapping[str, str] | None = None) -> float:

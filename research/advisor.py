@@ -3,8 +3,8 @@
 Scripted workers do 200 agent tasks (`research.agents`) over HTTP, with an advisor that knows the right way: one that
 never asks, one that always asks, one that asks before it begins where it does not know how, one that asks well, and one
 that asks well and ignores what it is told. Each does all tasks at the defaults and bounded by a help rate. It takes a
-minute or two and needs nothing but this machine. `--misses` lists what went wrong, `--unseen` takes fifty other tasks,
-which were written before what finds trouble was changed, and at which nobody looks while changing it.
+minute or two and needs nothing but this machine. `--misses` lists what went wrong, `--unseen` takes fifty other tasks:
+whoever changes what finds trouble does not look at what comes of each of them.
 
 The columns: tasks solved; the share of those that go wrong in which advice came at most two steps after what first
 shows it (`in time`); answers of the advisor; tasks that go right and got advice that nobody asked for (`disturbed`);

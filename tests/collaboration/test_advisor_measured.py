@@ -38,7 +38,7 @@ async def test_each_entry_of_the_ledger_is_what_the_provider_charged(measurement
     assert sum(each.large_usd for each in row.done) > 0
 
 
-async def test_tasks_that_nobody_looked_at_are_met_nearly_as_often(measurement: Measurement) -> None:
+async def test_tasks_that_nothing_was_tuned_to_are_met_nearly_as_often(measurement: Measurement) -> None:
     row = Row("never asks", await measurement.do_all(OTHERS, "never asks", None))
 
     assert len(OTHERS) == 50

@@ -17,7 +17,7 @@ from ai_battle.reporting.charts import Scale, fitting, label_boxes
 
 from ..benchmark.results import HELPED, LARGE, SMALL, helped, results, scored
 from .hostile import HOSTILE
-from .test_browser import CHROMIUM, browser
+from .test_browser import CHROMIUM, DARK, browser, serious_findings
 
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
 MANY = 60
@@ -194,9 +194,19 @@ def test_in_a_browser_nothing_is_cut_however_narrow_it_is(
     assert said[2] == ""
 
 
+@in_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("wish", [(), (DARK,), ("--window-size=600,2000",)], ids=["light", "dark", "narrow"])
+@pytest.mark.usefixtures("summary")
+def test_axe_finds_nothing_serious(
+    wish: tuple[str, ...], store: Store, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert serious_findings(store.folder / "report.html", tmp_path, tmp_path_factory, *wish) == []
+
+
 def test_the_heads_of_tables_are_explained_below_them(page: str) -> None:
     heads = set(re.findall(r'<th scope="col">([^<]+)</th>', page[: page.index('class="matrix')]))
-    heads |= set(re.findall(r'<td data-head="((?!against)[^"]+)"', page[: page.index("<main>")]))
+    heads |= set(re.findall(r'<td data-head="((?!against)[^"]+)"', page[: page.index("<h2>Tasks and answers")]))
     explained = set(re.findall(r"<dt>([^<]+)</dt><dd>[^<]{10,}</dd>", page))
 
     assert {"quality", "asked", "before", "APGR", "rescued"} <= heads

@@ -36,7 +36,8 @@ const items = all(".item");
 const controls = document.getElementById("controls");
 if (controls && items.length) {
   const search = Object.assign(document.createElement("input"), { type: "search", placeholder: "Search in tasks and answers" });
-  const choice = document.createElement("select");
+  search.ariaLabel = search.placeholder;
+  const choice = Object.assign(document.createElement("select"), { ariaLabel: "Which tasks are shown" });
   const kinds = { "": "all tasks", differs: "settings differ", helped: "got help", "all-wrong": "nobody right", failed: "failed" };
   for (const [value, said] of Object.entries(kinds)) choice.append(new Option(said, value));
   const shown = document.createElement("output");

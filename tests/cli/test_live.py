@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ai_battle.cli.live import LiveView, PlainLines, ViewOptions, view
+from ai_battle.cli.live import LiveView, PlainLines, StreamedText, ViewOptions, view
 from ai_battle.cli.output import dollars, duration, one_line
 from ai_battle.cli.screen import Wrapping
 from ai_battle.config import load
@@ -282,6 +282,21 @@ async def test_of_a_long_file_the_beginning_opens_the_discussion_and_the_questio
     assert "[... 19,000 more characters]" in said
     assert said.count("page") == 200
     assert said.rstrip().endswith("How long is it?")
+
+
+async def test_where_there_is_no_cursor_the_text_comes_as_it_is_said() -> None:
+    """As in a notebook."""
+    out = io.StringIO()
+    shown_by = StreamedText(out, ViewOptions())
+    await shown_by(RunStarted("robots", "", {"Ann": "phi4"}))
+    await shown_by(TurnStarted(1, 1, "Ann"))
+    await shown_by(TextDelta("It"))
+    on_the_way = out.getvalue()
+    for event in (TextDelta(" is\x1b."), finished("It is."), TurnStarted(2, 1, "Bob"), finished("At once.")):
+        await shown_by(event)
+
+    assert on_the_way == "robots: Ann (phi4)\n\nAnn: It"
+    assert out.getvalue() == "robots: Ann (phi4)\n\nAnn: It is␛.\n\nBob: At once.\n"
 
 
 async def test_tokens_and_dollars_move_while_a_model_speaks_and_settle_when_it_is_booked() -> None:

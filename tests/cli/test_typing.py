@@ -188,3 +188,18 @@ def test_a_table_of_who_spoke_ends_a_run(you: Terminal) -> None:
     ]
     assert "▇" in table[2]
     assert table[4].startswith("tokens per turn")
+
+
+def test_what_was_typed_is_kept_for_its_owner_alone_and_without_secrets(tmp_path: Path) -> None:
+    path, state = tmp_path / "talk.yaml", tmp_path / "state"
+    path.write_text(TALK)
+    secret = {"OPENAI_API_KEY": "sk-a-long-and-secret-key-0123456789"}
+    with terminal("run", path, "--turns", 1, "--out", tmp_path / "run", XDG_STATE_HOME=str(state), **secret) as opened:
+        opened.read_until(PROMPT)
+        opened.press("My key is sk-a-long-and-secret-key-0123456789, I think.\n")
+        assert opened.end() == 0
+
+    (kept,) = (state / "ai-battle").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept.read_text().startswith("My key is ")
+    assert "secret-key" not in kept.read_text()

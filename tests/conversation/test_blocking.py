@@ -1,15 +1,21 @@
 """`ask` and `run` return when there is a result, also where a loop runs already, as in a notebook."""
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ai_battle
 from ai_battle import ConfigError, events
 from ai_battle.testing import FakeProviders, reply
+from tests.scenarios.terminal import wait_for
 
-TALK = {
+TALK: dict[str, dict[str, Any]] = {
     "discussion": {
         "turns": 1,
         "goal": "Count.",
@@ -75,3 +81,29 @@ def test_what_can_not_run_is_said_before_anything_is_spent(fakes: FakeProviders)
     with pytest.raises(ConfigError, match="quickstrat"):
         ai_battle.run("quickstrat")
     assert not fakes.openai.questions
+
+
+NOTEBOOK = """
+import asyncio, ai_battle
+
+async def cell():
+    ai_battle.run("slow.json", out="here")
+
+asyncio.new_event_loop().run_until_complete(cell())
+"""
+
+
+def test_the_stop_button_of_a_notebook_interrupts_a_run_that_can_be_resumed(here: Path) -> None:
+    """Its loop is no `asyncio.run`, so that an interrupt reaches the cell as a KeyboardInterrupt."""
+    slow = {"type": "scripted", "pace": 1, "script": ["a b c d e f g h i j k l m n o p q r s t u v w x y z"]}
+    quick = TALK["discussion"]["models"]["Ann"]
+    discussion = {"turns": 1, "goal": "Spell.", "models": {"Ann": quick, "Bob": slow}}
+    Path("slow.json").write_text(json.dumps({"discussion": discussion}))
+    with subprocess.Popen([sys.executable, "-c", NOTEBOOK], stderr=subprocess.PIPE, text=True) as process:
+        wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+
+    assert told.splitlines()[-1] == "KeyboardInterrupt"
+    last = json.loads(Path("here/journal.jsonl").read_text().splitlines()[-1])
+    assert (last["type"], last["status"], last["turns"]) == ("run_finished", "interrupted", 1)

@@ -23,11 +23,21 @@ from .core.events import (
     TurnStarted,
     Warned,
 )
-from .core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, HelpFailed, HelpSummed, StuckFound
+from .core.helping import (
+    AnswerChecked,
+    AnswersCompared,
+    DraftDropped,
+    HelpAsked,
+    HelpDeclined,
+    HelpFailed,
+    HelpSummed,
+    StuckFound,
+)
 from .core.tooling import ToolCalled, ToolDecided, ToolProposed, ToolReturned
 
 __all__ = [
     "AnswerChecked",
+    "AnswersCompared",
     "AttemptFailed",
     "BudgetReached",
     "Concluded",

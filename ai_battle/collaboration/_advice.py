@@ -8,7 +8,7 @@ from itertools import compress
 from typing import Any
 
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ..core.messages import Message, ToolCall, ToolResult, user
+from ..core.messages import Message, Part, ToolCall, ToolResult, user
 from ..judging.assessment import steps_of
 from ..judging.trajectory import why_hand_over
 from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
@@ -176,6 +176,10 @@ def without_advised(messages: Sequence[Message], tool: str) -> tuple[Message, ..
     last = max((place for place, result in enumerate(results) if result.call.name == tool), default=-1)
     gone = {result.call.id for result in results[: last + 1] if result.is_error or result.call.name == tool}
     return tuple(_without_calls(message, gone) for message in messages) if gone else tuple(messages)
+
+
+def parts_without_calls(response: ModelResponse) -> tuple[Part, ...]:
+    return tuple(part for part in response.message.parts if not isinstance(part, ToolCall))
 
 
 def _without_calls(message: Message, ids: Collection[str]) -> Message:

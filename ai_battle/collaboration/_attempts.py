@@ -11,7 +11,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, EmptyAnswer, ProviderError, Refused
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec
-from ..core.helping import StuckFound
+from ..core.helping import AnswersCompared, StuckFound
 from ..core.messages import ToolCall, assistant
 from ..core.plugins import near
 from ..judging.agreement import Ballot
@@ -92,10 +92,18 @@ def _counts_turns(detector: Judges) -> TypeGuard[CountsTurns]:
 class Attempts:
     """The attempts of `primary` at one request, and what helpers put in their place: the best one is kept.
 
-    Own ones are judged as answers to the request as it came, with the tools that the model has of its own.
+    `before` is one from before help that came in an earlier step of the turn. Own ones are judged as answers to the
+    request as it came, with the tools that the model has of its own.
     """
 
-    def __init__(self, primary: ModelClient, detector: Judges, turn: Turn, request: ModelRequest) -> None:
+    def __init__(
+        self,
+        primary: ModelClient,
+        detector: Judges,
+        turn: Turn,
+        request: ModelRequest,
+        before: Candidate | None = None,
+    ) -> None:
         self.turn = turn
         self.request = request
         self.detector = detector
@@ -104,6 +112,8 @@ class Attempts:
         self._known = request if self._tools == request.tools else replace(request, tools=self._tools)
         self._primary = primary
         self._best: Candidate | None = None
+        self._before = before
+        self._after: Candidate | None = None
         self._failed = False
 
     @property
@@ -162,11 +172,16 @@ class Attempts:
         last = await self._attempt(self.request, self._primary) if is_cut else self.best
         if last.silence:
             raise last.silence
+        if self._before and self._after:
+            quality = None if self._after.judged is TRUSTED else self._after.judged.quality
+            is_replaced = self.best is not self._before
+            await self.turn.emit(AnswersCompared(self._before.judged.quality, quality, is_replaced))
         return await self.turn.accept(self.best.draft)
 
     async def put_in_place(self, candidate: Candidate) -> None:
         """Give the best answer up for that of somebody else."""
         dropped, self._best = self.best, candidate
+        self._note_help(dropped, candidate)
         await self._drop(dropped)
 
     async def _object(self) -> None:
@@ -182,11 +197,18 @@ class Attempts:
         if tried.judged.stuck:
             await self.turn.emit(stuck_found(tried.judged, self.count))
         worse, self._best = self._best, tried
+        self._note_help(worse, tried)
         if worse and worse.rank > tried.rank:
             worse, self._best = tried, worse
         if worse:
             await self._drop(worse)
         return tried
+
+    def _note_help(self, before: Candidate | None, after: Candidate) -> None:
+        """Keep the best answer from before any help, and the newest since."""
+        if self.turn.has_help:
+            self._before = self._before or before
+        self._after = after if self._before else None
 
     async def _candidate(self, draft: Draft, silence: ProviderError | None) -> Candidate:
         if silence:

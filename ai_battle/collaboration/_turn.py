@@ -213,6 +213,7 @@ class Turn:
         self._use = use or helping.new_use()
         self._help = helping.limits.budget(self._use)
         self._all = Budget()
+        self.has_help = False
         self.failure = ""
 
     @property
@@ -254,8 +255,11 @@ class Turn:
             await self.report_failure(problem)
             return None
         self._use.calls += 1
-        await self.emit(HelpAsked(self.strategy, reason, self.helping.sees, role=role))
-        return await self.consult(self.strategy, helper, request, role)
+        asked = HelpAsked(self.strategy, reason, self.helping.sees, role=role)
+        await self.emit(asked)
+        draft = await self.consult(self.strategy, helper, request, role)
+        self.has_help = self.has_help or bool(draft and asked.is_help)
+        return draft
 
     async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:
         """Return what another model answers, in time and redacted; None, with a report, when that is of no use."""

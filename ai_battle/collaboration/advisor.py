@@ -26,12 +26,13 @@ from ._advice import (
     TurnRecord,
     advisor_tool,
     doubt_of_answer,
+    parts_without_calls,
     trouble_now,
     with_forced_calls_in_rounds,
     without_advised,
     without_note,
 )
-from ._attempts import CALLS_AGAIN, Attempts, Strategy, draft_or_silence
+from ._attempts import CALLS_AGAIN, Attempts, Candidate, Strategy, draft_or_silence
 from ._checks import Judges
 from ._native import NativelyAdvised, native_entry
 from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
@@ -116,12 +117,13 @@ class AdvisedModel(Strategy):
         self.terms = terms or AdviceTerms()
         self.detector = detector or StuckDetector()
         self._use = self.helping.new_use()
+        self.before: Candidate | None = None
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if request.tool_choice == "none":
             return await self.primary.complete(request, emit)
         if HelpCase(request).place == len(request.messages) - 1:  # a turn begins, of which each step is a request
-            self._use = self.helping.new_use()
+            self._use, self.before = self.helping.new_use(), None
         step = AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request)
         if self.terms.max_forced:
             await step.meet_trouble()
@@ -184,7 +186,7 @@ class AdvisedStep:
         question = next((call for call in draft.response.tool_calls if call.name == self._tool.name), None)
         if question and self._record.in_a_row < 2 * MOST_IN_A_ROW:
             # What it calls beside its question waits: the advice may change what is to be done.
-            await self._consult(self._with_id(question), _parts_without_calls(draft), "", self._objection)
+            await self._consult(self._with_id(question), parts_without_calls(draft.response), "", self._objection)
             return None
         if question:
             silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
@@ -211,7 +213,7 @@ class AdvisedStep:
         """
         messages = without_advised((*self._asked.messages, *self._steps), self._tool.name)
         judged = replace(self._asked, messages=messages)
-        return Attempts(self._model.primary, self._model.detector, self._turn, judged)
+        return Attempts(self._model.primary, self._model.detector, self._turn, judged, self._model.before)
 
     def _next_request(self) -> ModelRequest:
         tools = (*self._request.tools, self._tool) if self._is_offered else self._request.tools
@@ -228,7 +230,7 @@ class AdvisedStep:
         """
         if not (self._may_advise and self._record.is_repeated_by(draft.response, self._request.tools)):
             return False
-        await self._consult(self._new_call(), _parts_without_calls(draft), CALLS_AGAIN)
+        await self._consult(self._new_call(), parts_without_calls(draft.response), CALLS_AGAIN)
         return True
 
     async def _force(self, draft: Draft, silence: ProviderError | None) -> bool:
@@ -242,7 +244,9 @@ class AdvisedStep:
         if not (is_due and self._may_advise):
             return False
         self._forced += 1
-        await self._consult(self._new_call(), _parts_without_calls(draft), reason, report=judged.report)
+        await self._consult(self._new_call(), parts_without_calls(draft.response), reason, report=judged.report)
+        if self._turn.has_help:
+            self._model.before = self._model.before or self._attempts.best
         if not judged.stuck:
             self._attempts = self._new_attempts()  # by itself that answer is good, and would be taken for the best
         return True
@@ -361,10 +365,6 @@ def tool_name(others: Sequence[ToolSpec]) -> str:
 def advice_result(who: str, advice: str, notes: str = "") -> str:
     """Return advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
     return packaged_prompt("advisor_said", who=who, notes=notes, advice=data_section("advice", advice))
-
-
-def _parts_without_calls(draft: Draft) -> tuple[Part, ...]:
-    return tuple(part for part in draft.response.message.parts if not isinstance(part, ToolCall))
 
 
 def create(

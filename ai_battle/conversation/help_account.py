@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished, TurnStarted
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
+from ..core.helping import AnswersCompared, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
 from .participant import Cost
 
 _TELLING = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
@@ -82,6 +82,8 @@ class HelpAccount:
     _turns: int = 0
     _helped: int = 0
     _saved: int = 0
+    _compared: int = 0
+    _replaced: int = 0
     _all_large: float | None = 0.0
 
     def apply(self, event: Event) -> None:
@@ -91,13 +93,19 @@ class HelpAccount:
             case TurnStarted(speaker=speaker):
                 self._begin_turn(speaker)
             case ModelReplied() | DraftDropped():
-                for rows in (self._rows, self._turn):
-                    rows[event.speaker, event.role].count(event)
-                self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
+                self._count(event)
             case HelpAsked(speaker=speaker):
                 self.asked[speaker] += 1
+            case AnswersCompared(is_replaced=is_replaced):
+                self._compared += 1
+                self._replaced += is_replaced
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
+
+    def _count(self, event: ModelReplied | DraftDropped) -> None:
+        for rows in (self._rows, self._turn):
+            rows[event.speaker, event.role].count(event)
+        self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
 
     def total(self) -> HelpSummed | None:
         """None where nobody could have been helped; of clients that tell nothing of their calls no cost is known."""
@@ -106,9 +114,8 @@ class HelpAccount:
         others = (row.usage for (_, role), row in self._rows.items() if role != "own")
         cost = sum(others, NOTHING_USED).cost_usd if any(row.calls for row in self._rows.values()) else None
         all_large = self._all_large if self.large else None
-        return HelpSummed(
-            self._turns, self._helped, cost, all_large, self._saved, (*self._kept_rows(), *self._wasted_rows())
-        )
+        rows = (*self._kept_rows(), *self._wasted_rows())
+        return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, rows, self._compared, self._replaced)
 
     def _begin_turn(self, speaker: str) -> None:
         """What came before it belongs to no turn: choosing a speaker, a summary, a turn that was interrupted."""

@@ -11,6 +11,7 @@ from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanc
 from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import (
     AnswerChecked,
+    AnswersCompared,
     BoostStep,
     DraftDropped,
     HelpAsked,
@@ -31,8 +32,8 @@ Cost: TypeAlias = Callable[[Usage], float | None]
 
 EVENTS_WITH_SPEAKER = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
-    AnswerChecked, StuckFound, HelpAsked, ModelConsulted, HelpFailed, HelpDeclined, DraftDropped, LadderStood,
-    BoostStep, ToolsOffered, ToolProposed, ToolDecided,
+    AnswerChecked, StuckFound, HelpAsked, ModelConsulted, HelpFailed, HelpDeclined, DraftDropped, AnswersCompared,
+    LadderStood, BoostStep, ToolsOffered, ToolProposed, ToolDecided,
 )  # fmt: skip
 
 

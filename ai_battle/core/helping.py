@@ -116,6 +116,20 @@ class DraftDropped:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersCompared:
+    """What help brought: the quality of the answer before it, and that of the one after it, from 0 to 1.
+
+    `after` is None where the helper's own answer took its place, which nobody judges. `is_replaced`: the one after it
+    is the answer of the turn, as it is no worse.
+    """
+
+    before: float
+    after: float | None
+    is_replaced: bool
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LadderStood:
     """Where the help of a ladder begins after a turn: its `rung`, and how many turns in a row were troubled or calm.
 
@@ -145,7 +159,8 @@ class HelpSummed:
 
     `cost_usd` is what the calls of others cost, `all_large_usd` about what all these turns would have cost on the large
     model; None where no price is known. Each of `rows` is `{participant, role, calls, input_tokens, output_tokens,
-    cost_usd, seconds}`; the role "wasted" is what no answer was made of, and is left out of the other rows.
+    cost_usd, seconds}`; the role "wasted" is what no answer was made of, and is left out of the other rows. Of
+    `compared` answers that were there before help, `replaced` gave way to one after it.
     """
 
     turns: int
@@ -154,6 +169,8 @@ class HelpSummed:
     all_large_usd: float | None = None
     saved_tokens: int = 0
     rows: Sequence[Mapping[str, Any]] = ()
+    compared: int = 0
+    replaced: int = 0
 
 
 HelpEvent = (
@@ -164,6 +181,7 @@ HelpEvent = (
     | HelpFailed
     | HelpDeclined
     | DraftDropped
+    | AnswersCompared
     | LadderStood
     | BoostStep
     | HelpSummed

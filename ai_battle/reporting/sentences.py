@@ -22,6 +22,7 @@ from ..core.events import (
 from ..core.exchange import NOTHING_USED, Stop, Usage
 from ..core.helping import (
     AnswerChecked,
+    AnswersCompared,
     BoostStep,
     DraftDropped,
     HelpAsked,
@@ -148,6 +149,14 @@ def _draft_dropped(event: DraftDropped) -> str:
     return f"{what} {event.speaker} is dropped{saved}"
 
 
+def _answers_compared(event: AnswersCompared) -> str:
+    if event.after is None:
+        return f"The helper's answer replaces that of {event.speaker}, of quality {event.before:.2f}"
+    if event.is_replaced:
+        return f"With help the answer of {event.speaker} went from quality {event.before:.2f} to {event.after:.2f}"
+    return f"Help brought {event.speaker} no better answer: quality {event.before:.2f} before, {event.after:.2f} after"
+
+
 def _boost_step(event: BoostStep) -> str:
     return f"Boost loop {event.loop + 1} for {event.speaker}: the boost model {_BOOST_OUTCOMES[event.outcome]}"
 
@@ -167,6 +176,7 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     HelpFailed: lambda event: f"No help for {event.speaker} by {event.strategy}: {event.reason}",
     HelpDeclined: lambda event: f"{event.speaker} asks for help by {event.strategy}, and gets none: {event.reason}",
     DraftDropped: _draft_dropped,
+    AnswersCompared: _answers_compared,
     BoostStep: _boost_step,
     HelpSummed: _help_summed,
 }

@@ -13,7 +13,7 @@ from ai_battle.config import ConfigProblems
 from ai_battle.conversation.reading import read
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, TurnFailed, TurnFinished
-from ai_battle.core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
+from ai_battle.core.helping import AnswersCompared, DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.core.tooling import ToolCalled, ToolReturned, ToolsOffered
 from ai_battle.testing import FakeProvider, FakeProviders, ScriptedClient, call, fault, reply
@@ -554,3 +554,28 @@ async def test_a33_what_is_written_for_an_hour_is_booked_at_its_price(fakes: Fak
     result, _ = await played(source)
 
     assert result.usage.cost_usd == pytest.approx((500 * 4 + 500 * 5 + 1_000 * 8 + 100 * 20) / 1e6)
+
+
+@pytest.mark.parametrize("between", [(), (SUM,)], ids=["at once", "after more work"])
+async def test_a34_what_asking_brought_is_told_and_summed_up(fakes: FakeProviders, between: tuple[Any, ...]) -> None:
+    fakes.ollama.says(WRONG, *between, SOLVED)
+    fakes.anthropic.says(ADVICE)
+
+    result, log = await played(discussion())
+
+    (compared,) = of(AnswersCompared, log)
+    assert compared.before == of(StuckFound, log)[0].quality < 0.7 < compared.after
+    assert compared.is_replaced
+    assert result.help
+    assert (result.help.compared, result.help.replaced) == (1, 1)
+
+
+async def test_a35_without_an_answer_before_it_nothing_is_compared(fakes: FakeProviders) -> None:
+    fakes.ollama.says(ask(), SOLVED)
+    fakes.anthropic.says(ADVICE)
+
+    result, log = await played(discussion())
+
+    assert of(AnswersCompared, log) == []
+    assert result.help
+    assert result.help.compared == 0

@@ -5,7 +5,7 @@ from typing import Any
 from ai_battle.collaboration import Helping
 from ai_battle.core.events import TextDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
-from ai_battle.core.helping import DraftDropped
+from ai_battle.core.helping import AnswersCompared, DraftDropped
 from ai_battle.core.messages import assistant, user
 from ai_battle.testing.replies import call
 from ai_battle.tools.base import Tool
@@ -42,6 +42,7 @@ async def test_the_helper_answers_and_the_draft_is_dropped() -> None:
     assert [event.text for event in heard.of(TextDelta)] == [response.text]
     assert heard.of(DraftDropped) == [DraftDropped("It says so itself.", heard.used("own"), text=POOR, attempt=1)]
     assert response.usage == heard.used("own") + heard.used("helper")
+    assert heard.of(AnswersCompared) == [AnswersCompared(0.2, None, is_replaced=True)], "nobody judges its answer"
 
 
 async def test_the_helper_gets_the_request_itself_and_not_the_attempt() -> None:

@@ -1,10 +1,11 @@
 """About what a benchmark will cost, from prices and the length of its prompts; no model is called."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..assembly import strategies
 from ..assembly.models import Model
-from ..config.collaboration import HelperSettings
+from ..config.collaboration import Help, HelperSettings
 from ..core.exchange import Usage
 from ..core.tokens import estimate_text
 from .clients import ClientPool
@@ -25,7 +26,7 @@ AROUND = 20
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCost:
-    """One sample of a setting in dollars: with usual answers and no help; with long answers that all need help.
+    """One sample of a setting in dollars: with usual answers and what each needs; with long ones that all need help.
 
     None where a price is not known.
     """
@@ -76,13 +77,27 @@ def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost
     if setting.model is None:
         return ExpectedCost(setting.name, None, None)
     own = (setting.help.max_retries + 1) if setting.help else 1
-    low = _cost(setting.model, suite, reads)
+    usual = [
+        _cost(setting.model, suite, reads),
+        *(_cost(each, suite, reads + USUAL_ANSWER) for each in _always_called(setting.help)),
+    ]
     dear = [_cost(setting.model, suite, reads, long=True)]
     dear += [_cost(each, suite, reads + LONG_ANSWER, long=True) for each in setting.models[1:]]
-    known = [cost for cost in dear if cost is not None]
-    if low is None or len(known) < len(dear):
+    low, known = [cost for cost in usual if cost is not None], [cost for cost in dear if cost is not None]
+    if len(low) < len(usual) or len(known) < len(dear):
         return ExpectedCost(setting.name, None, None)
-    return ExpectedCost(setting.name, low, known[0] * own + sum(known[1:]))
+    return ExpectedCost(setting.name, sum(low), known[0] * own + sum(known[1:]))
+
+
+def _always_called(help_: Help | None) -> Iterator[HelperSettings]:
+    """The helpers that a strategy calls for each answer; of a pool the others stand in where the first fails."""
+    if help_ is None:
+        return
+    traits = strategies.traits(help_.strategy, trusted=False)
+    for steps, helper in strategies.helpers_of(help_):
+        stands_in = steps[0] == "secondary" and steps[1:] not in ((), (0,))
+        if traits.call_of(str(steps[0])).often == "each turn" and not stands_in:
+            yield helper
 
 
 def _cost(settings: HelperSettings, suite: Suite, reads: float, *, long: bool = False) -> float | None:

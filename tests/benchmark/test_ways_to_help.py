@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ai_battle.benchmark.forecast import forecast
 from ai_battle.benchmark.loading import load
 from ai_battle.benchmark.run import begin, run
 from ai_battle.benchmark.sample import Sample
@@ -54,6 +55,13 @@ def test_the_table_says_what_each_asked_and_what_it_paid_for_that(table: dict[st
         assert row.help_usd
         assert row.cost_per_task
         assert row.help_usd < row.cost_per_task
+
+
+def test_the_forecast_counts_help_that_a_strategy_takes_for_each_answer() -> None:
+    low = {each.setting: each.low or 0 for each in forecast(load("ways-to-help")).settings}
+
+    assert low["boost"] > low["large alone"] > 10 * low["takeover"]
+    assert low["takeover"] == low["rescue"] == low["advisor"] == low["small alone"]
 
 
 def sample(folder: Path, *small: Any, strategy: str = "advisor", **pair: Any) -> Sample:

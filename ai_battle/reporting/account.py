@@ -27,7 +27,7 @@ UNFINISHED = "unfinished"
 BARS = 120
 LISTED = 200
 LONGEST_TITLE = 120
-WIDE, HIGH, ABOVE, WIDEST_BAR = 640, 80, 8, 48
+WIDE, HIGH, ABOVE, WIDEST_BAR = 640, 160, 8, 96
 """Of the picture of all turns, and what is left free above the highest bar."""
 NOTHING = (0, 0.0, 0.0)
 

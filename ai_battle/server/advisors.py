@@ -132,7 +132,7 @@ def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> b
 
 def _runs_advisors(call: ServedRequest) -> str:
     """Return the type of the tool with which the upstream asks advisors itself; empty where it gets no such tool."""
-    return provider_traits(_provider(call.route)).advisor_tool if call.route.api == call.api.name else ""
+    return provider_traits(call.route.provider).advisor_tool if call.route.api == call.api.name else ""
 
 
 def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Routes) -> BroughtAdvisor:
@@ -149,11 +149,7 @@ def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Rout
 
 def _named_route(worker: Route, entry: AdvisorEntry, routes: Routes) -> Route:
     """Return who answers to the advisor's name: a route, or else a model of the worker's own provider."""
-    for name in (entry.model, f"{_provider(worker)}/{entry.model}"):
+    for name in (entry.model, f"{worker.provider}/{entry.model}"):
         with suppress(NoRoute):
             return routes.find(name)
     raise NoRoute(f"{entry.place}: there is no model {entry.model[:80]!r} here to advise; map it under advisors:.")
-
-
-def _provider(route: Route) -> str:
-    return route.models[0].partition("/")[0] if route.models else ""

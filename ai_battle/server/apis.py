@@ -73,6 +73,24 @@ class Api:
         options = request.options if _fits(request.options, most) else {**request.options, "max_tokens": most}
         return replace(request, options=options, extra=self._extra(request, body.headers), wants=wants)
 
+    def parts_left_out(self, request: ModelRequest, upstream: str) -> list[str]:
+        """The types of what users say that only this API knows, where the model behind the route speaks another.
+
+        Raises `ConfigError` where a message has nothing else, as nothing would be left of it.
+        """
+        if upstream == self.name or isinstance(request, UnreadRequest):
+            return []
+        found: list[str] = []
+        for message in request.messages:
+            kinds = [_foreign_type(part) for part in message.parts] if message.role == "user" else []
+            if kinds and all(kinds):
+                raise ConfigError(
+                    f"A message of the user is nothing but {kinds[0]!r}, which the API of the model behind this route "
+                    "does not know. Say it in words, or ask a model that speaks the API of your request."
+                )
+            found += filter(None, kinds)
+        return list(dict.fromkeys(found))
+
     def mends(self, request: ModelRequest) -> bool:
         """Whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
         if not request.raw:
@@ -118,6 +136,13 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)
     raise ConfigError(f"{name} must be true or false.")
+
+
+def _foreign_type(part: Part) -> str:
+    """The type of a part for which only its own API has a name; empty for one that all can be told."""
+    if type(part) is not Text or part.text or not part.extra:
+        return ""
+    return str(next(iter(part.extra.values())).get("type") or "")
 
 
 def _says_something(part: Part) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from ..providers._endpoints import provider_traits
 from .errors import NoRoute
 
 MOST = 1000
@@ -33,6 +34,16 @@ class Route:
     @property
     def is_direct(self) -> bool:
         return not self.strategy
+
+    @property
+    def provider(self) -> str:
+        """That of the model that answers first."""
+        return self.models[0].partition("/")[0] if self.models else ""
+
+    @property
+    def upstream_api(self) -> str:
+        """The API of a server's clients that this model speaks; empty for one of its own."""
+        return provider_traits(self.provider).api
 
 
 @dataclass(frozen=True, slots=True)

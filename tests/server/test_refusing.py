@@ -109,3 +109,31 @@ def test_words_about_an_upstream_lose_its_address_and_version_alone(words: str, 
 )
 def test_models_behind_a_route_are_told_under_the_name_that_was_asked_for(words: str, told: str) -> None:
     assert with_requested_name(words, {"openai/gpt-4o", "ollama/phi4:latest", "openai/large"}, "opus") == told
+
+
+VIDEO = {"type": "video_url", "video_url": {"url": "https://example.com/a.mp4"}}
+
+
+async def test_what_only_the_clients_api_has_a_name_for_is_named_before_another_api(fakes: FakeProviders) -> None:
+    fakes.anthropic.says("Which film?")
+    content = [{"type": "text", "text": "What is this film about?"}, VIDEO]
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address, speaking(address) as client:
+        partly = await client.post("chat", asked)
+        wholly = await client.post("chat", {**asked, "messages": [{"role": "user", "content": [VIDEO]}]})
+
+    assert (partly.status, partly.headers["x-ai-battle-left-out"]) == (200, "video_url")
+    assert wholly.status == 400
+    assert "nothing but 'video_url'" in str(wholly.body)
+    assert len(fakes.anthropic.requests) == 1
+
+
+async def test_a_model_that_speaks_the_clients_api_gets_all_of_it(fakes: FakeProviders) -> None:
+    fakes.openai.says("A film.")
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": [VIDEO]}]}
+    async with serving(fakes, BIG_MODEL="openai/large") as address, speaking(address) as client:
+        answer = await client.post("chat", asked)
+
+    assert answer.status == 200
+    assert "x-ai-battle-left-out" not in answer.headers
+    assert fakes.openai.requests[0].body["messages"][0]["content"] == [VIDEO]

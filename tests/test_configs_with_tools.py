@@ -74,7 +74,7 @@ def test_the_database_is_asked_and_stays_as_it_is(fakes: FakeProviders) -> None:
     assert run("ask-a-database") == 0
 
     assert '"rows": [[5]]' in transcript()
-    assert "database_query failed" in transcript()
+    assert "-> failed: " in transcript()
     assert (FOLDER / "material" / "bookshop.sqlite").read_bytes() == before
 
 
@@ -132,7 +132,7 @@ def test_the_web_is_searched_and_a_page_is_read(fakes: FakeProviders, site: str)
     assert code == 0
     assert f"{site}/heat" in transcript()
     assert "2.4 degrees at night." in transcript()
-    assert "web_fetch failed" in transcript()
+    assert "-> failed: " in transcript()
 
 
 def test_the_clock_of_the_server_is_asked(fakes: FakeProviders) -> None:  # noqa: F811

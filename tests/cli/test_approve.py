@@ -88,7 +88,7 @@ def test_the_variable_of_the_environment_says_the_same(
 
 def test_a_series_keeps_to_it(ai_battle: Run, talk: Path) -> None:
     assert ai_battle("run", talk, "-q", "--repeat", "2", "--out", "runs", "--approve", "deny").code == 0
-    for run_dir in Path("runs").iterdir():
+    for run_dir in filter(Path.is_dir, Path("runs").iterdir()):
         assert decisions(run_dir)["calculator"] == ("denied", "policy")
 
 

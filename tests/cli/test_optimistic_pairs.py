@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle.conversation.reading import messages
 from ai_battle.testing import FakeProviders
 
 from .conftest import Run
@@ -49,5 +50,5 @@ def test_a_correction_is_part_of_the_turn(
 
     assert shown.code == 0
     assert heard == f"How tall is the tower?\n\n{said}"
-    assert Path("run/transcript.md").read_text().count(said) == 2
-    assert shown.out.count(said) == (0 if options else 2)
+    assert [message.text for message in messages(Path("run"))].count(said) == 2
+    assert shown.out.count(f"Small: {said}") == (0 if options else 2)

@@ -217,7 +217,9 @@ class AdvisedStep:
 
     def _next_request(self) -> ModelRequest:
         tools = (*self._request.tools, self._tool) if self._is_offered else self._request.tools
-        messages = with_forced_calls_in_rounds(self._messages, self._tool.name)
+        messages = self._messages
+        if self._model.terms.max_forced:
+            messages = with_forced_calls_in_rounds(messages, self._tool.name)
         choice = self._request.tool_choice
         if self._steps and choice in ("required", self._tool.name):
             choice = "auto"  # one call was wanted, and has been made

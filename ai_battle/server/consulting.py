@@ -274,5 +274,7 @@ def _result_of(call: ToolCall, found: Consultation, who: str) -> ToolResult:
 
 def _advice_count(messages: Sequence[Message], tool: str) -> int:
     """Return how often there was advice in the present turn."""
+    if not any(call.name == tool for message in messages for call in message.tool_calls):
+        return 0  # as a rule there was none, and where a turn begins is a longer look
     results = (result for message in messages[prompt_place(messages) :] for result in message.tool_results)
     return sum(result.call.name == tool and not result.is_error for result in results)

@@ -14,7 +14,7 @@ from ..judging.trajectory import why_hand_over
 from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
 from ..signals.states import denies
 from ..signals.trouble import NEWEST, ToolStep, in_trouble
-from ._prompts import calls_again, packaged_prompt
+from ._prompts import calls_again, data_section, packaged_prompt
 
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
 FAILED = NO_ADVICE.format("the advisor had none to give")
@@ -34,6 +34,11 @@ _FAILURE_CODE = re.compile(
     r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b|\b(?:ok|success)\W{1,4}false\b",
     re.IGNORECASE,
 )
+
+
+def advice_result(who: str, advice: str, notes: str = "") -> str:
+    """Return advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
+    return packaged_prompt("advisor_said", who=who, notes=notes, advice=data_section("advice", advice))
 
 
 @cache  # the same one for each request: a tool keeps its bytes

@@ -24,6 +24,7 @@ from ._advice import (
     LONG_WORK,
     NO_ADVICE,
     TurnRecord,
+    advice_result,
     advisor_tool,
     doubt_of_answer,
     parts_without_calls,
@@ -35,7 +36,7 @@ from ._advice import (
 from ._attempts import CALLS_AGAIN, Attempts, Candidate, Strategy, draft_or_silence
 from ._checks import Judges
 from ._native import NativelyAdvised, native_entry
-from ._prompts import HelpCase, consultation, data_section, excerpt, packaged_prompt
+from ._prompts import HelpCase, consultation, excerpt
 from ._turn import Draft, DraftListener, Helping, Turn
 
 MAX_USES = 3
@@ -362,11 +363,6 @@ class AdvisedStep:
 def tool_name(others: Sequence[ToolSpec]) -> str:
     """Return what the tool is called beside `others`."""
     return OTHER_NAME if any(tool.name == NAME for tool in others) else NAME
-
-
-def advice_result(who: str, advice: str, notes: str = "") -> str:
-    """Return advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
-    return packaged_prompt("advisor_said", who=who, notes=notes, advice=data_section("advice", advice))
 
 
 def create(

@@ -22,7 +22,8 @@ class SurveyedProvider:
 
 def survey(providers: Sequence[str] = ()) -> Sequence[SurveyedProvider]:
     """Ask `providers`, by default all that can be asked here."""
-    asked = providers or [name for name in known_providers() if not provider_traits(name).recited]
+    traits = {name: provider_traits(name) for name in known_providers()}
+    asked = providers or [name for name, each in traits.items() if not (each.recited or each.human)]
     return asyncio.run(_survey(asked))
 
 

@@ -66,6 +66,8 @@ class ProviderTraits:
 
     `keys` are the environment variables that may hold its key, the first that is set counts.
 
+    `human`: a person answers, so there are no models to list.
+
     `local`: its models run on this machine, unless its address says otherwise. `free`: nobody charges for its tokens,
     wherever it runs. `price_list` is its name in genai-prices, `telemetry` in OpenTelemetry's conventions. `lists_all`:
     a model that it does not list is not there.
@@ -81,6 +83,7 @@ class ProviderTraits:
     http: bool = False
     from_file: bool = False
     recited: bool = False
+    human: bool = False
     signs_calls: bool = False
     api: str = ""
     keys: tuple[str, ...] = ()

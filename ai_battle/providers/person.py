@@ -9,7 +9,7 @@ from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import assistant
 from ..core.traits import ProviderTraits
 
-TRAITS = ProviderTraits(local=True, free=True, get_model="sit down at the terminal")
+TRAITS = ProviderTraits(human=True, local=True, free=True)
 NAME = "person"
 Read = Callable[[str], Awaitable[str | None]]
 """Shows a prompt and returns the line that is typed; None where there is none, nor will be."""

@@ -33,6 +33,9 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
 
 
 class TestDoctor:
+    def test_a_person_has_no_models_to_look_for(self, ai_battle: Run) -> None:
+        assert "person" not in {found["subject"] for found in json.loads(ai_battle("doctor", "--json").out)}
+
     def test_what_is_missing_comes_with_the_way_to_get_it(self, ai_battle: Run) -> None:
         said = ai_battle("doctor").out
         assert "ollama serve" in said

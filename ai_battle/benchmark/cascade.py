@@ -8,6 +8,7 @@ recovers the part x.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from statistics import fmean
 
 from ..judging.measures import apgr, auroc, cpt, curve, interval
@@ -110,26 +111,36 @@ class HelpEffect:
     wasted_usd: float | None
 
 
+def _known_mean(values: Numbers) -> float | None:
+    return fmean(values) if values else None
+
+
 def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
     """None where nothing was played."""
     if not samples:
         return None
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
     pairs = list(_before_and_after(samples, _unread_score(samples)))
+    rescued, spoilt = _gains(pairs)
     costs = [sample.help.cost_usd for sample in samples if sample.help.cost_usd is not None]
     return HelpEffect(
         sum(sample.help.asked for sample in samples),
         sum(sample.help.declined for sample in samples),
-        fmean(costs) if len(costs) == len(samples) else None,
-        fmean(before for before, _ in pairs) if pairs else None,
-        fmean(after for _, after in pairs) if pairs else None,
+        _known_mean(costs if len(costs) == len(samples) else ()),
+        _known_mean([*map(itemgetter(0), pairs)]),
+        _known_mean([*map(itemgetter(1), pairs)]),
         fmean(rates),
         *rate_interval(rates),
-        _gain(pairs) if pairs else None,
-        _gain((after, before) for before, after in pairs) if pairs else None,
+        rescued,
+        spoilt,
         sum(bool(sample.wasted.total_tokens) for sample in samples),
         _wasted_dollars(samples),
     )
+
+
+def _gains(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
+    """What help has brought, and what it has taken away."""
+    return (_gain(pairs), _gain((after, before) for before, after in pairs)) if pairs else (None, None)
 
 
 def _gain(pairs: Iterable[tuple[float, float]]) -> float:

@@ -77,16 +77,16 @@ def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost
     if setting.model is None:
         return ExpectedCost(setting.name, None, None)
     own = (setting.help.max_retries + 1) if setting.help else 1
-    usual = [
-        _cost(setting.model, suite, reads),
-        *(_cost(each, suite, reads + USUAL_ANSWER) for each in _always_called(setting.help)),
-    ]
-    dear = [_cost(setting.model, suite, reads, long=True)]
-    dear += [_cost(each, suite, reads + LONG_ANSWER, long=True) for each in setting.models[1:]]
-    low, known = [cost for cost in usual if cost is not None], [cost for cost in dear if cost is not None]
-    if len(low) < len(usual) or len(known) < len(dear):
-        return ExpectedCost(setting.name, None, None)
-    return ExpectedCost(setting.name, sum(low), known[0] * own + sum(known[1:]))
+    usual = [_cost(each, suite, reads + USUAL_ANSWER) for each in _always_called(setting.help)]
+    dear = [_cost(each, suite, reads + LONG_ANSWER, long=True) for each in setting.models[1:]]
+    low = _known_sum([_cost(setting.model, suite, reads), *usual])
+    high = _known_sum([*[_cost(setting.model, suite, reads, long=True)] * own, *dear])
+    return ExpectedCost(setting.name, None, None) if None in (low, high) else ExpectedCost(setting.name, low, high)
+
+
+def _known_sum(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
 
 
 def _always_called(help_: Help | None) -> Iterator[HelperSettings]:

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 
 import click
@@ -151,20 +151,23 @@ def _show_settings(rows: Sequence[SettingRow]) -> None:
     show_columns(names, columns, {place for place, row in enumerate(rows) if row.dominated})
 
 
+def _words_or_none(value: float | None, words: Callable[[float], str]) -> str:
+    return NONE if value is None else words(value)
+
+
 def _cells(row: SettingRow) -> Iterator[str]:
     yield row.name
     yield percent(row.quality)
-    yield NONE if row.low is None else f"{percent(row.low)} to {percent(row.high)}"
+    yield _words_or_none(row.low, lambda low: f"{percent(low)} to {percent(row.high)}")
     yield str(row.n)
-    cost = row.cost_per_task
-    yield NONE if cost is None else about(estimated=row.estimated) + dollars(cost * PER)
-    yield NONE if row.seconds_p50 is None else seconds(row.seconds_p50)
-    yield NONE if row.seconds_p95 is None else seconds(row.seconds_p95)
+    yield _words_or_none(row.cost_per_task, lambda cost: about(estimated=row.estimated) + dollars(cost * PER))
+    yield _words_or_none(row.seconds_p50, seconds)
+    yield _words_or_none(row.seconds_p95, seconds)
     yield percent(row.help_rate)
     yield str(row.asked or NONE)
     yield str(row.declined or NONE)
-    yield dollars(row.help_usd * PER) if row.asked and row.help_usd is not None else NONE
-    yield NONE if row.apgr is None else f"{row.apgr:.3f}"
+    yield _words_or_none(row.help_usd if row.asked else None, lambda cost: dollars(cost * PER))
+    yield _words_or_none(row.apgr, "{:.3f}".format)
     yield ", ".join(f"{n} {what}" for n, what in ((row.failed, "failed"), (row.unscored, "unscored")) if n) or NONE
 
 

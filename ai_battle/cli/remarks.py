@@ -57,15 +57,7 @@ class Remarks:
         self._reason = ""
 
     def line(self, event: object) -> str:
-        match event:
-            case AttemptFailed(reason=reason) | StuckFound(reason=reason):
-                self._reason = reason
-            case HelpAsked(reason=reason) if reason == self._reason:
-                event = replace(event, reason="")
-            case TurnFailed(error=error) if self._reason and error.startswith(self._reason):
-                event = replace(event, error=error.removeprefix(self._reason).strip(" ()"))
-            case ToolDecided(call=call, decision="allowed"):
-                self._allowed[call.id] = decision_words(event)
+        event = self._without_known_reason(event)
         known = REMARKS.get(type(event))
         words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
         line = f"{known(event) if known else ''} {words}".rstrip()
@@ -73,6 +65,19 @@ class Remarks:
         if said and self._full:
             return f"{line}\n{indent(said, '  | ', lambda _: True)}"
         return f"{line}: {one_line(said, FOLDED)}" if said else line
+
+    def _without_known_reason(self, event: object) -> object:
+        """The event without a reason that was told a moment ago; what was allowed is told with the call itself."""
+        match event:
+            case AttemptFailed(reason=reason) | StuckFound(reason=reason):
+                self._reason = reason
+            case HelpAsked(reason=reason) if reason == self._reason:
+                return replace(event, reason="")
+            case TurnFailed(error=error) if self._reason and error.startswith(self._reason):
+                return replace(event, error=error.removeprefix(self._reason).strip(" ()"))
+            case ToolDecided(call=call, decision="allowed"):
+                self._allowed[call.id] = decision_words(event)
+        return event
 
 
 def text_said(event: object) -> str:

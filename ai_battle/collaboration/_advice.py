@@ -122,11 +122,16 @@ def doubt_of_answer(text: str, prompt: str, steps: Sequence[ToolStep], *, is_fir
         return ""
     if steps and _is_doubtful(steps[-1]) and not (denies(text) or _FAILURE.search(text)):
         return "it says nothing of it that the last call failed"
-    if not steps and (refuses(text) or gives_up(text, prompt)):
+    early = "" if steps else _doubt_before_work(text, prompt, is_first=is_first)
+    return early or ("it announces what it has not done" if only_announces(text, prompt) else "")
+
+
+def _doubt_before_work(text: str, prompt: str, *, is_first: bool) -> str:
+    if refuses(text) or gives_up(text, prompt):
         return "it gives up before it has called a tool"
-    if not steps and is_first and text.rstrip().endswith(QUESTION_MARKS):
+    if is_first and text.rstrip().endswith(QUESTION_MARKS):
         return "it asks back before it has looked with a tool"
-    return "it announces what it has not done" if only_announces(text, prompt) else ""
+    return ""
 
 
 def _with_results(steps: Sequence[ToolStep]) -> list[ToolStep]:

@@ -241,10 +241,8 @@ class AdvisedStep:
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
-        is_only_asking = bool(draft.response.tool_calls)
         reason = judged.reason if judged.stuck else self._doubt(draft)
-        is_due = reason and not is_only_asking and self._forced < self._model.terms.max_forced
-        if not (is_due and self._may_advise):
+        if not reason or draft.response.tool_calls or not self._may_force:
             return False
         self._forced += 1
         await self._consult(self._new_call(), parts_without_calls(draft.response), reason, report=judged.report)
@@ -253,6 +251,10 @@ class AdvisedStep:
         if not judged.stuck:
             self._attempts = self._new_attempts()  # by itself that answer is good, and would be taken for the best
         return True
+
+    @property
+    def _may_force(self) -> bool:
+        return self._forced < self._model.terms.max_forced and self._may_advise
 
     def _doubt(self, draft: Draft) -> str:
         """Why an answer that is good by itself is no end of the work."""

@@ -152,9 +152,7 @@ class RunAccount:
                 self._book(event)
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
-            case HelpSummed():
-                self.help = event
-            case RunFinished() | RunResumed():
+            case RunFinished() | RunResumed() | HelpSummed():
                 self._end(event)
 
     def _begin(self, event: RunStarted) -> None:
@@ -223,8 +221,11 @@ class RunAccount:
             return 0.0
         return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.begun)).total_seconds()
 
-    def _end(self, event: RunFinished | RunResumed) -> None:
+    def _end(self, event: RunFinished | RunResumed | HelpSummed) -> None:
         """Until a run that was taken up again ends, it has not ended."""
+        if isinstance(event, HelpSummed):
+            self.help = event
+            return
         self.status, self.stop_reason = UNFINISHED, ""
         if isinstance(event, RunFinished):
             self.status, self.stop_reason = event.status, event.stop_reason

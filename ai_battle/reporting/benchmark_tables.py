@@ -134,7 +134,7 @@ def _missing(row: SettingRow) -> Cell:
     return Cell(", ".join(f"{amount} {what}" for amount, what in kinds if amount) or NONE)
 
 
-def _asked(row: SettingRow) -> Cell:
+def _question_count(row: SettingRow) -> Cell:
     """How often other models were asked, and how many questions were declined."""
     declined = f"{count(row.declined)} declined" if row.declined else ""
     return Cell(count(row.asked), row.asked, declined) if row.asked or declined else Cell(NONE)
@@ -151,7 +151,7 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     ),
     "p95": lambda row: _cell(row.seconds_p95, seconds, _interval(row.seconds_p95_low, row.seconds_p95_high, seconds)),
     "help": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
-    "asked": _asked,
+    "asked": _question_count,
     HELP_PRICE: lambda row: _cell(row.help_usd, price) if row.asked else Cell(NONE),
     "missing": _missing,
     "beaten by": lambda row: Cell(short(row.dominated) or NONE),

@@ -131,11 +131,11 @@ def _model_consulted(event: ModelConsulted) -> str:
     role = ROLES[event.role]
     if not event.model and event.usage == NOTHING_USED:
         return f"The {role} of {event.speaker} brings nothing ({duration(event.seconds)})"
-    took = ", ".join((duration(event.seconds), spent(event.usage)))
+    took = ", ".join((duration(event.seconds), usage_words(event.usage)))
     return f"{event.model or 'A model'} answers as the {role} of {event.speaker} ({took})"
 
 
-def spent(usage: Usage) -> str:
+def usage_words(usage: Usage) -> str:
     """Says what a call took, in tokens read and written, and dollars."""
     mark = about(estimated=usage.estimated)
     tokens = f"{mark}{count(usage.input_tokens)} → {mark}{count(usage.output_tokens)} tokens"
@@ -223,7 +223,7 @@ def call_words(call: ToolCall) -> str:
         said = _plain(next(iter(given.values())))
     else:
         said = ", ".join(f"{name}={_plain(value)}" for name, value in given.items())
-    return f"{call.name}({_shortened(said)})"
+    return f"{call.name}({_short_words(said)})"
 
 
 def result_words(result: ToolResult) -> str:
@@ -234,7 +234,7 @@ def result_words(result: ToolResult) -> str:
         found = result.text
     if isinstance(found, dict):
         found = found.get("error" if result.is_error else "result", found)
-    words = _shortened(_plain(found)) or ("files" if result.parts else "nothing")
+    words = _short_words(_plain(found)) or ("files" if result.parts else "nothing")
     return f"failed: {words}" if result.is_error else words
 
 
@@ -242,7 +242,7 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _shortened(text: str) -> str:
+def _short_words(text: str) -> str:
     line = " ".join(text[: 3 * LINE].split())
     return line if len(line) <= LINE else f"{line[: LINE - 1]}…"
 

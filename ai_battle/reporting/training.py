@@ -4,7 +4,7 @@ Both in the JSON Lines that OpenAI's fine-tuning takes: https://platform.openai.
 and https://platform.openai.com/docs/guides/direct-preference-optimization
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -93,17 +93,29 @@ class _Learner:
     def is_full(self) -> bool:
         return self._tokens > LONGEST and self.has_answered
 
+    def note(self, event: TurnStarted | ToolsOffered | DraftDropped) -> None:
+        match event:
+            case TurnStarted():
+                self.drafts.clear()
+            case ToolsOffered(tools=tools):
+                self.tools = tools
+            case DraftDropped(text=text) if _is_judged_answer(event):
+                self.drafts.append(text)
+
     def body(self, *, answered: bool) -> dict[str, Any]:
         """Return the request of its next turn; where it is to be `answered`, all up to its last answer."""
         messages = self._view.messages
         while answered and messages and (messages[-1].role != "assistant" or messages[-1].tool_calls):
             messages = messages[:-1]
-        called = {call.name: ToolSpec(call.name, "", ANYTHING) for each in messages for call in each.tool_calls}
-        tools = {**called, **{tool.name: tool for tool in self.tools}}
+        tools = {**_called_tools(messages), **{tool.name: tool for tool in self.tools}}
         plain = tuple(Message(each.role, tuple(_parts(each))) for each in messages)
         request = ModelRequest(plain, self.system, tools=tuple(tools.values()))
         body = from_json(openai.encode_request(request, ""))
         return {key: body[key] for key in ("messages", "tools") if key in body}
+
+
+def _called_tools(messages: Sequence[Message]) -> Mapping[str, ToolSpec]:
+    return {call.name: ToolSpec(call.name, "", ANYTHING) for each in messages for call in each.tool_calls}
 
 
 class _Learners:
@@ -126,27 +138,26 @@ class _Learners:
                 answer = turn.message.text
                 for draft in dict.fromkeys(each for each in learner.drafts if each.strip() != answer.strip()):
                     asked = learner.body(answered=False)
-                    yield {"input": asked, "preferred_output": _said(answer), "non_preferred_output": _said(draft)}
+                    yield {
+                        "input": asked,
+                        "preferred_output": _answer(answer),
+                        "non_preferred_output": _answer(draft),
+                    }
             for _ in self._hear(turn):
                 pass
 
     def _turns(self) -> Iterator[TurnFinished]:
         """Each turn before it is heard, with the drafts and tools that its speaker's learner has then."""
         for _, event in read(self._run_dir):
-            learner = self._learners.get(getattr(event, "speaker", ""))
             match event:
                 case RunStarted():
                     self._learners = {each.name: each for each in _learners(event)}
                 case PromptGiven(message=message):
                     self._open(message)
-                case TurnStarted() if learner:
-                    learner.drafts.clear()
-                case ToolsOffered(tools=tools) if learner:
-                    learner.tools = tools
-                case DraftDropped(text=text) if learner and _is_judged_answer(event):
-                    learner.drafts.append(text)
                 case TurnFinished():
                     yield event
+                case TurnStarted() | ToolsOffered() | DraftDropped() if learner := self._learners.get(event.speaker):
+                    learner.note(event)
 
     def _open(self, message: Message) -> None:
         self._opening = (message,)
@@ -188,5 +199,5 @@ def _parts(message: Message) -> Iterator[Part]:
             yield part
 
 
-def _said(text: str) -> list[dict[str, str]]:
+def _answer(text: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text}]

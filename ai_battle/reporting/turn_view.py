@@ -54,16 +54,23 @@ class TurnView:
         turn = self.event
         if isinstance(turn, TurnFailed):
             return
-        messages = (*turn.steps, turn.message)
-        waiting: defaultdict[str, list[ToolResult]] = defaultdict(list)  # ids are unique in one answer only
-        for result in (result for message in messages for result in message.tool_results):
-            waiting[result.call.id].append(result)
-        for part in (part for message in messages for part in message.parts):
+        parts = [part for message in (*turn.steps, turn.message) for part in message.parts]
+        waiting = _results_by_call(parts)
+        for part in parts:
             if isinstance(part, ToolCall):
-                results = waiting[part.id]
+                results = waiting.get(part.id, [])
                 yield ToolCard(part, results.pop(0) if results else None, self.decisions.get(part.id, ""))
             elif not isinstance(part, ToolResult):
                 yield part
+
+
+def _results_by_call(parts: Iterable[Part]) -> Mapping[str, list[ToolResult]]:
+    """Those of one id in their order, as ids are unique in one answer only."""
+    found: defaultdict[str, list[ToolResult]] = defaultdict(list)
+    for part in parts:
+        if isinstance(part, ToolResult):
+            found[part.call.id].append(part)
+    return found
 
 
 @dataclass(slots=True)

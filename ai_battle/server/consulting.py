@@ -181,19 +181,22 @@ class ConsultationListener:
         return replace(response, message=message, usage=usage, extra={**response.extra, WIRE: extra})
 
     async def _begin(self, call: ToolCall) -> None:
-        said = self._worker.response.message.parts if self._worker.response else ()
-        for part in said:
-            if isinstance(part, Text) and part.text:  # what it thought was heard when it thought it
-                await self._emit(TextDelta(self._gap if self._is_live else part.text + self._gap))
-                part = replace(part, text=part.text + self._gap)
-            if not isinstance(part, ToolCall):
-                self._parts.append(part)
+        for part in self._worker.response.message.parts if self._worker.response else ():
+            await self._keep(part)
         self._worker.forget()
         for advisor in self._advisors:
             advisor.forget()
             advisor.question = str(call.arguments.get("question") or "")
         self._asked = f"srvtoolu_{token_hex(12)}"
         await self._show(question_part(self._asked, self._question(call)))
+
+    async def _keep(self, part: Part) -> None:
+        """Tell the text of a part that stands before a question; what it thought was heard when it thought it."""
+        if isinstance(part, Text) and part.text:
+            await self._emit(TextDelta(self._gap if self._is_live else part.text + self._gap))
+            part = replace(part, text=part.text + self._gap)
+        if not isinstance(part, ToolCall):
+            self._parts.append(part)
 
     async def _end(self, result: ToolResult) -> None:
         advisor = next((client for client in self._advisors if client.is_asked), None)

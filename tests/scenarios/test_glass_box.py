@@ -78,7 +78,7 @@ def test_show_tells_what_led_to_an_answer(ai_battle: Run, rescued: Path) -> None
     assert f"  | {ADVICE}\n" in shown
     assert shown.rstrip().endswith(GOOD)
     kinds = [event["type"] for event in json.loads(ai_battle("show", rescued, 1, "--json").out)["led_to_by"]]
-    assert kinds == ["stuck_found", "draft_dropped", "help_asked", "model_consulted"]
+    assert kinds == ["stuck_found", "draft_dropped", "help_asked", "model_consulted", "answers_compared"]
 
 
 async def test_a_helper_that_answers_in_place_is_told_to_have_become_the_answer(

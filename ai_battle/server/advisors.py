@@ -19,6 +19,7 @@ from ..wire.advice import (
     forces_question,
     without_entries,
 )
+from .apis import MESSAGES
 from .errors import Denied, NoRoute
 from .routes import Route, Routes
 from .streaming import ServedRequest
@@ -115,7 +116,7 @@ def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[Brough
 
 def _require_readable(call: ServedRequest, body: RawBody) -> None:
     """Raise `ConfigError` for earlier advice that nobody who answers can read."""
-    if not _runs_advisors(call) and ENCRYPTED in body.data:
+    if call.api is MESSAGES and ENCRYPTED in body.data and not _runs_advisors(call):
         for found in consultations_in(call.asked.request.messages):
             found.require_readable()
 

@@ -14,6 +14,7 @@ from ..wire import anthropic, openai, responses
 from ..wire.blocks import BlockWriter
 from ..wire.bodies import decode_body
 from ..wire.messages import with_pairs
+from .routes import Route
 
 LONGEST_NAME = 256
 """Characters of a model's name."""
@@ -73,12 +74,12 @@ class Api:
         options = request.options if _fits(request.options, most) else {**request.options, "max_tokens": most}
         return replace(request, options=options, extra=self._extra(request, body.headers), wants=wants)
 
-    def parts_left_out(self, request: ModelRequest, upstream: str) -> list[str]:
+    def parts_left_out(self, request: ModelRequest, route: Route) -> list[str]:
         """The types of what users say that only this API knows, where the model behind the route speaks another.
 
         Raises `ConfigError` where a message has nothing else, as nothing would be left of it.
         """
-        if upstream == self.name or isinstance(request, UnreadRequest):
+        if isinstance(request, UnreadRequest) or route.upstream_api == self.name:
             return []
         found: list[str] = []
         for message in request.messages:

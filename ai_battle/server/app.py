@@ -94,7 +94,7 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
             route = state.routes.find(stats.model)
             asked = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
             stats.stream = asked.stream
-            stats.left_out += api.parts_left_out(asked.request, route.upstream_api)
+            stats.left_out += api.parts_left_out(asked.request, route)
             call = ServedRequest(api, asked, stats, route, conversation)
             return await _answer_by_route(state, http, state.current.advisors.apply(call, body, state.routes))
         finally:

@@ -72,6 +72,28 @@ async def test_a_stream_is_asked_what_it_costs_though_its_client_does_not_want_t
 
 
 @both
+async def test_a_secret_in_a_new_message_is_masked_though_the_talk_before_it_was_looked_through(
+    api: str, fakes: FakeProviders, tmp_path: Path
+) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("{server: {}, providers: {ollama: {headers: {x-fleet: '${FLEET_TOKEN}'}}}}")
+    provider, headers = APIS[api]
+    talk = (
+        '{"role":"user","content":"A \\"role\\" in quotes, and \\\\\\"role\\""}, {"role":"assistant","content":"Yes"}'
+    )
+    variables = {"BIG_MODEL": f"{provider}/claude-haiku-4-5", "FLEET_TOKEN": SECRET}
+    async with serving(fakes, str(file), **variables) as address, speaking(address) as client:
+        for said in ("Go on", f'\\"role\\"{SECRET}', f'{SECRET}\\"role\\"'):
+            again = body(f'[{talk}, {{"role":"user","content":"{said}"}}]')
+            assert (await client.post(api, again, {**headers, "content-type": "application/json"})).status == 200
+
+    sent = [question.raw.decode() for question in getattr(fakes, provider).questions]
+    assert "Go on" in sent[0]
+    assert [text.count("${FLEET_TOKEN}") for text in sent] == [0, 1, 1]
+    assert SECRET not in "".join(sent)
+
+
+@both
 @pytest.mark.parametrize("spelled", [SECRET, SECRET.replace("h", "\\u0068"), SECRET.replace("-", "\\u002D")])
 async def test_secrets_are_masked_however_the_client_spells_them(
     passing: Passing, spelled: str, tmp_path: Path

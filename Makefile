@@ -11,8 +11,8 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 # One line that counts the packages as they come; what fails is told whole, and `make` hears of it.
 COUNTED := awk '/^Collecting/ { printf "\r  %d packages: %-50.50s", ++n, $$2; fflush() } /^ERROR/ { print } END { if (n) print "" }'
-install = $(if $(UV),$(UV) pip install --python $(BIN)/python --editable '$(1)',\
-  { $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable '$(1)' || touch $(VENV)/.failed; } \
+install = $(if $(UV),$(UV) pip install --python $(BIN)/python --editable '$(WHAT)',\
+  { $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable '$(WHAT)' || touch $(VENV)/.failed; } \
   | $(COUNTED); ! rm $(VENV)/.failed 2> /dev/null)
 
 .PHONY: demo test quick lint compiled unit slow bench docs pictures clean
@@ -62,12 +62,14 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ai-battle needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(if $(UV),$(UV) venv --quiet --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
 
+$(VENV)/.demo: WHAT = .
 $(VENV)/.demo: $(BIN)/python pyproject.toml
 	@echo "Installing ai-battle into $(VENV) with $(if $(UV),uv,pip) ..."
-	@$(call install,.)
+	@$(install)
 	@touch $@
 
+$(VENV)/.dev: WHAT = .[dev,local,images,mcp]
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	@echo "Installing ai-battle and what its tests need into $(VENV) with $(if $(UV),uv,pip) ..."
-	@$(call install,.[dev,local,images,mcp])
+	@$(install)
 	@touch $@ $(VENV)/.demo

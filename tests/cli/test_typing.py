@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.conversation.reading import messages
-from tests.scenarios.terminal import Terminal, terminal
+from tests.scenarios.terminal import STATUS, Terminal, terminal
 
 TALK = """
 discussion:
@@ -18,7 +18,6 @@ discussion:
     Ann: {type: scripted/a, script: [First., Second.]}
     Bob: {type: scripted/b, script: [Third., Fourth.]}
 """
-STATUS = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
 ESCAPES = re.compile(r"\x1b(?:[78D]|\[[?0-9;]*[A-Za-z])")
 CTRL_C, CTRL_D = "\x03", "\x04"
 PROMPT = "You> "

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from termios import TIOCSWINSZ
 from typing import Any
 
 PATIENCE = 60.0
+STATUS = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
 ROWS, COLUMNS = 24, 80
 _begun: list[subprocess.Popen[str]] = []
 
@@ -83,7 +85,8 @@ class Terminal:
 
     def read_until(self, text: str, times: int = 1) -> None:
         ends = time.monotonic() + PATIENCE
-        while self.shown.count(text) < times:
+        # The status line may be drawn between two letters of what is printed; the cursor goes back to where it was.
+        while max(self.shown.count(text), STATUS.sub("", self.shown).count(text)) < times:
             assert time.monotonic() < ends, f"never shown: {text!r}, but\n{self.shown}"
             assert self._read(), f"ended without {text!r}:\n{self.shown}"
 

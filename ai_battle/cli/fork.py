@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,19 @@ from .approval import with_approval
 from .arguments import run_dir
 from .live import ViewOptions
 from .loading import of_run, with_changes
-from .options import allow_unsandboxed, approve, as_json, at_once, quiet, trust
+from .options import (
+    USD,
+    allow_unsandboxed,
+    approve,
+    as_json,
+    at_once,
+    changes,
+    quiet,
+    shortcuts,
+    split_swap,
+    trust,
+    turns,
+)
 from .running import Display
 from .series import PlannedRun, Series, plan_run, runs_at_once
 from .trust import require_trust
@@ -32,8 +44,8 @@ AT_ONCE = 4
 @click.option("--at", "turn", type=click.IntRange(1), required=True, help="The last turn that is taken over.")
 @click.option("--swap", "swaps", multiple=True, metavar="PARTICIPANT=TYPE", help="Let another model speak from there.")
 @click.option("--goal", help="Give all another goal from there.")
-@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5.")
-@click.option("--turns", type=click.IntRange(1), help="How many rounds the whole discussion has.")
+@changes
+@turns
 @click.option("-n", "--branches", type=click.IntRange(1, MOST), default=1, help="How many branches; one by default.")
 @click.option(
     "--baseline",
@@ -41,7 +53,7 @@ AT_ONCE = 4
     help="How many branches without the change, to compare with; as many as with it, and none beside a single one.",
 )
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="The most that all may cost.")
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that all may cost.")
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of all branches, instead of runs/.")
 @at_once
 @quiet
@@ -56,10 +68,11 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     change, so that both can be compared.
     """
     pattern = _pattern(expect)
-    models, changes = _models(how["swaps"]), tuple(_changes(how["changes"], how["goal"], how["turns"]))
-    with_change = with_approval(with_changes(run_dir, models, changes), how["approve"])
+    goal = () if how["goal"] is None else (f"discussion.goal={json.dumps(how['goal'])}",)
+    models, settings = dict(map(split_swap, how["swaps"])), (*how["changes"], *goal, *shortcuts(how["turns"], None))
+    with_change = with_approval(with_changes(run_dir, models, settings), how["approve"])
     require_trust(with_change, given=how["trust"])
-    runs = tuple(_plan(run_dir, turn, with_change, branches, is_changed=bool(models or changes), how=how))
+    runs = tuple(_plan(run_dir, turn, with_change, branches, is_changed=bool(models or settings), how=how))
     display = Display(how["quiet"], how["as_json"], ViewOptions.of(with_change))
     original = (ComparedRun(run_dir, RECORDED, run_dir.name, turn, pattern),)
     limits = SpendingLimits(how["max_cost"])
@@ -86,24 +99,6 @@ def _plan(
         yield from (plan(as_it_was, UNCHANGED, number) for number in range(1, baseline + 1))
     variant = CHANGED if is_changed else UNCHANGED
     yield from (plan(with_change, variant, number) for number in range(1, branches + 1))
-
-
-def _models(swaps: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for swap in swaps:
-        name, _, model = swap.partition("=")
-        if not name or not model:
-            raise click.BadParameter("write it as PARTICIPANT=TYPE, for example Ann=gpt-4o", param_hint="--swap")
-        found[name] = model
-    return found
-
-
-def _changes(changes: Sequence[str], goal: str | None, turns: int | None) -> Iterator[str]:
-    yield from changes
-    if goal is not None:
-        yield f"discussion.goal={json.dumps(goal)}"
-    if turns is not None:
-        yield f"discussion.turns={turns}"
 
 
 def _pattern(expect: str | None) -> re.Pattern[str] | None:

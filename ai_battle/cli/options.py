@@ -47,6 +47,14 @@ def shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
         yield f"discussion.limits.cost_usd={max_cost}"
 
 
+def split_swap(spelled: str) -> tuple[str, str]:
+    """Returns the participant and the model type of a `--swap`; raises `click.BadParameter` where one is missing."""
+    name, _, model = spelled.partition("=")
+    if not name or not model:
+        raise click.BadParameter("write it as PARTICIPANT=TYPE, for example Ann=gpt-4o", param_hint="--swap")
+    return name, model
+
+
 at_once = click.option(
     "--at-once",
     type=click.IntRange(1, 64),

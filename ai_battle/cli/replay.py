@@ -21,7 +21,7 @@ from ai_battle.wire.genai import message_to_json
 from .arguments import run_dir
 from .live import view
 from .loading import recast
-from .options import as_json
+from .options import as_json, split_swap
 from .output import dollars, print_json, tokens
 
 
@@ -41,10 +41,7 @@ def command(run_dir: Path, swap: str | None, out: Path | None, quiet: bool, as_j
         if as_json:
             _print_messages(run_dir)
     else:
-        name, equals, model = swap.partition("=")
-        if not equals or not name or not model:
-            raise click.BadParameter("write it as PARTICIPANT=TYPE, for example Ann=gpt-4o", param_hint="--swap")
-        asyncio.run(_swap(run_dir, name, model, out, quiet=quiet, as_json=as_json))
+        asyncio.run(_swap(run_dir, *split_swap(swap), out, quiet=quiet, as_json=as_json))
 
 
 async def _replay(run_dir: Path, *, quiet: bool) -> None:

@@ -14,8 +14,7 @@ from ai_battle.conversation.reading import messages
 from ai_battle.conversation.replay import Difference, replay, swap
 from ai_battle.core.events import RunStarted, ignore
 from ai_battle.reporting import write_reports
-from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, comparison_page
-from ai_battle.reporting.exports import write_whole
+from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
 from ai_battle.wire.genai import message_to_json
 
 from .arguments import run_dir
@@ -75,9 +74,7 @@ async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet
 def _report(run_dir: Path, swapped: Path, variant: str, *, as_json: bool) -> None:
     write_reports(swapped)
     runs = [ComparedRun(run_dir, RECORDED, run_dir.name), ComparedRun(swapped, variant, variant)]
-    write_whole(
-        swapped / COMPARISON, comparison_page(runs[1].account.name, runs, (), swapped), "The runs have all of it."
-    )
+    write_comparison(swapped / COMPARISON, runs[1].account.name, runs, ())
     usage = runs[1].account.usage
     click.echo(f"The new answers took {tokens(usage)}, {dollars(usage.cost_usd)}.", err=as_json)
     click.echo(f"Both beside each other: {swapped / COMPARISON}\n{swapped}", err=as_json)

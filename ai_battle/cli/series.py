@@ -21,8 +21,7 @@ from ai_battle.core.events import BudgetReached, Emit
 from ai_battle.core.exchange import Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.plugins import near
-from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, comparison_page, measured_changes
-from ai_battle.reporting.exports import write_whole
+from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
 from ai_battle.reporting.figures import count_of
 
 from . import INTERRUPTED
@@ -179,45 +178,39 @@ class Series:
 
     def _report(self) -> None:
         self._tell_rest()
+        ended = [each.to_compare(self.expected) for each in self._ended]
+        changes = [*measured_changes(ended)]
         if self.display.as_json:
-            print_json(self._document())
-        elif self._ended and (len(self.runs) > 1 or self.display.quiet):
-            self._show_figures()
-        if self._ended and len(self._runs) > 1:
-            self._write_page()
+            print_json(self._document(changes))
+        elif ended and (len(self.runs) > 1 or self.display.quiet):
+            self._show_figures(changes)
+        if ended and len(runs := [*self.original, *ended]) > 1:
+            self._write_page(runs, changes)
 
     def _tell_rest(self) -> None:
         if rest := [run.label for run in self.runs if run.label not in self._begun]:
             click.echo(f"Not started: {', '.join(rest)}.", err=True)
 
-    def _document(self) -> dict[str, Any]:
+    def _document(self, changes: Sequence[MeasuredChange]) -> dict[str, Any]:
         runs = [ended.to_json(self.kind) for ended in self._ended]
-        return {"runs": runs, "changes": [change.to_json() for change in self._changes]}
+        return {"runs": runs, "changes": [change.to_json() for change in changes]}
 
-    @property
-    def _runs(self) -> list[ComparedRun]:
-        return [*self.original, *(ended.to_compare(self.expected) for ended in self._ended)]
-
-    @property
-    def _changes(self) -> list[MeasuredChange]:
-        return [*measured_changes(self._runs[len(self.original) :])]
-
-    def _show_figures(self) -> None:
+    def _show_figures(self, changes: Sequence[MeasuredChange]) -> None:
         if not self.display.quiet:
             click.echo()
         heads = ("run", self.kind, "repeat", "status", "turns", "tokens", "cost", "seconds")
         show_rows(heads, map(_cells, self._ended), padding=(0, 2, 0, 0))
         used = self._used.ledger.usage
         click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
-        for change in self._changes:
+        for change in changes:
             click.echo(change.sentence)
 
-    def _write_page(self) -> None:
-        first, runs = self._ended[0], self._runs
+    def _write_page(self, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange]) -> None:
+        first = self._ended[0]
         folder = first.result.run_dir.parent
         path = folder / (COMPARISON if first.run.out else f"{first.result.run_dir.name}-{COMPARISON}")
         title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}: {len(runs)} runs"
-        write_whole(path, comparison_page(title, runs, self._changes, folder), "The runs have all of it.")
+        write_comparison(path, title, runs, changes)
         click.echo(f"All beside each other: {path}", err=self.display.as_json)
 
 

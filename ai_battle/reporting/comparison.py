@@ -17,6 +17,7 @@ from ..conversation.rundir import REPORT
 from ..core.events import Concluded, RunForked, TurnFinished
 from ..core.exchange import NOTHING_USED, Usage
 from .account import RunAccount, account
+from .exports import write_whole
 from .figures import dollars
 from .pages import page
 
@@ -142,10 +143,12 @@ def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
 
     Where there is a single run of a kind, nothing can be said of chance, and nothing is.
     """
-    first, *others = dict.fromkeys(run.variant for run in runs)
+    variants = [*dict.fromkeys(run.variant for run in runs)]
     measures = (RIGHT, *MEASURES) if any(run.expected for run in runs) else MEASURES
-    for variant, measure in product(others, measures):
-        change = MeasuredChange(measure, variant, first, *(_values(measure, runs, name) for name in (first, variant)))
+    for variant, measure in product(variants[1:], measures):
+        change = MeasuredChange(
+            measure, variant, variants[0], *(_values(measure, runs, name) for name in (variants[0], variant))
+        )
         if change.is_telling:
             yield change
 
@@ -156,10 +159,12 @@ def _values(measure: Measure, runs: Sequence[ComparedRun], variant: str) -> tupl
     return () if None in values else tuple(value for value in values if value is not None)
 
 
-def comparison_page(
-    title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange], at: Path
-) -> Iterator[str]:
-    """The page in pieces; links lead from the folder `at` to the reports of the runs."""
+def write_comparison(path: Path, title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange]) -> None:
+    """Writes the page, whose links lead from its folder to the reports of the runs; raises `JournalError`."""
+    write_whole(path, _page(title, runs, changes, path.parent), "The runs have all of it.")
+
+
+def _page(title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange], at: Path) -> Iterator[str]:
     return page(
         "comparison.html",
         title=title,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import count, repeat
-from operator import attrgetter, contains, is_
+from itertools import compress, count, repeat
+from operator import attrgetter, contains, is_, not_
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -186,14 +186,15 @@ class Redactor:
 
     def _clean_once(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
         """Each keeps a note that it was looked at: messages and tools are sent many times."""
-        if all(map(contains, map(_ENCODED, values), repeat(self._seal))):  # as nearly all are: a talk grows at its end
+        seen = map(contains, map(_ENCODED, values), repeat(self._seal))  # all but the last, as a rule: a talk grows
+        new = {place: self._seal_value(clean(values[place])) for place in compress(count(), map(not_, seen))}
+        if all(value is values[place] for place, value in new.items()):
             return values
-        made = []
-        for value in values:
-            clean_one = value if self._seal in value.encoded else clean(value)
-            clean_one.encoded[self._seal] = b""
-            made.append(clean_one)
-        return values if all(map(is_, made, values)) else tuple(made)
+        return tuple(new.get(place, value) for place, value in enumerate(values))
+
+    def _seal_value(self, value: S) -> S:
+        value.encoded[self._seal] = b""
+        return value
 
     @contextmanager
     def errors(self) -> Iterator[None]:

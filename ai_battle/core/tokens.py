@@ -8,6 +8,7 @@ from .messages import Document, Image, Message, Part, Text, Thinking, ToolCall, 
 CHARACTERS_PER_TOKEN = 3.6
 TOKENS_PER_MESSAGE = 6
 TOKENS_PER_IMAGE = 1_200
+_KEPT_AS = "tokens"
 
 
 def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN) -> int:
@@ -17,7 +18,12 @@ def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN)
 
 
 def estimate_message(message: Message, characters_per_token: float = CHARACTERS_PER_TOKEN) -> int:
-    return TOKENS_PER_MESSAGE + sum(_estimate_part(part, characters_per_token) for part in message.parts)
+    """By the usual number of characters once for each message: a long conversation sends the same ones again."""
+    if characters_per_token != CHARACTERS_PER_TOKEN:
+        return _estimate_parts(message.parts, characters_per_token) + TOKENS_PER_MESSAGE
+    if _KEPT_AS not in message.encoded:
+        message.encoded[_KEPT_AS] = b"%d" % (_estimate_parts(message.parts, characters_per_token) + TOKENS_PER_MESSAGE)
+    return int(message.encoded[_KEPT_AS])
 
 
 def estimate_request(request: ModelRequest, characters_per_token: float = CHARACTERS_PER_TOKEN) -> int:

@@ -1,7 +1,9 @@
 """What an answer says and says of itself, whose turn it is, and what decides at once that it is poor."""
 
 import math
+from itertools import islice
 
+from ..core.messages import Role
 from ..signals.consensus import parts
 from ..signals.endings import breaks_off, cut_off, leads_nowhere, repeats
 from ..signals.endings import stops_short as lacks_last_stop
@@ -137,7 +139,7 @@ _LEAST_WORDS = 8
 
 
 def conversation_measures(case: Case) -> dict[str, float]:
-    earlier = [message.text for message in case.context.history if message.role == "assistant"][-EARLIER:]
+    earlier = _latest_texts(case, "assistant")
     if not earlier:
         return {}
     copied = case.text.strip() in (text.strip() for text in earlier) and len(case.text.split()) >= _LEAST_WORDS
@@ -154,8 +156,13 @@ def runs_on(case: Case) -> float:
 
 def repeats_other(case: Case) -> float:
     """It is what another has just said."""
-    earlier = [message.text for message in case.context.history if message.role == "user"][-EARLIER:]
-    return float(repeats_turn(case.text, case.prompt, earlier))
+    return float(repeats_turn(case.text, case.prompt, _latest_texts(case, "user")))
+
+
+def _latest_texts(case: Case, role: Role) -> list[str]:
+    """Looked for from the end: no more of a long history is read."""
+    newest = (message.text for message in reversed(case.context.history) if message.role == role)
+    return [*islice(newest, EARLIER)][::-1]
 
 
 def wrong_language(case: Case) -> float:

@@ -21,6 +21,7 @@ from ai_battle.tools.approval import Answer, Verdict
 
 from .line_editor import read_line
 from .live import LiveView, PlainLines
+from .seat import Seat
 
 TAB = "    "
 BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
@@ -96,6 +97,7 @@ class TerminalPrompt:
     def watch(self, view: LiveView | PlainLines | None) -> Emit:
         """A run begins that is shown by `view`: who is to be told of its events."""
         self._view = view
+        self._show: Emit = Seat(view) if view else ignore
         self._turn = asyncio.Lock()
         self._later: list[Event] | None = None
         return self._hear if view else ignore
@@ -116,8 +118,8 @@ class TerminalPrompt:
     async def _hear(self, event: Event) -> None:
         if self._later is not None:
             self._later.append(event)
-        elif self._view:
-            await self._view(event)
+        else:
+            await self._show(event)
 
     @contextlib.asynccontextmanager
     async def _silence(self, doing: str) -> AsyncIterator[None]:
@@ -131,8 +133,8 @@ class TerminalPrompt:
         finally:
             if isinstance(self._view, LiveView):
                 self._view.go_on()
-            while later and self._view:
-                await self._view(later.pop(0))
+            while later:
+                await self._show(later.pop(0))
             self._later = None
 
 

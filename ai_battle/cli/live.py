@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import click
 
-from ai_battle.config import Loaded
+from ai_battle.config import Loaded, phases
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
     AttemptFailed,
@@ -35,6 +35,7 @@ from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import printable
 from ai_battle.core.tokens import estimate_text
+from ai_battle.reporting.sentences import heard_words
 
 from .markdown import MarkdownStream
 from .output import dollars, duration, one_line, tokens
@@ -74,7 +75,7 @@ class ViewOptions:
     def of(cls, loaded: Loaded, *, verbose: bool = False) -> "ViewOptions":
         """Takes what the discussion file says, on this terminal."""
         said = loaded.file.discussion
-        turns = said.turns * sum(spec.role not in ("moderator", "observer") for spec in said.models.values())
+        turns = phases.turns_in_all(said)
         typing = sys.stdin is not None and sys.stdin.isatty()
         prices = cache(partial(_output_price, {name: price.model_dump() for name, price in loaded.file.prices.items()}))
         return cls(turns, verbose=verbose, typing=typing, notify_on=said.timeouts.notify_on, output_price=prices)
@@ -116,7 +117,8 @@ class PlainLines:
             case PromptGiven(message=message):
                 return _opening(message)
             case TurnFinished(turn=turn, speaker=speaker, message=message):
-                return f"[{turn}] {speaker}: {message.text.strip()}"
+                heard = heard_words(event.heard_by)
+                return f"[{turn}] {speaker}{f' ({heard})' if heard else ''}: {message.text.strip()}"
             case Concluded(speaker=speaker, text=text):
                 return f"[outcome] {speaker}: {text}" if text else ""
             case TurnFailed(speaker=speaker, error=error) if speaker in self._people:
@@ -248,7 +250,8 @@ class LiveView:
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
             name = self._style(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
-            self._screen.line(f"{name} {self._style(printable(model), dim=True)}")
+            heard = heard_words(event.heard_by)
+            self._screen.line(f"{name} {self._style(printable(f'{model} · {heard}' if heard else model), dim=True)}")
         self._show_status()
 
     def _open(self, event: PromptGiven) -> None:

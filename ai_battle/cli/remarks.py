@@ -9,6 +9,7 @@ from typing import Any
 from ai_battle.core.events import (
     AttemptFailed,
     BudgetReached,
+    PhaseStarted,
     Retrying,
     RunForked,
     RunResumed,
@@ -27,7 +28,15 @@ from ai_battle.core.tooling import (
     ToolProposed,
     ToolReturned,
 )
-from ai_battle.reporting.sentences import HELP_SENTENCES, attempt_words, decision_words, proposal_reason, sentence
+from ai_battle.reporting.sentences import (
+    HELP_SENTENCES,
+    attempt_words,
+    decision_words,
+    phase_title,
+    phase_words,
+    proposal_reason,
+    sentence,
+)
 
 from .output import one_line
 
@@ -125,6 +134,7 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     AttemptFailed: lambda event: f"✗ {event.model}: {attempt_words(event)}",
     Retrying: lambda event: f"↻ waiting {event.delay:.1f} s for {event.model}",
     TurnFailed: _turn_failed,
+    PhaseStarted: lambda event: f"== {phase_title(event)} == {phase_words(event)}",
     SpeakerSelected: _speaker_selected,
     Summarised: _summary_line,
     BudgetReached: lambda event: f"! {sentence(event)}",

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from .collaboration import Collaboration
 from .participants import ParticipantSettings
+from .phases import Phases, Visibility
 from .providers import BaseDirectory, ContextWindows, Prices, Providers
 from .tools import AnyTools, Sandbox
 from .values import (
@@ -243,7 +244,16 @@ class Discussion(Section):
         default=None,
         description="A prompt or a JSON Schema for a final synthesis, kept as a file beside the transcript.",
     )
-    visibility: Free = Field(default=None, description="Who hears whom.")
+    phases: Phases = Field(
+        default=(),
+        description="The parts of the discussion one after another, in place of turns.",
+        examples=[[{"name": "opening"}, {"name": "rebuttals", "rounds": 2}]],
+    )
+    visibility: Visibility = Field(
+        default={},
+        description="Whom a listener hears: a list of names, by the name of the listener. Who is not in it hears all.",
+        examples=[{"Blue": ["Chair"]}],
+    )
     signals: Free = Field(default=None, description="Measures of the conversation that are taken on the way.")
 
     @field_validator("goal")

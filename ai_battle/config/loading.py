@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.plugins import near
+from . import phases
 from .discussion import Discussion, DiscussionFile
 from .documents import ConfigDocument, FileKind, Origin, Source, check_document, find_nothing, read_document
 from .participants import ParticipantSettings
@@ -20,7 +21,6 @@ OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
 NOT_BUILT_YET = {
     "judge": "this run is not judged",
     "goal_mode": "this run goes without",
-    "visibility": "everybody hears everybody",
     "signals": "this run takes no measures",
 }
 
@@ -72,6 +72,7 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
     known = _tool_names(discussion.tools or Tools())
     yield from _moderators(discussion)
     yield from _one_decides(discussion)
+    yield from phases.problems(discussion)
     for name, participant in discussion.models.items():
         path = ("discussion", "models", name)
         yield from _script(participant, path)
@@ -177,6 +178,7 @@ def _notes(file: DiscussionFile) -> Iterator[str]:
     if discussion.execution.parallel and discussion.speaker_selection != "round_robin":
         yield "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once"
     yield from _notes_on_participants(discussion)
+    yield from phases.notes(discussion)
     for key in filter(discussion.model_fields_set.__contains__, NOT_BUILT_YET):
         yield f"discussion.{key}: accepted, but not there yet; {NOT_BUILT_YET[key]}"
 

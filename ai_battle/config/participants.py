@@ -167,6 +167,11 @@ class ParticipantSettings(ModelSettings):
     instructions: Annotated[Instructions, Short(_instructions, TEXT)] = Field(
         default=Instructions(), description="A text, or {template, params}."
     )
+    secret: str = Field(
+        default="",
+        description="What only this participant is told, such as a goal of its own.",
+        examples=["You want to sell before Friday."],
+    )
     tools: Listed[Name] | None = Field(
         default=None, description="Which of the registered tools it may use; all by default."
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..core.errors import ProviderError
-from ..core.events import BudgetReached, EventLog, PromptGiven, RunFinished, TurnFinished
+from ..core.events import BudgetReached, EventLog, PhaseStarted, PromptGiven, RunFinished, TurnFinished
 from ..core.ledger import Budget, charge_to
 from .outcome import conclusion
 from .participant import Participant
@@ -15,7 +15,7 @@ from .prompting import opening
 from .speakers import SpeakerScheduler
 from .state import EventDispatcher
 from .stopping import nearest
-from .turn import Kind, RunFailed, TurnFault, TurnStep, TurnTaker, turn_failed
+from .turn import Kind, RunFailed, TurnFault, TurnStep, TurnTaker, next_step, turn_failed
 
 Status = Literal["done", "limit", "failed"]
 
@@ -58,11 +58,21 @@ class DiscussionRun:
             await self._turns.watch_limits()
         await self._open()
         while not self._is_over():
-            if self._plan.parallel:
+            await self._begin_phase()
+            if self._plan.position(self._state.taken).phase.parallel:
                 await self._take_round()
             else:
                 await self._take(await self._speakers.next_speaker())
         return await self._close()
+
+    async def _begin_phase(self) -> None:
+        at = self._plan.position(self._state.taken)
+        phase = at.phase
+        if phase.name and (at.number, phase.name) != self._state.phase:
+            of = len(self._plan.schedule)
+            await self._emit(
+                PhaseStarted(at.number, of, phase.name, phase.speakers, phase.rounds, phase.instructions.strip())
+            )
 
     async def _finish(self, status: Literal["done", "limit", "failed", "interrupted"], reason: str) -> RunFinished:
         if helped := self._state.help.total():
@@ -73,7 +83,8 @@ class DiscussionRun:
 
     def _is_over(self) -> bool:
         """A round in which all answer at once is played to its end: whoever was asked in it is heard."""
-        if self._plan.parallel and self._speakers.taken_in_round and not self._turns.ended_by:
+        is_parallel = self._plan.position(self._state.taken).phase.parallel
+        if is_parallel and self._speakers.taken_in_round and not self._turns.ended_by:
             return False
         return bool(self._state.stop_reason or self._state.limit or self._reason_to_end)
 
@@ -143,15 +154,14 @@ class DiscussionRun:
             return
         participant = self._speakers.concluder
         await self._turns.memory.make_room(participant)
-        request = self._turns.request(self._step(participant))
+        request = self._turns.request(self._step(participant, "wrap_up"))
         await self._emit(await conclusion(participant, request, plan.outcome, self._emit))
 
     async def _take(self, participant: Participant, kind: Kind = "turn", note: str = "") -> None:
         await self._turns.take(self._step(participant, kind, note))
 
     def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> TurnStep:
-        number = min(self._state.taken // len(self._plan.regulars) + 1, self._plan.turns)
-        return TurnStep(participant, self._state.turn + 1, number, kind, note)
+        return next_step(self._plan, self._state, participant, kind, note)
 
     async def _take_round(self) -> None:
         """All answer the same history at once; their answers are then heard as wholes, in speaking order."""

@@ -163,8 +163,8 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     """`answer` is the mean length of one, in tokens."""
     plan, name = setup.plan, participant.name
     request = _first_request(participant, setup)
-    turns = plan.turns if participant in plan.regulars else 1
-    usage = _usage(model, estimate_request(request), answer * len(plan.regulars), turns)
+    turns = sum(phase.rounds for phase in plan.schedule if name in phase.speakers) or 1
+    usage = _usage(model, estimate_request(request), answer * plan.turns_in_all / plan.rounds, turns)
     read = usage.input_tokens // max(1, turns)
     recipes = (each for each in setup.assembled.recipes.get(name, ()) if not each.is_of_helper)
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
@@ -182,7 +182,7 @@ def _first_request(participant: Participant, setup: RunSetup) -> ModelRequest:
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
     state = State(plan)
     state.apply(PromptGiven(opening(plan)))
-    return state.views[name].messages
+    return state.contexts[name].view.messages
 
 
 def _usage(model: Model, first: int, per_round: float, turns: int) -> Usage:

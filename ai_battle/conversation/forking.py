@@ -53,6 +53,7 @@ def require_turns_left(state: State, plan: Plan, turn: int) -> None:
     if strangers := [name for name in state.spoken if name not in names]:
         raise ConfigError(f"{strangers[0]!r} spoke before turn {turn} and has no model now{near(strangers[0], names)}")
     if state.stop_reason == "turns":
-        raise ConfigError(f"Turn {turn} is the last of {plan.turns} rounds; fork earlier, or name more with --turns.")
+        more = "add a phase" if plan.phases else "name more with --turns"
+        raise ConfigError(f"Turn {turn} is the last of {plan.rounds} rounds; fork earlier, or {more}.")
     if state.stop_reason:
         raise ConfigError(f"The discussion is over behind turn {turn} ({state.stop_reason}); fork it earlier.")

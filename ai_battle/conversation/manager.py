@@ -42,6 +42,7 @@ from .discussion import DiscussionRun
 from .journal import Durability, Journal
 from .participant import Participant
 from .person import Reader, keyboard
+from .phases import Phase, Visibility
 from .plan import Mode, Plan, Selection
 from .prompting import role_prompt, view_of
 from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked, with_help
@@ -80,6 +81,8 @@ class DiscussionSettings(TypedDict, total=False):
     outcome: str | Mapping[str, Any]
     inputs: tuple[Part, ...]
     seed: int
+    phases: Sequence[Phase | Mapping[str, Any]]
+    visibility: Visibility
 
 
 NO_LIMITS = SpendingLimits()
@@ -108,6 +111,8 @@ class ConversationManager:
         **settings: Unpack[DiscussionSettings],
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
+        if "turns" in settings and settings.get("phases"):
+            raise ConfigError("turns does not go with phases, whose rounds say how long the discussion is.")
         plan = Plan(tuple(participants), goal=goal, limits=SpendingLimits.of(limits), **settings)
         given = tuple(tools)
         checked_tools = tuple(toolbox.ToolRegistry(given)) if given else ()

@@ -43,7 +43,7 @@ class Participant:
 
     The roles: a moderator opens, closes and may choose who speaks; an observer hears all and speaks once, at the end;
     a user is a person; human and assistant are the two sides of `mode: human-ai`. `large` is what a usage would cost on
-    the model that helps this one, if there is one.
+    the model that helps this one, if there is one. `secret` is what only this participant is told.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Participant:
     window: int | None = None
     type: str = ""
     large: Cost | None = None
+    secret: str = ""
 
 
 class TurnListener:

@@ -100,18 +100,26 @@ class PersonClient(ModelClient):
     """Says what is typed. An empty line is no answer, which skips the turn; the end of the input leaves.
 
     A line that begins with a slash and a word is one of `COMMANDS`; `//word` says `/word`. `others` are the names that
-    `/ask` knows; files are found from `base` on.
+    `/ask` knows; files are found from `base` on. The `secret` is shown before the first line.
     """
 
-    def __init__(self, name: str, read: Reader = keyboard, others: Sequence[str] = (), base: Path = Path()) -> None:
+    def __init__(
+        self,
+        name: str,
+        read: Reader = keyboard,
+        others: Sequence[str] = (),
+        base: Path = Path(),
+        secret: str = "",
+    ) -> None:
         self._name = name
+        self._told = f"Only you are told this: {secret.strip()}" if secret else ""
         self._read = read
         self._others = [other for other in others if other != name]
         self._base = base
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         files: dict[str, Part] = {}
-        words, note = None, ""
+        words, note, self._told = None, self._told, ""
         while words is None:
             line = await self._read(f"{note}\n{self._name}> " if note else f"{self._name}> ")
             if line is None:

@@ -1,7 +1,7 @@
 """What a discussion is to be: a value, checked once, that any number of runs can start from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -10,6 +10,7 @@ from ..core.ledger import SpendingLimits
 from ..core.messages import Part
 from ..core.plugins import near
 from .participant import Participant, ParticipantRole
+from .phases import PLACES, Phase, PhasePosition, Visibility, audience
 from .stopping import Condition, condition
 
 Mode: TypeAlias = Literal["human-ai", "ai-ai", "no-meta"]
@@ -22,6 +23,7 @@ MODES, SELECTIONS, ROLES = get_args(Mode), get_args(Selection), get_args(Partici
 class Plan:
     """One discussion. `turns` are rounds; `seed` makes `random` selection repeatable; `stop` is as in the YAML.
 
+    With `phases` these say how many rounds there are, who speaks in them, and whether all answer at once.
     `outcome` is a prompt or a JSON Schema: what is to be made of the discussion at its end.
     """
 
@@ -41,6 +43,8 @@ class Plan:
     outcome: str | Mapping[str, Any] = ""
     inputs: tuple[Part, ...] = ()
     seed: int = 0
+    phases: Sequence[Phase | Mapping[str, Any]] = ()
+    visibility: Visibility = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises `ConfigError` for what can't become a discussion."""
@@ -54,6 +58,7 @@ class Plan:
         if self.turns < 1:
             raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
         self.ends_early  # noqa: B018 - raises for an unknown condition
+        self._check_phases()
 
     def _check_participants(self) -> None:
         names = [participant.name for participant in self.participants]
@@ -65,6 +70,22 @@ class Plan:
             _require(participant.role, ROLES, f"The role of {participant.name}")
         if not self.regulars:
             raise ConfigError("A discussion needs a participant who is neither moderator nor observer.")
+
+    def _check_phases(self) -> None:
+        names = [participant.name for participant in self.participants]
+        regulars = [participant.name for participant in self.regulars]
+        for phase in self.schedule if self.phases else ():
+            what = f"phase {phase.name!r}"
+            if phase.rounds < 1:
+                raise ConfigError(f"The rounds of {what} are {phase.rounds}; it needs 1 or more.")
+            for speaker in phase.speakers:
+                _require(speaker, regulars, f"A speaker of {what}")
+            for name in phase.named_listeners:
+                _require(name, names, f"One whom {what} is visible to")
+            for place in phase.unknown_places:
+                raise ConfigError(f"The instructions of {what} want ${place}{near(place, [*PLACES])}")
+        for name in (name for pair in self.visibility.items() for name in (pair[0], *pair[1])):
+            _require(name, names, "A name in visibility")
 
     @property
     def model_types(self) -> dict[str, str]:
@@ -84,6 +105,30 @@ class Plan:
     def regulars(self) -> tuple[Participant, ...]:
         """Those who take turns."""
         return tuple(p for p in self.participants if p.role not in ("moderator", "observer"))
+
+    @cached_property
+    def schedule(self) -> tuple[Phase, ...]:
+        """The phases, each with its speakers; one without a name where none are written."""
+        everybody = tuple(participant.name for participant in self.regulars)
+        written = map(Phase.of, self.phases) if self.phases else [Phase("", (), self.turns, parallel=self.parallel)]
+        return tuple(replace(phase, speakers=phase.speakers or everybody) for phase in written)
+
+    @cached_property
+    def rounds(self) -> int:
+        return sum(phase.rounds for phase in self.schedule)
+
+    @cached_property
+    def turns_in_all(self) -> int:
+        """Those of all who take turns; what a moderator and observers say comes on top."""
+        return sum(phase.turns for phase in self.schedule)
+
+    def position(self, taken: int) -> PhasePosition:
+        """Where the discussion is when `taken` turns of those who take turns are over."""
+        return PhasePosition.after(self.schedule, taken)
+
+    def audience(self, speaker: str, phase: Phase | None = None) -> tuple[str, ...] | None:
+        """The others who hear what `speaker` says, in a phase or outside of any; None where all of them do."""
+        return audience(self.visibility, [participant.name for participant in self.participants], speaker, phase)
 
     @cached_property
     def moderator(self) -> Participant | None:

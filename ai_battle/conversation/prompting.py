@@ -87,6 +87,8 @@ def _sections(plan: Plan, participant: Participant) -> Iterable[str]:
         yield f"# Who you are\n{participant.persona}"
     if participant.instructions:
         yield f"# Instructions\n{participant.instructions}"
+    if participant.secret:
+        yield f"# Your secret\n{prompt('secret', secret=participant.secret.strip())}"
     if plan.established_facts:
         yield f"# Established facts\n{_facts(plan.established_facts)}"
 

@@ -29,15 +29,17 @@ class _Column(NamedTuple):
     write: Callable[[Any], Any] | None
     read: Callable[[Any], Any] | None
     required: bool
+    sparse: bool
 
 
 def record(event: Event) -> Record:
     """`{"type": ..., field: value, ...}`; raises KeyError for a delta, which is not journalled."""
     kind, columns = _LAYOUTS[type(event)]
     said: Record = {"type": kind}
-    for name, write, _, _ in columns:
+    for name, write, _, _, sparse in columns:
         value = getattr(event, name)
-        said[name] = value if write is None else write(value)
+        if value is not None or not sparse:
+            said[name] = value if write is None else write(value)
     return said
 
 
@@ -106,6 +108,8 @@ _CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     tuple[Message, ...]: (_messages_to_json, _messages_from_json),
     tuple[ToolSpec, ...]: (specs_to_json, _specs_from_json),
     Usage: (usage_to_json, usage_from_json),
+    tuple[str, ...]: (list, tuple),
+    tuple[str, ...] | None: (list, tuple),
     ToolCall: (part_to_json, part_from_json),
     ToolResult: (part_to_json, part_from_json),
 }
@@ -118,7 +122,8 @@ class _Layout(NamedTuple):
 
 def _column(field: "Field[Any]") -> _Column:
     write, read = _CONVERTED.get(field.type, (None, None))
-    return _Column(field.name, write, read, field.default is MISSING and field.default_factory is MISSING)
+    required = field.default is MISSING and field.default_factory is MISSING
+    return _Column(field.name, write, read, required, "sparse" in field.metadata)
 
 
 def _snake_case(name: str) -> str:

@@ -35,7 +35,7 @@ from .participant import Participant
 from .plan import Plan
 from .reading import read
 from .state import EventDispatcher, State
-from .turn import Kind, TurnStep, TurnTaker, request_for
+from .turn import Kind, TurnStep, TurnTaker, next_step, request_for
 
 Turn = TurnFinished | TurnFailed
 _OF_THE_WHOLE = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, ModelReplied)
@@ -209,8 +209,9 @@ def step_of(plan: Plan, state: State, turn: Turn) -> TurnStep:
     kind: Kind = "observation" if participant.role == "observer" else "turn"
     if isinstance(turn, TurnFinished):
         kind = turn.kind
-    hide_turns_from = _round_start(plan, state) if plan.parallel and kind == "turn" else 0
-    return TurnStep(participant, turn.turn, turn.round, kind, _note(state, participant, kind), hide_turns_from)
+    step = next_step(plan, state, participant, kind, _note(state, participant, kind))
+    hide_turns_from = _round_start(plan, state) if kind == "turn" else 0
+    return replace(step, turn=turn.turn, round=turn.round, hide_turns_from=hide_turns_from)
 
 
 def participant_named(plan: Plan, name: str) -> Participant:
@@ -249,8 +250,8 @@ def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
 
 def _round_start(plan: Plan, state: State) -> int:
     """The first turn of a round that is under way: who answers at the same time has not heard it."""
-    already = state.taken % len(plan.regulars)
-    return state.turn + 1 - already if already else 0
+    at = plan.position(state.taken)
+    return state.turn + 1 - at.taken_in_round if at.phase.parallel and at.taken_in_round else 0
 
 
 def _note(state: State, participant: Participant, kind: Kind) -> str:

@@ -234,9 +234,8 @@ class FileSetup(SetupSource):
         said = self.loaded.file.discussion
         for name, spec in said.models.items():
             if spec.role == "user":
-                yield Participant(
-                    name, PersonClient(name, self.ask, (*said.models,), self.loaded.base), role="user", type="person"
-                )
+                client = PersonClient(name, self.ask, (*said.models,), self.loaded.base, spec.secret)
+                yield Participant(name, client, role="user", type="person")
             else:
                 yield _participant(name, spec, assembled.models[name], said.goal)
 
@@ -252,6 +251,7 @@ def _participant(name: str, spec: ParticipantSettings, model: Model, goal: str) 
         model.window,
         str(model.name),
         _pricing(model.helper) if model.helper else None,
+        spec.secret,
     )
 
 
@@ -285,6 +285,8 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
         "turns": said.turns,
         "speaker_selection": said.speaker_selection,
         "parallel": said.execution.parallel,
+        "phases": [phase.model_dump() for phase in said.phases],
+        "visibility": said.visibility,
         "delay_between_turns": said.execution.delay_between_turns,
         "stop": said.stop.model_dump(exclude_unset=True) if said.stop else (),
         "limits": SpendingLimits(**said.limits.model_dump()),

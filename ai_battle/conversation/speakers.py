@@ -37,12 +37,13 @@ class SpeakerScheduler:
     @property
     def round_to_go(self) -> Sequence[Participant]:
         """Those who have not yet answered in this round."""
-        return [p for p in self._plan.regulars[self.taken_in_round :] if p.name not in self._left]
+        phase = self._plan.position(self._state.taken).phase
+        return [self._by_name[name] for name in self._staying(phase.speakers[self.taken_in_round :])]
 
     @property
     def taken_in_round(self) -> int:
         """The turns of a round that an earlier process began; those who are left begin a round together."""
-        return 0 if self._left else self._state.taken % len(self._order)
+        return 0 if self._left and not self._plan.phases else self._plan.position(self._state.taken).taken_in_round
 
     @property
     def reason_to_end(self) -> str:
@@ -62,15 +63,22 @@ class SpeakerScheduler:
 
     async def next_speaker(self) -> Participant:
         state, plan = self._state, self._plan
-        names = [p.name for p in self.present]
-        if state.selected in names:
+        at = plan.position(state.taken)
+        order, last = at.phase.speakers, state.last_regular if at.taken else ""
+        here = [name for name in order if name not in self._left] or order
+        if state.selected in here:
             return self._by_name[state.selected]
         if plan.speaker_selection == "random":
-            return self._by_name[random_name(names, state.last_regular, plan.seed, state.turn + 1)]
+            return self._by_name[random_name(here, state.last_regular, plan.seed, state.turn + 1)]
         if plan.speaker_selection == "round_robin" or not self._selector:
-            return self._by_name[round_robin(names, self._order, state.last_regular)]
-        await self._select(self._selector, [name for name in names if name != state.last_regular] or names)
+            return self._by_name[round_robin(self._staying(order), order, last)]
+        await self._select(self._selector, [name for name in here if name != state.last_regular] or here)
         return self._by_name[state.selected]
+
+    def _staying(self, names: Sequence[str]) -> Sequence[str]:
+        """Those who have not left. In phases who left keeps the turns, which fail at once, so that each lasts as long
+        as it is to."""
+        return names if self._plan.phases else [name for name in names if name not in self._left]
 
     @property
     def _selector(self) -> Participant | None:
@@ -88,7 +96,7 @@ class SpeakerScheduler:
             await self._emit(SpeakerSelected(names[0], "chosen"))
             return
         fallback = round_robin(names, self._order, self._state.last_regular)
-        request = choice_request(self._plan.prompt, self._state.recent, names, selector)
+        request = choice_request(self._plan.prompt, self._state.recent_for(selector.name), names, selector)
         answer, usage = await request_aside(selector, request, self._emit, self._emit.wants)
         if isinstance(answer, AIBattleError):
             await self._emit(SpeakerSelected(fallback, "fallback", str(answer), usage))

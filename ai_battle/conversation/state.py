@@ -1,7 +1,7 @@
 """How far a run has come: a fold over its events, the same for a live run and for one that is taken up again."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from ..core.events import (
     Emit,
     Event,
     ModelReplied,
+    PhaseStarted,
     PromptGiven,
     RunFinished,
     RunResumed,
@@ -27,12 +28,13 @@ from ..core.events import (
 )
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ..core.helping import LadderStood
-from ..core.messages import Message, user
+from ..core.messages import Message
 from ..core.redaction import NO_SECRETS, Redactor
-from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
+from ..core.tokens import estimate_message, estimate_text
+from .context import ListenerContext, tokens_of
 from .help_account import HelpAccount
 from .plan import Plan
-from .prompting import View, naming, prompt, system_prompt, view_of
+from .prompting import naming, system_prompt
 from .stopping import RunUse, StopContext
 
 if TYPE_CHECKING:
@@ -73,8 +75,9 @@ class State:
     `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included;
     `just_ended` says that nothing was spent for the next one yet. `spoken` counts the turns that each one was given,
     `silent` has those who were asked and never answered, and why.
-    `history` are the turns since the last summary, `recent` the last few messages whatever was folded. `scale` is how
-    far the estimate of tokens was off for each participant's model, by what it reported for its last request.
+    `contexts` are what each participant has heard, `recent` the last few messages whatever was folded. `scale` is how
+    far the estimate of tokens was off for each participant's model, by what it reported for its last request. `phase`
+    is the number and the name of the last one that began.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -86,13 +89,12 @@ class State:
         self.spoken: Counter[str] = Counter()
         self.silent: dict[str, str] = {}
         self.failed_in_a_row: Counter[str] = Counter()
-        self.history: deque[TurnFinished] = deque()
-        self.recent: deque[Message] = deque(maxlen=RECENT)
+        self.contexts = {p.name: ListenerContext(p.name, naming(plan)) for p in plan.participants}
+        self.phase = (0, "")
+        self._recent: deque[TurnFinished] = deque(maxlen=RECENT)
         self.messages = 0
         self.prompt: Message | None = None
-        self.summary = ""
         self.outcome: Concluded | None = None
-        self.tokens = 0
         self.scale: dict[str, float] = {}
         self._replies = 0
         self._answered: set[str] = set()
@@ -105,7 +107,6 @@ class State:
         self.wrapped_up = False
         self.stop_reason = self.last_failure = ""
         self.ended: RunFinished | None = None
-        self.views = self._fresh_views()
 
     def apply(self, event: Event) -> None:
         self.help.apply(event)
@@ -120,10 +121,13 @@ class State:
             case _ if change := _CHANGES.get(type(event)):
                 change(self, event)
 
-    def view_before(self, name: str, turn: int) -> tuple[Message, ...]:
-        """What a participant would have been sent before that turn, of which later ones are known already."""
-        earlier = (m for done in self.history if done.turn < turn for m in (*done.steps, done.message))
-        return view_of(name, (*self._opening(), *earlier), naming(self._plan))
+    @property
+    def recent(self) -> Sequence[Message]:
+        return [turn.message for turn in self._recent]
+
+    def recent_for(self, name: str) -> Sequence[Message]:
+        """Those of the last few messages that a participant has heard."""
+        return [turn.message for turn in self._recent if turn.is_heard_by(name)]
 
     def fixed_tokens(self, name: str) -> int:
         """What no summary can shorten: the system prompt and the prompt."""
@@ -131,17 +135,19 @@ class State:
 
     def tokens_needed(self, name: str) -> int:
         """The tokens of a participant's next request, as its model is likely to count them."""
-        return int((self._system_tokens[name] + self.tokens) * self.scale.get(name, 1.0))
+        return int((self._system_tokens[name] + self.contexts[name].tokens) * self.scale.get(name, 1.0))
 
     def _open(self, event: PromptGiven) -> None:
         self.prompt = event.message
-        self._begin_with(event.message)
+        for context in self.contexts.values():
+            context.open(event.message)
 
     def _finish_turn(self, event: TurnFinished) -> None:
         self._learn(event)
-        self._remember(event)
+        for context in self.contexts.values():
+            context.append(event)
         self.messages += 1
-        self.recent.append(event.message)
+        self._recent.append(event)
         self.use.note_turn(event.usage)
         self.finished += 1
         self._answered.add(event.speaker)
@@ -165,10 +171,14 @@ class State:
 
     def _tokens_heard(self, turn: TurnFinished) -> int:
         """The tokens of what its speaker had heard; nothing of a round in which all answer at once."""
-        if not self._plan.parallel or turn.kind != "turn" or turn.speaker not in self._regulars:
-            return self.tokens
-        at_once = takewhile(lambda other: other.round == turn.round, reversed(self.history))
-        return self.tokens - sum(tokens_of(other) for other in at_once if other.speaker in self._regulars)
+        context = self.contexts.get(turn.speaker)
+        if context is None:
+            return 0
+        is_parallel = self._plan.position(self.taken).phase.parallel
+        if not is_parallel or turn.kind != "turn" or turn.speaker not in self._regulars:
+            return context.tokens
+        at_once = takewhile(lambda other: other.round == turn.round, reversed(context.turns))
+        return context.tokens - sum(tokens_of(other) for other in at_once if other.speaker in self._regulars)
 
     def _fail_turn(self, event: TurnFailed) -> None:
         self.last_failure = f"{event.speaker}: {event.error}"
@@ -190,46 +200,20 @@ class State:
             self.stop_reason = self.stop_reason or self._reason_to_stop()
 
     def _reason_to_stop(self) -> str:
-        context = StopContext(self.messages, self.turn, tuple(self.recent), self.use)
+        context = StopContext(self.messages, self.turn, self.recent, self.use)
         if reason := self._plan.ends_early(context):
             return reason
-        return "turns" if self.taken >= self._plan.turns * len(self._regulars) else ""
+        return "turns" if self.taken >= self._plan.turns_in_all else ""
 
     def _fold(self, event: Summarised) -> None:
-        """The earlier summary goes on to stand for its turns when later ones were dropped without one."""
         self._replies, self.just_ended = 0, False
-        self.summary = event.text or self.summary
-        kept = [turn for turn in self.history if turn.turn > event.through]
-        self.history.clear()
-        self.views = self._fresh_views()  # a view can't forget: it is made again of what is kept
-        self.tokens = 0
-        for message in self._opening():
-            self._begin_with(message)
-        for turn in kept:
-            self._remember(turn)
+        for name, context in self.contexts.items():
+            if event.listeners is None or name in event.listeners:
+                context.fold(event.through, event.text)
 
-    def _opening(self) -> Iterator[Message]:
-        if self.prompt:
-            yield self.prompt
-        if self.summary:
-            yield user(prompt("summary", summary=self.summary))
-
-    def _remember(self, turn: TurnFinished) -> None:
-        self.history.append(turn)
-        self.tokens += tokens_of(turn)
-        for message in (*turn.steps, turn.message):
-            self._append(message)
-
-    def _begin_with(self, message: Message) -> None:
-        self.tokens += estimate_message(message)
-        self._append(message)
-
-    def _append(self, message: Message) -> None:
-        for view in self.views.values():
-            view.append(message)
-
-    def _fresh_views(self) -> dict[str, View]:
-        return {p.name: View(p.name, naming(self._plan)) for p in self._plan.participants}
+    def _begin_phase(self, event: PhaseStarted) -> None:
+        """Whom a person called on in the phase before has no claim to speak in this one."""
+        self.phase, self.selected = (event.number, event.name), ""
 
     def _select(self, event: SpeakerSelected) -> None:
         self.selected, self.just_ended = event.speaker, False
@@ -246,14 +230,9 @@ class State:
         return HelpAccount({p.name: p.large for p in self._plan.participants if p.large})
 
 
-def tokens_of(turn: TurnFinished) -> int:
-    """What a turn adds to later requests: its steps and its text; what was thought is not sent again."""
-    steps = sum(map(estimate_message, turn.steps))
-    return steps + TOKENS_PER_MESSAGE + estimate_text(turn.message.text)
-
-
 _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
     PromptGiven: State._open,
+    PhaseStarted: State._begin_phase,
     TurnStarted: State._start_turn,
     ModelReplied: State._count_reply,
     TurnFinished: State._finish_turn,

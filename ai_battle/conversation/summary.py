@@ -8,10 +8,11 @@ from ..core.events import Summarised, TurnFinished, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest
 from ..core.messages import user
 from ..signals.consensus import decisions
+from .context import tokens_of
 from .participant import Participant, request_aside
 from .plan import Plan
 from .prompting import prompt
-from .state import EventDispatcher, tokens_of
+from .state import EventDispatcher
 
 ANSWER_ROOM = 4096
 """Tokens that an answer may take where no `max_tokens` says it."""
@@ -23,7 +24,7 @@ CHARACTERS = 3
 
 
 class ContextMemory:
-    """What is in context is common to all: the summary that stands for old turns, then the turns since."""
+    """Those who have heard the same share one summary of old turns, written from nothing else than what they heard."""
 
     def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
         self._plan = plan
@@ -61,7 +62,7 @@ class ContextMemory:
 
     def _oldest(self, target: int, participant: Participant) -> Sequence[TurnFinished]:
         """The turns to leave out so that system prompt, prompt and the rest are within `target`; the last one stays."""
-        turns = [*self._state.history]
+        turns = [*self._state.contexts[participant.name].turns]
         room = target - self._state.fixed_tokens(participant.name)
         kept = 0
         for turn in reversed(turns):
@@ -73,21 +74,35 @@ class ContextMemory:
 
     async def _summarise(self, participant: Participant, old: Sequence[TurnFinished], budget: int) -> Summarised:
         """By the participant's own model; what it leaves out of the marked decisions is added to its notes."""
-        through = old[-1].turn
+        through, listeners = old[-1].turn, self._listeners(participant, old[-1].turn)
         if self._plan.mode == "no-meta":
             await self._emit(Warned(f"The turns up to {through} no longer fit the context and were dropped."))
-            return Summarised(through, "", NOTHING_USED)
+            return Summarised(through, "", NOTHING_USED, listeners=listeners)
         room = max(min(int(budget * SUMMARY_SHARE), LONGEST_SUMMARY), SHORTEST_SUMMARY)
         request = self._request(participant, old, room)
         answer, usage = await request_aside(participant, request, self._emit, self._emit.wants)
         if isinstance(answer, AIBattleError):
             await self._emit(Warned(f"The turns up to {through} were dropped, they could not be summed up: {answer}"))
-            return Summarised(through, "", usage)
-        texts = [self._state.summary, *(turn.message.text for turn in old)]
-        return Summarised(through, with_decisions(answer.text.strip(), texts, room * CHARACTERS), usage, answer.model)
+            return Summarised(through, "", usage, listeners=listeners)
+        texts = [self._state.contexts[participant.name].summary, *(turn.message.text for turn in old)]
+        notes = with_decisions(answer.text.strip(), texts, room * CHARACTERS)
+        return Summarised(through, notes, usage, answer.model, listeners)
+
+    def _listeners(self, participant: Participant, through: int) -> tuple[str, ...] | None:
+        """Those who have heard the same up to that turn; None where that is everybody."""
+        contexts = self._state.contexts
+        own = contexts[participant.name]
+        heard = own.turns_through(through)
+        same = tuple(
+            name
+            for name, other in contexts.items()
+            if other is own or (other.summary == own.summary and other.turns_through(through) == heard)
+        )
+        return None if len(same) == len(contexts) else same
 
     def _request(self, participant: Participant, old: Sequence[TurnFinished], room: int) -> ModelRequest:
-        notes = [f"Notes so far:\n{self._state.summary}"] if self._state.summary else []
+        summary = self._state.contexts[participant.name].summary
+        notes = [f"Notes so far:\n{summary}"] if summary else []
         text = "\n\n".join((*notes, *(f"{turn.speaker}: {turn.message.text}" for turn in old)))
         most = min(room, participant.parameters.get("max_tokens") or room)
         asked = user(prompt("notes", said=text))

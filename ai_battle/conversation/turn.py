@@ -41,6 +41,7 @@ class TurnStep:
     """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
 
     Where all answer at once, nobody has heard the turns from `hide_turns_from` on, although some may be over already.
+    `instructions` are those of the phase; `heard_by` are the others who will hear the answer, None is everybody.
     """
 
     participant: Participant
@@ -49,10 +50,12 @@ class TurnStep:
     kind: Kind = "turn"
     note: str = ""
     hide_turns_from: int = 0
+    instructions: str = ""
+    heard_by: tuple[str, ...] | None = None
 
     @property
     def start_event(self) -> TurnStarted:
-        return TurnStarted(self.turn, self.round, self.participant.name)
+        return TurnStarted(self.turn, self.round, self.participant.name, self.heard_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,25 @@ class TurnFault:
     partial: str
 
 
+def next_step(plan: Plan, state: State, participant: Participant, kind: Kind = "turn", note: str = "") -> TurnStep:
+    """The turn of a participant now: which round it is in, what its phase wants, and who hears it."""
+    at, name = plan.position(state.taken), participant.name
+    phase = at.phase if kind == "turn" and name in at.phase.speakers else None
+    wanted = at.instructions(name, plan.goal) if phase else ""
+    filled = prompt("phase", phase=at.phase.name, instructions=wanted.strip()) if wanted else ""
+    number = at.rounds_before + at.round
+    return TurnStep(participant, state.turn + 1, number, kind, note, 0, filled, plan.audience(name, phase))
+
+
 def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTHING) -> ModelRequest:
-    """What the participant has heard, and the note of this step at its end."""
+    """What the participant has heard, and what its phase wants and the note of this step at its end."""
     name = step.participant.name
     is_hidden = 0 < step.hide_turns_from <= state.turn
-    messages = state.view_before(name, step.hide_turns_from) if is_hidden else state.views[name].messages
-    if step.note and plan.mode != "no-meta":
-        messages = with_note(messages, prompt(step.note))
+    context = state.contexts[name]
+    messages = context.messages_before(step.hide_turns_from) if is_hidden else context.view.messages
+    if plan.mode != "no-meta":
+        for note in filter(None, (step.instructions, step.note and prompt(step.note))):
+            messages = with_note(messages, note)
     return ModelRequest(messages, state.systems[name], options=step.participant.parameters, wants=wants)
 
 
@@ -116,6 +131,8 @@ class TurnTaker:
             raise
 
     async def _request_answer(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
+        if step.participant.name in self.left:
+            raise PersonLeft(f"{step.participant.name} left the discussion.")
         try:
             return await request_answer(step.participant, self.request(step), listener)
         except ContextTooLong:
@@ -153,7 +170,7 @@ class TurnTaker:
                 await self._emit(fault.error.reached)
             await self._emit(turn_failed(step, fault, "skip"))
             return
-        if isinstance(fault.error, PersonLeft):
+        if isinstance(fault.error, PersonLeft) and step.participant.name not in self.left:
             self.left.append(step.participant.name)
         elif isinstance(fault.error, PersonEnded):
             self.ended_by = step.participant.name
@@ -196,6 +213,7 @@ def _turn_finished(step: TurnStep, response: ModelResponse, listener: TurnListen
         response.stop,
         tuple(_with_speaker(message, name) for message in response.steps),
         step.kind,
+        step.heard_by,
     )
 
 

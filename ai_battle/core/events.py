@@ -17,6 +17,9 @@ from .tooling import (
     ToolsOffered,
 )
 
+SPARSE = {"sparse": True}
+"""Of a field that stands in the journal only where it says more than its default."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
@@ -191,12 +194,31 @@ class SpeakerSelected:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseStarted:
+    """The phase with that `number`, which counts from 1, begins; there are `of` phases.
+
+    `speakers` speak in that order once in each of the `rounds`. The `instructions` are as they were written.
+    """
+
+    number: int
+    of: int
+    name: str
+    speakers: tuple[str, ...]
+    rounds: int
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """`turn` counts from 1 over the run, `round` from 1 over rounds of all participants."""
+    """`turn` counts from 1 over the run, `round` from 1 over rounds of all participants.
+
+    `heard_by` are the others who hear what is said in it; None, which the journal leaves out, is everybody.
+    """
 
     turn: int
     round: int
     speaker: str
+    heard_by: tuple[str, ...] | None = field(default=None, metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +230,10 @@ class PromptGiven:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """A turn that counts. `usage` is all that the turn cost, wasted attempts included; `seconds` is wall time."""
+    """A turn that counts. `usage` is all that the turn cost, wasted attempts included; `seconds` is wall time.
+
+    `heard_by` are the others who hear it; None, which the journal leaves out, is everybody.
+    """
 
     turn: int
     round: int
@@ -221,6 +246,11 @@ class TurnFinished:
     stop: Stop = "end"
     steps: tuple[Message, ...] = ()
     kind: Literal["turn", "wrap_up", "observation"] = "turn"
+    heard_by: tuple[str, ...] | None = field(default=None, metadata=SPARSE)
+
+    def is_heard_by(self, name: str) -> bool:
+        """Whether a participant hears it: who said it does in any case."""
+        return self.heard_by is None or name == self.speaker or name in self.heard_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +269,16 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """From here on `text` stands for the messages up to and with turn `through`; empty when they were dropped."""
+    """From here on `text` stands for the messages up to and with turn `through`; empty when they were dropped.
+
+    It does so for those in `listeners`, who have heard the same; None, which the journal leaves out, is everybody.
+    """
 
     through: int
     text: str
     usage: Usage
     model: str = ""
+    listeners: tuple[str, ...] | None = field(default=None, metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +327,8 @@ Event = (
     | UsageReported | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | HelpEvent
-    | RunStarted | RunForked | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
+    | RunStarted | RunForked | RunResumed | PromptGiven
+    | PhaseStarted | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 from ..conversation.reading import read
 from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import ConfigError, JournalError
-from ..core.events import PromptGiven, TurnFinished
+from ..core.events import PhaseStarted, PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest, Usage
 from ..core.files import lock_directory, write_private
 from ..core.helping import HelpSummed
@@ -22,7 +22,7 @@ from ..wire.genai import message_to_json
 from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page
-from .sentences import HELP_HEADS, arguments, attachment, badges, help_rows, sentence
+from .sentences import HELP_HEADS, arguments, attachment, badges, help_rows, phase_title, phase_words, sentence
 from .training import examples, pairs
 from .turn_view import TimelineEntry, ToolCard, TurnView, timeline
 
@@ -61,6 +61,8 @@ def _section(view: TurnView | TimelineEntry) -> str:
             return "\n\n".join((*filter(None, map(_entry, view.entries)), f"> {cell(sentence(failed))}"))
         case TimelineEntry(event=PromptGiven() as prompt):
             return "\n\n".join(("## The prompt", *filter(None, map(_part, prompt.message.parts))))
+        case TimelineEntry(event=PhaseStarted() as phase):
+            return f"## {cell(phase_title(phase))}\n\n> {cell(phase_words(phase))}"
     return _entry(view)
 
 

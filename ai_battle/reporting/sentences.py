@@ -1,7 +1,7 @@
 """One sentence for each event that a reader should know beside the turns, and the words for what is in a turn."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..conversation.outcome import file_name
@@ -10,6 +10,7 @@ from ..core.events import (
     BudgetReached,
     Concluded,
     Event,
+    PhaseStarted,
     RunFinished,
     RunForked,
     RunResumed,
@@ -81,6 +82,16 @@ def _attempt_failed(event: AttemptFailed) -> str:
 def _turn_failed(event: TurnFailed) -> str:
     then = "the turn was skipped" if event.policy == "skip" else "the run stopped"
     return f"Turn {event.turn}: {event.speaker} gave no answer ({then}): {event.error}"
+
+
+def phase_title(event: PhaseStarted) -> str:
+    return f"Phase {event.number} of {event.of}: {event.name}"
+
+
+def phase_words(event: PhaseStarted) -> str:
+    """Says who speaks in a phase, how often, and what is to be done."""
+    rounds = f", {count_of(event.rounds, 'round')}" if event.rounds > 1 else ""
+    return f"{', '.join(event.speakers)}{rounds}{f': {event.instructions}' if event.instructions else ''}"
 
 
 def _speaker_selected(event: SpeakerSelected) -> str:
@@ -184,6 +195,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     Warned: lambda event: event.message,
     AttemptFailed: _attempt_failed,
     TurnFailed: _turn_failed,
+    PhaseStarted: lambda event: f"{phase_title(event)} ({phase_words(event)})",
     SpeakerSelected: _speaker_selected,
     Summarised: _turns_summarised,
     Concluded: _outcome,
@@ -261,7 +273,16 @@ def attachment(part: Image | Document) -> str:
 def badges(turn: TurnFinished) -> tuple[str, ...]:
     """Says what is out of the ordinary about a turn."""
     attempts = f"{turn.attempts} attempts" if turn.attempts > 1 else ""
-    return tuple(filter(None, (_KINDS.get(turn.kind, ""), _STOPS.get(turn.stop, ""), attempts)))
+    return tuple(
+        filter(None, (_KINDS.get(turn.kind, ""), heard_words(turn.heard_by), _STOPS.get(turn.stop, ""), attempts))
+    )
+
+
+def heard_words(heard_by: Sequence[str] | None) -> str:
+    """Says who hears a turn, where not everybody does."""
+    if heard_by is None:
+        return ""
+    return f"heard by {', '.join(heard_by)} only" if heard_by else "heard by nobody"
 
 
 def help_rows(event: HelpSummed) -> Iterator[tuple[str, ...]]:

@@ -84,6 +84,11 @@ class _Learner:
         for message in opening:
             self.append(message)
 
+    def hear(self, turn: TurnFinished) -> None:
+        if turn.is_heard_by(self.name):
+            for message in (*turn.steps, turn.message):
+                self.append(message)
+
     def append(self, message: Message) -> None:
         self._view.append(message)
         self._tokens += estimate_message(message)
@@ -167,8 +172,7 @@ class _Learners:
     def _hear(self, turn: TurnFinished) -> Iterator[_Learner]:
         """Learners whose example is full, before they begin the next one."""
         for learner in self._learners.values():
-            for message in (*turn.steps, turn.message):
-                learner.append(message)
+            learner.hear(turn)
             if learner.is_full:
                 yield learner
                 learner.begin(self._opening)

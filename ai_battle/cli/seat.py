@@ -1,0 +1,69 @@
+"""What people at this keyboard may see of a run while it goes on: what they hear, and what concerns nobody's words."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ai_battle.core.events import (
+    Emit,
+    Event,
+    ModelReplied,
+    RunResumed,
+    RunStarted,
+    SpeakerSelected,
+    Summarised,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from ai_battle.core.messages import assistant
+
+PERSON = "person"
+
+
+class Seat:
+    """A listener that stands before a view; where only models take part it passes everything on.
+
+    Of a turn that no person here hears, the view learns who speaks to whom and what it costs. Once there was one, what
+    a selector said may quote it.
+    """
+
+    def __init__(self, view: Emit) -> None:
+        self._view = view
+        self._people: set[str] = set()
+        self._is_hidden = self._was_hidden = False
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted(participants=participants) | RunResumed(participants=participants):
+                self._people = _people(participants)
+            case TurnStarted(heard_by=heard_by, speaker=speaker):
+                self._is_hidden = self._is_private(heard_by, speaker)
+                self._was_hidden = self._was_hidden or self._is_hidden
+            case SpeakerSelected() if self._was_hidden:
+                event = replace(event, raw="")
+            case Summarised(listeners=listeners) if self._is_private(listeners):
+                event = replace(event, text="")
+        if shown := _shown(event) if self._is_hidden else event:
+            await self._view(shown)
+        if isinstance(event, TurnFinished | TurnFailed):
+            self._is_hidden = False
+
+    def _is_private(self, heard_by: tuple[str, ...] | None, *others: str) -> bool:
+        return bool(self._people) and heard_by is not None and not self._people & {*heard_by, *others}
+
+
+def _people(participants: Mapping[str, str]) -> set[str]:
+    return {name for name, type_ in participants.items() if type_ == PERSON}
+
+
+def _shown(event: Event) -> Any:
+    """What may be known of a turn that is not for this seat; None for all that would tell of its words."""
+    match event:
+        case TurnStarted() | ModelReplied():
+            return event
+        case TurnFinished(speaker=speaker):
+            return replace(event, message=assistant("(you do not hear it)", speaker), steps=())
+        case TurnFailed():
+            return replace(event, error="", partial="")
+    return None

@@ -1,0 +1,152 @@
+"""The schema of a format: phases, who hears whom; and what is wrong with how these fit the participants."""
+
+from collections.abc import Collection, Iterator, Mapping
+from string import Template
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+from pydantic_core import PydanticCustomError
+
+from ..core.plugins import near
+from .problems import KeyPath, Problem
+from .values import Flag, Listed, Name, Positive, Section, Short
+
+if TYPE_CHECKING:
+    from .discussion import Discussion
+
+PLACES = ("goal", "name", "round")
+"""What instructions of a phase may be filled with."""
+
+
+def _everybody_named(written: Any) -> Any:
+    if isinstance(written, str):
+        return [written]
+    if not isinstance(written, list | tuple):
+        raise PydanticCustomError("listeners", "must be a list of names; a list in it is a group that hears itself")
+    return written
+
+
+Listeners = Annotated[tuple[Name | tuple[Name, ...], ...], Short(_everybody_named, {"type": "string"})]
+
+
+class PhaseSettings(Section):
+    """A part of a discussion: its speakers each speak once in each of its rounds."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)] = Field(
+        description="Its heading in views and reports.", examples=["rebuttals"]
+    )
+    rounds: Positive = Field(default=1, description="How often each of its speakers speaks.")
+    speakers: Listed[Name] = Field(
+        default=(),
+        description="Who speaks, in this order; by default all who take turns.",
+        examples=[["For", "Against"]],
+    )
+    instructions: str = Field(
+        default="",
+        description="What is to be done; $goal, $name and $round are filled in.",
+        examples=["Ask one question."],
+    )
+    parallel: Flag = Field(default=False, description="In each round all answer at once, without hearing each other.")
+    visible_to: Listeners | None = Field(
+        default=None,
+        description="Who hears it, beside the one who speaks: names, and lists of names whose members hear each other. "
+        "[] is nobody; by default everybody.",
+        examples=[["Moderator", ["Ann", "Bob"], ["Eve", "Dan"]]],
+    )
+
+
+Phases = Listed[PhaseSettings]
+Visibility = dict[Name, Listed[Name]]
+
+
+def problems(discussion: "Discussion") -> Iterator[Problem]:
+    """What only the whole discussion shows to be wrong with its phases, its visibility and its secrets."""
+    yield from _phases_beside(discussion)
+    names = [*discussion.models]
+    for index, phase in enumerate(discussion.phases):
+        yield from _phase(phase, ("discussion", "phases", index), discussion)
+    for listener, speakers in discussion.visibility.items():
+        path: KeyPath = ("discussion", "visibility", listener)
+        yield from _unknown([listener], names, path[:-1], {0: listener})
+        yield from _unknown(speakers, names, path)
+    yield from _without_speaker(discussion)
+    if discussion.mode == "no-meta":
+        yield from _beside_no_meta(discussion)
+
+
+def notes(discussion: "Discussion") -> Iterator[str]:
+    for listener, speakers in discussion.visibility.items():
+        if not {*speakers} - {listener}:
+            yield f"discussion.visibility.{listener}: {listener} hears nobody, only the prompt and its own words"
+
+
+def _phases_beside(discussion: "Discussion") -> Iterator[Problem]:
+    if discussion.phases and "turns" in discussion.model_fields_set:
+        words = "does not go with phases, whose rounds say how long it is; leave it out, or set rounds of a phase"
+        yield Problem(("discussion", "turns"), words)
+    if discussion.phases and discussion.execution.parallel:
+        yield Problem(("discussion", "execution", "parallel"), "does not go with phases; say it of each phase")
+
+
+def _phase(phase: PhaseSettings, path: KeyPath, discussion: "Discussion") -> Iterator[Problem]:
+    names, speakers = [*discussion.models], speaking(discussion)
+    for index, name in enumerate(phase.speakers):
+        if name in names and name not in speakers:
+            words = f"{name!r} is {discussion.models[name].role} and has no turn in a phase"
+            yield Problem((*path, "speakers", index), words)
+        elif name in phase.speakers[:index]:
+            yield Problem((*path, "speakers", index), f"{name!r} is named twice; more rounds let all speak again")
+    yield from _unknown(phase.speakers, names, (*path, "speakers"))
+    for index, entry in enumerate(phase.visible_to or ()):
+        if isinstance(entry, str):
+            yield from _unknown([entry], names, (*path, "visible_to"), {0: index})
+        else:
+            yield from _unknown(entry, names, (*path, "visible_to", index))
+    for place in Template(phase.instructions).get_identifiers():
+        if place not in PLACES:
+            words = f"there is nothing to fill ${place} with{near(place, [*PLACES])} A dollar sign is written $$."
+            yield Problem((*path, "instructions"), words)
+
+
+def speaking(discussion: "Discussion") -> list[str]:
+    """Those who take turns."""
+    return [name for name, model in discussion.models.items() if model.role not in ("moderator", "observer")]
+
+
+def turns_in_all(discussion: "Discussion") -> int:
+    everybody = len(speaking(discussion))
+    if discussion.phases:
+        return sum(phase.rounds * (len(phase.speakers) or everybody) for phase in discussion.phases)
+    return discussion.turns * everybody
+
+
+def _unknown(
+    named: Collection[str], known: list[str], path: KeyPath, steps: Mapping[int, str | int] | None = None
+) -> Iterator[Problem]:
+    for index, name in enumerate(named):
+        if name not in known:
+            step = steps[index] if steps else index
+            yield Problem(
+                (*path, step), f"nobody here is called {name!r}{near(name, known)}", key=isinstance(step, str)
+            )
+
+
+def _without_speaker(discussion: "Discussion") -> Iterator[Problem]:
+    """One who takes turns and is in no phase would never speak."""
+    if not discussion.phases or any(not phase.speakers for phase in discussion.phases):
+        return
+    speaks = {name for phase in discussion.phases for name in phase.speakers}
+    for name in speaking(discussion):
+        if name not in speaks:
+            words = f"{name!r} speaks in no phase; name it among the speakers of one, or make it an observer"
+            yield Problem(("discussion", "models", name), words, key=True)
+
+
+def _beside_no_meta(discussion: "Discussion") -> Iterator[Problem]:
+    words = "does not go with mode no-meta, which sends nothing but what is said"
+    for index, phase in enumerate(discussion.phases):
+        if phase.instructions:
+            yield Problem(("discussion", "phases", index, "instructions"), words)
+    for name, model in discussion.models.items():
+        if model.secret:
+            yield Problem(("discussion", "models", name, "secret"), words)

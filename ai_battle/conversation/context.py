@@ -1,0 +1,72 @@
+"""What one participant has in context: the prompt, notes on old turns, and the turns since that it heard."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from ..core.events import TurnFinished
+from ..core.messages import Message, user
+from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
+from .prompting import Naming, View, prompt, view_of
+
+
+class ListenerContext:
+    """Its owner tells it of the prompt, of turns and of summaries; what its participant must not hear is not in it.
+
+    `turns` are those since the last summary, `tokens` an estimate of all in it but the system prompt.
+    """
+
+    def __init__(self, name: str, naming: Naming) -> None:
+        self.prompt: Message | None = None
+        self.summary = ""
+        self.turns: deque[TurnFinished] = deque()
+        self.tokens = 0
+        self.view = View(name, naming)
+        self._name = name
+        self._naming: Naming = naming
+
+    def open(self, message: Message) -> None:
+        self.prompt = message
+        self._begin_with(message)
+
+    def append(self, turn: TurnFinished) -> None:
+        if turn.is_heard_by(self._name):
+            self.turns.append(turn)
+            self.tokens += tokens_of(turn)
+            for message in (*turn.steps, turn.message):
+                self.view.append(message)
+
+    def fold(self, through: int, text: str) -> None:
+        """The earlier summary goes on to stand for its turns when later ones were dropped without one."""
+        self.summary = text or self.summary
+        kept = [turn for turn in self.turns if turn.turn > through]
+        self.turns.clear()
+        self.tokens = 0
+        self.view = View(self._name, self._naming)  # a view can't forget: it is made again of what is kept
+        for message in self._opening():
+            self._begin_with(message)
+        for turn in kept:
+            self.append(turn)
+
+    def messages_before(self, number: int) -> tuple[Message, ...]:
+        """What would have been sent before that turn, of which later ones are known already."""
+        earlier = (m for turn in self.turns if turn.turn < number for m in (*turn.steps, turn.message))
+        return view_of(self._name, (*self._opening(), *earlier), self._naming)
+
+    def turns_through(self, number: int) -> list[int]:
+        return [turn.turn for turn in self.turns if turn.turn <= number]
+
+    def _opening(self) -> Iterator[Message]:
+        if self.prompt:
+            yield self.prompt
+        if self.summary:
+            yield user(prompt("summary", summary=self.summary))
+
+    def _begin_with(self, message: Message) -> None:
+        self.tokens += estimate_message(message)
+        self.view.append(message)
+
+
+def tokens_of(turn: TurnFinished) -> int:
+    """What a turn adds to later requests: its steps and its text; what was thought is not sent again."""
+    steps = sum(map(estimate_message, turn.steps))
+    return steps + TOKENS_PER_MESSAGE + estimate_text(turn.message.text)

@@ -102,7 +102,7 @@ def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | N
     noted = _RunNotes(display.person.watch(screen), as_json=display.as_json)
     noted.run_dir = run_dir
     try:
-        result = asyncio.run(_interruptible(discuss(noted, EVERYTHING if screen else WHOLE_ANSWER)))
+        result = asyncio.run(interruptible(discuss(noted, EVERYTHING if screen else WHOLE_ANSWER)))
     except asyncio.CancelledError:
         # First the view gives the terminal back: what is written before that would be written over.
         _close(screen)
@@ -145,7 +145,7 @@ def play_together(
         await asyncio.gather(*(play_one(gate, place) for place in range(len(discussions))))
 
     try:
-        asyncio.run(_interruptible(play_all()))
+        asyncio.run(interruptible(play_all()))
     except asyncio.CancelledError:
         return False
     return True
@@ -166,7 +166,7 @@ def _view(display: Display) -> LiveView | PlainLines | None:
     return view(out, display.options)
 
 
-async def _interruptible(discussion: Awaitable[T]) -> T:
+async def interruptible(discussion: Awaitable[T]) -> T:
     """The first Ctrl-C (or SIGTERM) cancels, so that everything is saved; the second kills."""
     task = asyncio.ensure_future(discussion)
     with _on_signals(task):

@@ -1,7 +1,7 @@
 """`ai-battle talk`: a discussion from one line, made into the recipe that a YAML would hold."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,9 @@ import click
 from ai_battle.assembly import NO_RECORDING
 from ai_battle.config import Loaded
 from ai_battle.config.environment import with_dotenv
-from ai_battle.conversation.asking import ASKER, literal, participants
+from ai_battle.conversation.asking import ASKER, literal, named_types, participants
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
-from ai_battle.providers._names import parse
 
 from .approval import with_approval
 from .arguments import MODEL
@@ -67,7 +66,7 @@ def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
     """Let models talk about TOPIC, and take part yourself with --me; no file is needed."""
     if how["save"] and how["save"].exists():
         raise ConfigError(f"{how['save']} exists; name another file with --save.")
-    written = recipe(topic, _named_types(models), me, how)
+    written = recipe(topic, named_types(models), me, how)
     settings = (*how["changes"], *shortcuts(how["turns"], how["max_cost"]))
     loaded = load_checked(written, settings, environment=with_dotenv(os.environ, Path.cwd()))
     loaded = with_approval(replace(loaded, name=one_line(topic, NAME_WIDTH)), how["approve"])
@@ -100,30 +99,6 @@ def _require_two(types: Mapping[str, str], me: bool) -> None:
     if len(types) == 1 and not me:
         (only,) = types.values()
         raise click.UsageError(f"{only} is alone: name another model with -m, or take part yourself with --me.")
-
-
-def _named_types(models: Sequence[str]) -> dict[str, str]:
-    """Returns each model's type by its name in the talk: the one that was given, else that of the model."""
-    types: dict[str, str] = {}
-    for spelled in models:
-        name, type_ = _split_name(spelled)
-        if name in types or name == ASKER:
-            raise click.BadParameter(f"there are two called {name!r}; give them names: -m NAME=TYPE", param_hint="-m")
-        types[name or _free_name(type_, types)] = type_
-    return types
-
-
-def _split_name(spelled: str) -> tuple[str, str]:
-    name, equals, type_ = spelled.partition("=")
-    return (name.strip(), type_.strip()) if equals and "/" not in name else ("", spelled.strip())
-
-
-def _free_name(type_: str, taken: Mapping[str, str]) -> str:
-    """Returns the model's own name, with a number where another one has it already."""
-    name = parse(type_)
-    stem = (name.model or name.provider).rpartition("/")[-1]
-    numbers = (stem, *(f"{stem} {number}" for number in range(2, len(taken) + 3)))
-    return next(name for name in numbers if name not in taken)
 
 
 def _save(loaded: Loaded, path: Path) -> None:

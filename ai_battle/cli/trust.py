@@ -15,9 +15,9 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import make_private, open_private
 
 
-def require_trust(loaded: Loaded, *, given: bool) -> None:
+def require_trust(loaded: Loaded, *, given: bool, ask: bool = True) -> None:
     """For the code that a discussion names."""
-    require_trust_in(loaded, named_code(loaded), given=given)
+    require_trust_in(loaded, named_code(loaded), given=given, ask=ask)
 
 
 def require_trust_in(loaded: ConfigDocument, code: Iterable[str], *, given: bool, ask: bool = True) -> None:

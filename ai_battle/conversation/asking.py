@@ -35,6 +35,33 @@ def participants(types: Mapping[str, str], helper: str = "", strategy: str = "re
     return {**models, "collaboration": {"pairs": pairs}}
 
 
+def named_types(models: Sequence[str]) -> dict[str, str]:
+    """Returns the type of each `TYPE` or `NAME=TYPE` by its name in the talk: the one given, else that of the model.
+
+    Raises `ConfigError` for two of one name.
+    """
+    types: dict[str, str] = {}
+    for spelled in models:
+        name, type_ = _split_name(spelled)
+        if name in types or name == ASKER:
+            raise ConfigError(f"There are two called {name!r} ; give them names: NAME=TYPE.")
+        types[name or _free_name(type_, types)] = type_
+    return types
+
+
+def _split_name(spelled: str) -> tuple[str, str]:
+    name, equals, type_ = spelled.partition("=")
+    return (name.strip(), type_.strip()) if equals and "/" not in name else ("", spelled.strip())
+
+
+def _free_name(type_: str, taken: Mapping[str, str]) -> str:
+    """Returns the model's own name, with a number where another one has it already."""
+    name = parse(type_)
+    stem = (name.model or name.provider).rpartition("/")[-1]
+    numbers = (stem, *(f"{stem} {number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in numbers if name not in taken)
+
+
 def literal(text: str) -> str:
     """Returns a text of a user as a YAML has to write it to mean just that."""
     return text.replace("${", "$${")

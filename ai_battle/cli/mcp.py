@@ -1,0 +1,74 @@
+"""`ai-battle mcp`: discussions, questions and runs for other assistants, over the Model Context Protocol."""
+
+import asyncio
+import os
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any
+
+import click
+
+from ai_battle.core.errors import AIBattleError
+from ai_battle.core.plugins import optional
+from ai_battle.core.telemetry import set_up_telemetry
+
+from . import DONE, INTERRUPTED
+from .options import USD, allow_unsandboxed, trust
+from .running import interruptible
+from .trust import require_trust
+
+PORT = 8788
+
+
+@click.command("mcp")
+@click.option("--http", is_flag=True, help="Serve by HTTP on this machine instead of on standard input and output.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=PORT, help="Port for --http; 0 takes a free one.  [default: 8788]"
+)
+@click.option("--token", default="", help="What clients of --http have to present; a new one where none is given.")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where configurations and runs are; nothing outside of it is read for clients.  [default: this one]",
+)
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that each call of a client may cost.")
+@trust
+@allow_unsandboxed
+@click.option("--approve", type=click.Choice(["allow", "deny"]), help="What becomes of all calls of tools.")
+def command(http: bool, port: int, token: str, folder: Path, **how: Any) -> int:
+    """Serve discussions, questions and runs to other assistants, as an MCP server."""
+    optional("mcp.server", "mcp")
+    from ai_battle.server import mcp, mcp_tools
+
+    os.chdir(folder)
+    set_up_telemetry(os.environ, partial(click.echo, err=True))
+    tools = mcp_tools.FolderTools(Path.cwd().resolve(), partial(require_trust, given=how["trust"], ask=False), **how)
+    if http:
+        listening, token = _listen(port), token or token_urlsafe()
+        _say_address(listening.getsockname()[1], token)
+        asyncio.run(mcp.serve_http(tools, listening, token))
+        return DONE
+    if sys.stdin.isatty():
+        click.echo("This speaks MCP on standard input and output; it is started by a client.", err=True)
+    try:
+        asyncio.run(interruptible(mcp.serve_stdio(tools)))
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    return DONE
+
+
+def _listen(port: int) -> socket.socket:
+    """Raises `AIBattleError` for a port that is taken."""
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise AIBattleError(f"Port {port} can't be had: {error.strerror}; take another with --port.") from error
+
+
+def _say_address(port: int, token: str) -> None:
+    click.echo(f"MCP server at http://127.0.0.1:{port}/mcp; Ctrl-C ends it.", err=True)
+    click.echo(f"Clients send the header  Authorization: Bearer {token}", err=True)

@@ -1,0 +1,164 @@
+"""What clients of the MCP server give its tools and get from them; the JSON Schemas of both are made of this."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from ..config.values import Section
+from ..conversation.reading import progress, read
+from ..conversation.runs import RunOverview
+from ..core.errors import ConfigError
+from ..core.events import PromptGiven, TurnFinished
+from ..reporting.account import UNFINISHED, account
+
+MOST_TEXT = 40_000
+"""Characters of messages in one result: some 10,000 tokens, which clients take without cutting them."""
+
+
+def _names(given: Any) -> Any:
+    """Some clients write a list as JSON in a text, or a single entry without a list."""
+    if not isinstance(given, str):
+        return given
+    return json.loads(given) if given.startswith("[") else [given]
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+MaxCost = Annotated[float | None, Field(gt=0, description="The most that it may cost, in dollars.")]
+Strategy = Annotated[str, Field(description="How the large model helps: rescue, takeover, boost, advisor, ...")]
+
+
+class DiscussArguments(Section):
+    """Hold a discussion: two or more models discuss a topic, or what a YAML says, or go on with a run that was stopped.
+
+    It takes minutes, tells of each turn on the way, and returns what was said, how it ended and what it cost.
+    """
+
+    topic: str = Field("", description="What the models talk about; `models` says who.")
+    models: Names = Field(
+        (), description="For a topic: TYPE or NAME=TYPE of each.", examples=[["claude", "Ann=gpt-4o"]]
+    )
+    helper: str = Field("", description="For a topic: a larger model that helps where an answer looks poor.")
+    strategy: Strategy = "rescue"
+    files: Names = Field((), description="For a topic: texts and pictures of the folder.")
+    config: str = Field("", description="Or the path of a YAML in the folder, a packaged one (quickstart), or YAML.")
+    resume: str = Field("", description="Or a run that was cancelled or failed, by its name or `last`, to go on with.")
+    turns: Annotated[int | None, Field(ge=1, description="Rounds: everyone speaks once in each.")] = None
+    max_cost: MaxCost = None
+
+    def require_one_source(self) -> None:
+        """Raises `ConfigError` also for what would have no effect."""
+        given = [name for name in ("topic", "config", "resume") if getattr(self, name).strip()]
+        if len(given) != 1:
+            raise ConfigError("Give one of topic (with models), config and resume.")
+        elsewhere: tuple[str, ...] = ("models", "helper", "files") if given != ["topic"] else ()
+        elsewhere += ("turns",) if given == ["resume"] else ()
+        if idle := [name for name in elsewhere if getattr(self, name)]:
+            raise ConfigError(f"{', '.join(idle)} would have no effect with {given[0]}; leave it out.")
+
+
+class AskArguments(Section):
+    """Ask a model or a pair: one answer, by `model`, or by a small model that a large one helps where it is poor."""
+
+    question: str = Field(min_length=1, description="The question.")
+    model: str = Field("", description="The model that answers.", examples=["gpt-4o"])
+    pair: str = Field("", description="Or SMALL+BIG: a small model, and the one that helps it.")
+    strategy: Strategy = "rescue"
+    system: str = Field("", description="A system prompt.")
+    files: Names = Field((), description="Texts and pictures of the folder that go with the question.")
+    max_cost: MaxCost = None
+
+
+class ListArguments(Section):
+    """List runs: the discussions that were held, those that were begun last first."""
+
+    name: str = Field("", description="A part of the name; all where it is left out.")
+    limit: int = Field(20, ge=1, le=200, description="So many at most.")
+
+
+class ReadArguments(Section):
+    """Read a run: the transcript of a discussion that was held, its summary, or one turn."""
+
+    run: str = Field(min_length=1, description="A run as list_runs names it, a part of its name, or `last`.")
+    part: Literal["transcript", "summary", "turn"] = Field("transcript", description="The summary is without messages.")
+    turn: int = Field(0, ge=0, description="The turn to read, or the one from which the transcript is read on.")
+
+
+class AskResult(BaseModel, frozen=True):
+    """An answer, and what it took."""
+
+    answer: str
+    models: list[str] = Field(description="The models that were called for it.")
+    cost_usd: float | None = Field(description="Dollars; null where a price is not known.")
+    max_cost_usd: float | None = Field(description="The most that it was allowed to cost.")
+
+
+class TurnText(BaseModel, frozen=True):
+    """What was said in a turn; turn 0 is what the discussion began with."""
+
+    turn: int
+    speaker: str
+    text: str
+
+
+class RunDocument(BaseModel, frozen=True):
+    """A run, with as many of its messages as fit."""
+
+    run: str = Field(description="Its name, by which it is read and resumed.")
+    topic: str
+    status: str = Field(description="done, limit, running, or what can be resumed: failed, interrupted, unfinished.")
+    reason: str = Field(description="Why it ended.")
+    turns: int
+    participants: dict[str, str] = Field(description="The model of each.")
+    cost_usd: float | None = Field(description="Dollars of the whole run; null where a price is not known.")
+    max_cost_usd: float | None = Field(default=None, description="What discuss allowed it to cost.")
+    outcome: str = Field(description="What was made of it in the end, where the configuration asks for that.")
+    messages: list[TurnText]
+    next_turn: int | None = Field(description="Where read_run goes on with the transcript; null when all is here.")
+    warnings: list[str] = Field(default=[], description="In an answer of discuss: what its user should know.")
+
+    @classmethod
+    def read(cls, run_dir: Path, messages: list[TurnText], next_turn: int | None) -> "RunDocument":
+        found = account(run_dir)
+        return cls(
+            run=str(run_dir),
+            topic=found.title,
+            status=RunOverview.read(run_dir).status if found.status == UNFINISHED else found.status,
+            reason=found.stop_reason,
+            turns=found.turns,
+            participants={each.name: each.model for each in found.participants.values()},
+            cost_usd=found.usage.cost_usd,
+            outcome=progress(run_dir).outcome,
+            messages=messages,
+            next_turn=next_turn,
+        )
+
+
+class RunList(BaseModel, frozen=True):
+    """Runs, those that were begun last first."""
+
+    runs: list[RunOverview]
+    older: int = Field(description="How many further runs there are.")
+
+
+def read_messages(run_dir: Path, first: int) -> tuple[list[TurnText], int | None]:
+    """Returns what was said from a turn on, as far as it fits, and the turn at which it goes on."""
+    found: list[TurnText] = []
+    room, last = MOST_TEXT, 0
+    for _, event in read(run_dir):
+        if not isinstance(event, PromptGiven | TurnFinished):
+            continue
+        last = event.turn if isinstance(event, TurnFinished) else last
+        said = _bounded(last, event.message.speaker, event.message.text)
+        room -= len(said.text) if last >= first else 0
+        if found and room < 0:
+            return found, last
+        found += [said] if last >= first else []
+    return found, None
+
+
+def _bounded(turn: int, speaker: str, text: str) -> TurnText:
+    if (more := len(text) - MOST_TEXT) > 0:
+        text = f"{text[:MOST_TEXT]}\n(cut here; transcript.md in the folder of the run has {more:,} more characters)"
+    return TurnText(turn=turn, speaker=speaker, text=text)

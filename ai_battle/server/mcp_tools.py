@@ -1,0 +1,252 @@
+"""What the tools of the MCP server do, all in one folder: hold and resume discussions, ask, and read what was run."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+
+from ..config import Loaded, Source, load, packaged_config
+from ..config.environment import with_dotenv
+from ..config.tools import Tools
+from ..config.tree import compose
+from ..conversation import asking
+from ..conversation.manager import ConversationManager
+from ..conversation.reading import CONFIG, progress
+from ..conversation.runs import RunOverview, find_run, run_directories
+from ..conversation.setup import load_checked
+from ..core.errors import ConfigError
+from ..core.events import Event, ModelReplied, RunStarted, TurnStarted, Warned
+from ..core.exchange import WHOLE_ANSWER
+from ..core.ledger import Ledger
+from ..core.tooling import ToolDecided
+from ..reporting import write_reports
+from ..reporting.figures import dollars
+from .mcp_schemas import (
+    AskArguments,
+    AskResult,
+    DiscussArguments,
+    ListArguments,
+    ReadArguments,
+    RunDocument,
+    RunList,
+    read_messages,
+)
+
+ROUNDS, LONGEST_NAME = 3, 40
+
+
+class Tell(Protocol):
+    """Sends the client of a call how far it is: a number that grows, the last one where it is known, and words."""
+
+    async def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTools:
+    """The tools of a server that works in `folder`, which is the working directory; clients read nothing outside of it.
+
+    `require_trust` raises `ConfigError` for code that nobody has trusted; with `trust` a YAML in a text may also lead
+    out of the folder. `approve` holds for all calls of tools; `max_cost` is the most that a call may cost, in dollars.
+    """
+
+    folder: Path
+    require_trust: Callable[[Loaded], None]
+    trust: bool = False
+    approve: str | None = None
+    allow_unsandboxed: bool = False
+    max_cost: float | None = None
+
+    async def discuss(self, asked: DiscussArguments, tell: Tell) -> RunDocument:
+        """Raises `ConfigError` for what can't be run, before anything is spent."""
+        asked.require_one_source()
+        run_dir = self.run_dir(asked.resume) if asked.resume else None
+        loaded = self._discussion(asked, run_dir)
+        manager = ConversationManager.from_config(loaded, allow_unsandboxed=self.allow_unsandboxed)
+        listener = _ProgressListener(tell, _turns_of(loaded), run_dir)
+        try:
+            if run_dir:
+                await manager.resume(run_dir, listener, WHOLE_ANSWER)
+            else:
+                await manager.run_discussion(listener, WHOLE_ANSWER)
+        finally:
+            if listener.run_dir:
+                write_reports(listener.run_dir)
+        assert listener.run_dir
+        document = RunDocument.read(listener.run_dir, *read_messages(listener.run_dir, 0))
+        limits = loaded.file.discussion.limits
+        return document.model_copy(update={"max_cost_usd": limits.cost_usd, "warnings": [*listener.warnings]})
+
+    async def ask(self, asked: AskArguments, tell: Tell) -> AskResult:
+        small, _, big = asked.pair.partition("+")
+        if bool(asked.model) == bool(small.strip() and big.strip()):
+            raise ConfigError("Say who answers: either model, or pair as SMALL+BIG.")
+        most = _least(asked.max_cost, self.max_cost)
+        how: dict[str, Any] = {"helper": big.strip(), "strategy": asked.strategy, "max_cost": most}
+        files = [self._inside(file) for file in asked.files]
+        loaded = asking.question(asked.question, asked.model or small.strip(), files=files, **how)
+        self.require_trust(loaded)
+        listener = _ProgressListener(tell)
+        response = await asking.answer(loaded, listener, WHOLE_ANSWER, asked.system)
+        cost, models = response.usage.cost_usd, [*listener.models]
+        return AskResult(answer=response.text, models=models, cost_usd=cost, max_cost_usd=most)
+
+    async def list_runs(self, asked: ListArguments, tell: Tell) -> RunList:
+        places = [place for place in run_directories() if asked.name.casefold() in place.name.casefold()]
+        shown = places[: asked.limit]
+        runs = [RunOverview.read(self.run_dir(place.name)) for place in shown]
+        return RunList(runs=runs, older=len(places) - len(shown))
+
+    async def read_run(self, asked: ReadArguments, tell: Tell) -> RunDocument:
+        run_dir = self.run_dir(asked.run)
+        if asked.part == "summary":
+            return RunDocument.read(run_dir, [], None)
+        messages, next_turn = read_messages(run_dir, asked.turn)
+        if asked.part == "turn":
+            messages, next_turn = [said for said in messages if said.turn == asked.turn], None
+        if not messages and asked.turn:
+            raise ConfigError(f"{run_dir} has no turn {asked.turn} that was answered.")
+        return RunDocument.read(run_dir, messages, next_turn)
+
+    def run_dir(self, named: str) -> Path:
+        """Returns the directory of a run in the folder; raises `ConfigError` where none or several are meant."""
+        self._inside(named)
+        return self._inside(str(find_run(named))).relative_to(self.folder)
+
+    def _discussion(self, asked: DiscussArguments, run_dir: Path | None) -> Loaded:
+        """Returns what is to be run, with its limit; everything that is wrong with it raises `ConfigError`."""
+        source, name = self._source(asked, run_dir)
+        changes = [f"discussion.turns={asked.turns}"] if asked.turns else []
+        environment = with_dotenv(os.environ, self.folder) if isinstance(source, Mapping) else None
+        first = load(source, environment, changes)
+        self._require_inside(first)  # before any file that it names is looked at
+        most = _least(asked.max_cost, self.max_cost, first.file.discussion.limits.cost_usd)
+        changes += [] if most is None else [f"discussion.limits.cost_usd={most}"]
+        loaded = load_checked(source, changes, environment=environment)
+        self.require_trust(loaded)
+        if self.approve and loaded.file.discussion.tools:
+            loaded = loaded.with_overrides(f"discussion.tools.approval.default={self.approve}")
+        return replace(loaded, name=name or loaded.name)
+
+    def _source(self, asked: DiscussArguments, run_dir: Path | None) -> tuple[Source, str]:
+        """Returns what the discussion is loaded from, and its name where that does not say it."""
+        if run_dir:
+            started = progress(run_dir).started
+            return str(run_dir / CONFIG), started.name if started else ""
+        if asked.topic:
+            return self._talk(asked), " ".join(asked.topic.split())[:LONGEST_NAME]
+        if "\n" in asked.config or "{" in asked.config:
+            return self._written(asked.config), ""
+        return asked.config if packaged_config(asked.config) else str(self._inside(asked.config)), ""
+
+    def _talk(self, asked: DiscussArguments) -> dict[str, Any]:
+        types = asking.named_types(asked.models)
+        if len(types) < 2:
+            raise ConfigError("A topic needs two models or more: models=['ollama/gemma3:4b', 'gpt-4o'].")
+        said = asking.participants(types, asked.helper, asked.strategy)
+        said |= {"goal": asking.literal(asked.topic), "turns": ROUNDS, "mode": "ai-ai"}
+        return {"discussion": said | ({"input_files": [*asked.files]} if asked.files else {})}
+
+    def _written(self, text: str) -> dict[str, Any]:
+        """Returns the YAML in a text of the client, which may not lead out of the folder, nor send keys elsewhere."""
+        compose(text, "config")
+        written = dict(yaml.safe_load(text))
+        if not self.trust and (found := [*_reaching_out(written, text)]):
+            away = "put it into a file of the folder, or start the server with --trust."
+            raise ConfigError(f"A configuration that is given as text may not have {', '.join(found)}: {away}")
+        return written
+
+    def _require_inside(self, loaded: Loaded) -> None:
+        """Raises `ConfigError` for files outside, and for people: nobody sits at the keyboard of a server."""
+        said = loaded.file.discussion
+        if people := [name for name, spec in said.models.items() if spec.role == "user"]:
+            raise ConfigError(f"{people[0]} is a person, and nobody sits at this server: use ai-battle run.")
+        several = said.input_files
+        named = [said.input_file.path] if said.input_file else []
+        named += [*(file.path for file in several.files), several.directory] if several else []
+        for path in filter(None, named):
+            self._inside(str(loaded.base / os.path.expanduser(path)), shown=path)
+
+    def _inside(self, named: str, shown: str = "") -> Path:
+        """Returns the place that a client names; raises `ConfigError` for one outside, be it by a link."""
+        packaged = packaged_config("quickstart")
+        roots = (self.folder, *((packaged.parent,) if packaged else ()))
+        try:
+            place = Path(os.path.realpath(self.folder / os.path.expanduser(named)))
+        except ValueError as error:
+            raise ConfigError(f"{named!r} is no path: {error}.") from None
+        if not any(place.is_relative_to(root) for root in roots):
+            away = "name something in it, or start the server with another --folder."
+            raise ConfigError(f"{shown or named!r} is outside of {self.folder}, where this server works: {away}")
+        return place
+
+
+def _reaching_out(written: Mapping[str, Any], text: str) -> Iterator[str]:
+    if "${" in text.replace("$${", ""):
+        yield "${"
+        return
+    file = load(written, {}).file
+    tools = file.discussion.tools or Tools()
+    reaching = {
+        "providers": file.providers,
+        "base_directory": file.base_directory,
+        "discussion.tools.mcp": tools.mcp.servers,
+        "discussion.tools.workspace": tools.workspace,
+        "discussion.tools.registry.parameters": any(entry.parameters for entry in tools.registry),
+    }
+    yield from (name for name, value in reaching.items() if value)
+
+
+def _least(*amounts: float | None) -> float | None:
+    return min((amount for amount in amounts if amount is not None), default=None)
+
+
+def _turns_of(loaded: Loaded) -> int:
+    """Returns how many turns it has when nothing ends it earlier, without those of moderators and observers."""
+    said = loaded.file.discussion
+    return said.turns * sum(spec.role not in ("moderator", "observer") for spec in said.models.values())
+
+
+class _ProgressListener:
+    """Tells a client of each turn as it begins, and of each reply to a question, and what this call cost so far."""
+
+    def __init__(self, tell: Tell, turns: int = 0, run_dir: Path | None = None) -> None:
+        self.run_dir = run_dir
+        self.models: dict[str, None] = {}
+        self.warnings: dict[str, None] = {}
+        self._tell = tell
+        self._turns = turns
+        self._ledger = Ledger()
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted(run_dir=run_dir):
+                self.run_dir = Path(run_dir)
+            case ModelReplied():
+                await self._book(event)
+            case TurnStarted(turn=turn, speaker=speaker):
+                total = max(self._turns, turn)
+                await self._tell(turn - 1, total, f"{self.run_dir}: turn {turn} of {total}, {speaker}, {self._spent}")
+            case Warned(message=message):
+                self.warnings[message] = None
+            case ToolDecided(decision="denied", by="no terminal"):
+                self.warnings[_denial(event)] = None
+
+    async def _book(self, reply: ModelReplied) -> None:
+        self._ledger.book(reply)
+        self.models[reply.model] = None
+        if not self._turns:
+            await self._tell(self._ledger.calls, None, f"{reply.model} has replied, {self._spent}")
+
+    @property
+    def _spent(self) -> str:
+        return f"{dollars(self._ledger.usage.cost_usd)} so far"
+
+
+def _denial(decided: ToolDecided) -> str:
+    return (
+        f"{decided.speaker} was refused {decided.call.name}: a person has to allow it, and nobody can be asked here; "
+        "start the server with --approve allow where tools may do what they like."
+    )

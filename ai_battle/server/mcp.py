@@ -77,6 +77,7 @@ class McpHandlers:
 
     def __init__(self, folder: FolderTools) -> None:
         self._folder = folder
+        self._ending: set[asyncio.Future[Any]] = set()
         self._tools = {
             "discuss": ServedTool(DiscussArguments, RunDocument, folder.discuss),
             "ask": ServedTool(AskArguments, AskResult, folder.ask),
@@ -105,7 +106,25 @@ class McpHandlers:
         if (tool := self._tools.get(params.name)) is None:
             raise ConfigError(f"There is no tool {params.name!r}{near(params.name, [*self._tools])}")
         arguments = checked_section(tool.arguments, params.arguments or {})
-        return await _saved_on_cancel(tool.call(arguments, context.session.report_progress))
+        if self._ending:  # who cancels a discussion may resume it at once
+            await asyncio.wait(self._ending)
+        return await self._saved_on_cancel(tool.call(arguments, context.session.report_progress))
+
+    async def _saved_on_cancel(self, work: Coroutine[Any, Any, T]) -> T:
+        """Returns what it comes to; when that is cancelled, it is once, and has its time to save what is done.
+
+        The SDK's cancel scopes would interrupt each step of the saving, too.
+        """
+        task = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            self._ending.add(task)
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({task})
+            self._ending.discard(task)
+            raise
 
 
 def create_server(folder: FolderTools) -> Server[Any]:
@@ -166,21 +185,6 @@ def _with_token(app: ASGIApp, token: str) -> ASGIApp:
             await app(scope, receive, send)
 
     return guarded
-
-
-async def _saved_on_cancel(work: Coroutine[Any, Any, T]) -> T:
-    """Returns what it comes to; when that is cancelled, it is once, and has its time to save what is done.
-
-    The SDK's cancel scopes would interrupt each step of the saving, too.
-    """
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.cancel()
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait({task})
-        raise
 
 
 def _tool_result(text: str, document: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:

@@ -78,7 +78,7 @@ def test_tools_files_and_a_helper_take_part(ai_battle: Run, fakes: FakeProviders
         ((), "name them with -m"),
         (("-m", "gpt-4o"), "name another model with -m, or take part yourself with --me"),
         (("-m", "gpt-4o", "-m", "nothing"), "ai-battle models list"),
-        (("-m", "A=gpt-4o", "-m", "A=gpt-4o"), "give them names: -m NAME=TYPE"),
+        (("-m", "A=gpt-4o", "-m", "A=gpt-4o"), "give them names: NAME=TYPE"),
         ((*TWO, "--tools", "calculater"), "did you mean 'calculator'?"),
         ((*TWO, "-f", "none.txt"), "there is no file 'none.txt'"),
     ],

@@ -16,6 +16,7 @@ LAYERS = (
     {"providers", "tools", "collaboration"},
     {"assembly"},
     {"conversation", "server", "benchmark", "reporting"},
+    {"ui"},
     {"cli"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}

@@ -10,7 +10,7 @@ from ..assembly import RetryPolicy, strategies
 from ..assembly.models import BuildContext
 from ..config import Problem, Source
 from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
-from ..config.documents import FileKind, read_document
+from ..config.documents import FileKind, YamlText, read_document
 from ..config.packaged import packaged_suite, packaged_suites
 from ..config.rewriting import renamed_below
 from ..config.tree import Node
@@ -67,7 +67,7 @@ def load(
 
 def _resolved_source(source: Source) -> Source:
     """The name of a suite that comes with the package stands for its file; raises `ConfigError` for a name of none."""
-    if isinstance(source, Mapping) or Path(source).exists():
+    if isinstance(source, Mapping | YamlText) or Path(source).exists():
         return source
     if found := packaged_suite(str(source)):
         return found

@@ -39,6 +39,7 @@ COMMANDS = {
     "tools": "List the tools that models can use, and call one.",
     "export": "Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place.",
     "calibrate": "Choose when a small model is helped, from answers of your own.",
+    "ui": "Open a page to start, watch, search and compare runs of this folder; it is seen on this machine only.",
     "serve": "Serve models as an Anthropic- and OpenAI-compatible server.",
     "mcp": "Serve discussions, questions and runs to other assistants, as an MCP server.",
     "bench": "Compare settings on real tasks: quality, cost and time, with how sure the comparison is.",

@@ -17,15 +17,13 @@ from ai_battle.conversation.person import Keyboard
 from ai_battle.core.events import Emit, Event, ignore
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.plugins import near
+from ai_battle.core.texts import visible
 from ai_battle.tools.approval import Answer, Verdict
 
 from .line_editor import read_line
 from .live import LiveView, PlainLines
 from .seat import Seat
 
-TAB = "    "
-BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
-"""They count as printable, and show nothing."""
 NARROWEST = 20
 
 
@@ -61,21 +59,6 @@ def _numbered_lines(lines: list[str], width: int, colour: bool) -> Iterator[str]
         rows = chop_cells(line, max(width - digits - 2, NARROWEST)) or [""]
         for gutter, row in zip((number, *[""] * (len(rows) - 1)), rows, strict=True):
             yield f"{_style(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
-
-
-def visible(text: str) -> str:
-    """The text on one line, with a sign for each character that would steer the terminal, or not be seen."""
-    if text.isprintable() and not any(letter in text for letter in BLANK_LETTERS):
-        return text
-    return "".join(map(_sign, text))
-
-
-def _sign(character: str) -> str:
-    if character == "\t":
-        return TAB
-    if character.isprintable() and character not in BLANK_LETTERS:
-        return character
-    return chr(0x2400 + ord(character)) if character < " " else f"⟨U+{ord(character):04X}⟩"
 
 
 def _style(text: str, colour: bool, **style: Any) -> str:

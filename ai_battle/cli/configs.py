@@ -2,7 +2,7 @@
 
 import click
 
-from ai_battle.config import packaged_config, packaged_names
+from ai_battle.config.packaged import description, in_brief, packaged_config, packaged_names
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 
@@ -29,7 +29,7 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    show_rows(("config", "what it shows", "needs"), ((name, *_in_brief(text)) for name, text in found.items()), **GAPS)
+    show_rows(("config", "what it shows", "needs"), ((name, *in_brief(text)) for name, text in found.items()), **GAPS)
     click.echo("ai-battle run NAME runs one, ai-battle init NAME writes it here as a file of yours.", err=True)
 
 
@@ -44,20 +44,3 @@ def _text(name: str) -> str:
     if (path := packaged_config(name)) is None:
         raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
     return path.read_text(encoding="utf-8")
-
-
-def description(text: str) -> str:
-    """Returns what the comment at the top of a YAML says, without the line for editors."""
-    lines = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.lstrip("# "))
-    return " ".join(line for line in lines if line and not line.startswith("yaml-language-server:"))
-
-
-def _in_brief(text: str) -> tuple[str, str]:
-    """Returns the first sentence, and the one that says what it needs."""
-    sentences = text.split(". ")
-    needs = next((each.removeprefix("Needs ") for each in sentences if each.startswith("Needs ")), "")
-    return sentences[0].rstrip("."), needs.rstrip(".")

@@ -10,13 +10,13 @@ import click
 
 from ai_battle.config import Loaded
 from ai_battle.conversation.manager import ConversationManager
+from ai_battle.conversation.run_config import of_run, with_changes
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.reporting.comparison import RECORDED, ComparedRun
 
 from .approval import with_approval
 from .arguments import run_dir
 from .live import ViewOptions
-from .loading import of_run, with_changes
 from .options import (
     USD,
     allow_unsandboxed,

@@ -12,6 +12,7 @@ from ai_battle.conversation import rundir
 from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.reading import messages
 from ai_battle.conversation.replay import Difference, replay, swap
+from ai_battle.conversation.run_config import recast
 from ai_battle.core.events import RunStarted, ignore
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
@@ -19,7 +20,6 @@ from ai_battle.wire.genai import message_to_json
 
 from .arguments import run_dir
 from .live import view
-from .loading import recast
 from .options import as_json, split_swap
 from .output import dollars, print_json, tokens
 

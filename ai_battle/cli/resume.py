@@ -7,12 +7,12 @@ import click
 
 from ai_battle.conversation.journal import messages
 from ai_battle.conversation.manager import ConversationManager
+from ai_battle.conversation.run_config import of_run
 from ai_battle.core.texts import printable
 
 from .approval import with_approval
 from .arguments import run_dir
 from .live import ViewOptions
-from .loading import of_run
 from .options import allow_unsandboxed, approve, as_json, quiet, trust
 from .running import Display, run
 from .trust import require_trust

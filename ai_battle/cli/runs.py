@@ -22,8 +22,7 @@ from .output import dollars, one_line, print_json
 from .tables import show_rows
 
 SHOWN = 20
-LINE, EXCERPT, BEFORE = 140, 100, 30
-"""Characters of a line, of what is shown of a message, and of that before the word that was looked for."""
+LINE = 140
 COLOURS = {"done": "green", "limit": "yellow", "failed": "red", "running": "cyan"}
 
 in_folder = click.option(
@@ -73,7 +72,7 @@ def search_(words: Sequence[str], folder: Path, as_json: bool) -> int:
     for hit in hits:
         click.secho(printable(hit.run_dir.name), bold=True)
         if hit.text != hit.run_dir.name:
-            line = f"{hit.speaker or 'the topic'}: {_excerpt(hit.text, words)}"
+            line = f"{hit.speaker or 'the topic'}: {hit.excerpt(words)}"
             click.echo(f"  {one_line(line, LINE)}")
     if not hits:
         click.echo(f"No run in {folder} has {' and '.join(map(repr, words))} in one message.", err=True)
@@ -122,9 +121,3 @@ def _cells(run: RunOverview) -> tuple[str, ...]:
 
 def _to_json(run: RunOverview) -> dict[str, Any]:
     return {**asdict(run), "run_dir": str(run.run_dir)}
-
-
-def _excerpt(text: str, words: Sequence[str]) -> str:
-    """Returns what stands around the first of the words."""
-    at = max(text.casefold().find(words[0].casefold()) - BEFORE, 0)
-    return f"{'…' if at else ''}{text[at : at + EXCERPT]}"

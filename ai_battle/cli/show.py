@@ -10,6 +10,7 @@ import click
 
 from ai_battle.conversation.records import record, record_bytes, specs_to_json
 from ai_battle.conversation.replay import Turn, find_turn, request_of
+from ai_battle.conversation.run_config import plan_of
 from ai_battle.core.events import Event, TurnFinished
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
@@ -19,7 +20,6 @@ from ai_battle.reporting.turn_view import TimelineEntry, turn_view
 from ai_battle.wire.genai import message_to_json
 
 from .arguments import run_dir
-from .loading import plan_of
 from .options import as_json
 from .output import dollars, print_json, tokens
 from .tools import tool_descriptions

@@ -1,7 +1,6 @@
 """`ai-battle validate`: every problem of configuration files, with its place and a way out."""
 
 import os
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from .output import print_json
 if TYPE_CHECKING:
     from ai_battle.config import Located
 
-SECTION = re.compile(rb"^(benchmark|discussion|server):", re.MULTILINE)
 LOOKED_AT = 1_000_000
 
 
@@ -70,9 +68,10 @@ def _kind(path: Path) -> str:
     """Returns what its first section says that it is; what can't be read is left to those who tell why."""
     if not path.is_file():
         return "discussion"
-    with path.open("rb") as file:
-        found = SECTION.search(file.read(LOOKED_AT))
-    return found[1].decode() if found else "discussion"
+    from ai_battle.config.documents import kind_of
+
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return kind_of(file.read(LOOKED_AT))
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Reads a configuration of any kind: from a file, a dictionary or a packaged name to a checked `ConfigDocument`."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,11 +22,21 @@ from .secrets import can_be_hidden, secrets_in_environment
 from .tree import Node, Place, compose, from_python, place_of
 from .values import Section
 
+SECTION = re.compile(r"^(benchmark|discussion|server):", re.MULTILINE)
 COMMANDS = {"discussion": "ai-battle run", "benchmark": "ai-battle bench run", "server": "ai-battle serve"}
 LARGEST = 5_000_000
 YAML = (".yaml", ".yml")
 
-Source = str | os.PathLike[str] | Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class YamlText:
+    """The text of a file that may not be written yet, with the place where it is to stand."""
+
+    text: str
+    path: Path
+
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | YamlText
 _Fault = tuple[Place, str, str]
 """A place, the path there, and what is wrong."""
 
@@ -161,6 +172,8 @@ def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
     if isinstance(source, Mapping):
         tree = from_python(source)
         return Origin(tree, [], base or _base(tree, Path.cwd()), kind)
+    if isinstance(source, YamlText):
+        return _origin_of_text(source.text, source.path, base, kind)
     if "\n" in os.fspath(source):
         raise ConfigError(
             "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"
@@ -168,8 +181,12 @@ def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
     path = Path(source)
     if not os.path.exists(path) and (found := packaged_config(str(source))):
         path = found
+    return _origin_of_text(read_text(path, str(path), packaged_names()), path, base, kind)
+
+
+def _origin_of_text(text: str, path: Path, base: Path | None, kind: str) -> Origin:
     shown = str(path)
-    tree, faults = compose(read_text(path, shown, packaged_names()), shown, kind)
+    tree, faults = compose(text, shown, kind)
     _require_kind(tree, kind, shown)
     return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
 
@@ -265,6 +282,12 @@ def _locate(fault: _Fault, shown: str, expansion: Expansion) -> Located:
     place, path, message = fault
     file, line, column = (shown, *place) if isinstance(place, tuple) else (place, None, None)
     return Located(file, line, column, expansion.hide(path), expansion.hide(message))
+
+
+def kind_of(text: str) -> str:
+    """Returns what the first section of a YAML says that it is; a discussion where none says so."""
+    found = SECTION.search(text)
+    return found[1] if found else "discussion"
 
 
 def read_text(path: Path, shown: str, others: Sequence[str] = ()) -> str:

@@ -38,3 +38,20 @@ def packaged_suites() -> list[str]:
 def packaged_tools() -> dict[str, Path]:
     """The drop-in tools that come with the package: their names and files."""
     return {path.stem: path for path in sorted(_DROP_INS.glob("*.py"))}
+
+
+def description(text: str) -> str:
+    """Returns what the comment at the top of a YAML says, without the line for editors."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    return " ".join(line for line in lines if line and not line.startswith("yaml-language-server:"))
+
+
+def in_brief(text: str) -> tuple[str, str]:
+    """Returns the first sentence, and the one that says what it needs."""
+    sentences = text.split(". ")
+    needs = next((each.removeprefix("Needs ") for each in sentences if each.startswith("Needs ")), "")
+    return sentences[0].rstrip("."), needs.rstrip(".")

@@ -95,6 +95,13 @@ def whole_lines(run_dir: Path) -> Iterator[JournalLine]:
         yield from _whole_lines(file, run_dir / FILE)
 
 
+def new_lines(run_dir: Path, start: int) -> Iterator[JournalLine]:
+    """The whole lines from a byte on, which is where a line begins: what was written since the journal was read."""
+    with open_journal(run_dir) as file:
+        file.seek(start)
+        yield from _whole_lines(file, run_dir / FILE, start)
+
+
 def open_journal(run_dir: Path) -> IO[bytes]:
     """The journal; an empty one where a run was prepared and nothing was written yet."""
     try:
@@ -163,8 +170,8 @@ def _message_at(file: IO[bytes], start: int) -> Message:
     return event.message
 
 
-def _whole_lines(file: IO[bytes], path: Path) -> Iterator[JournalLine]:
-    end, malformed = 0, 0
+def _whole_lines(file: IO[bytes], path: Path, end: int = 0) -> Iterator[JournalLine]:
+    malformed = 0
     for number, data in enumerate(file, 1):
         if malformed:
             raise JournalError(f"{path}:{malformed}: malformed line; mend or remove it to read this run.")

@@ -18,6 +18,8 @@ LAST = "last"
 TAIL = 65_536
 """Bytes from the end of a journal in which its last whole line is looked for."""
 MOST_NAMED = 8
+EXCERPT, BEFORE = 100, 30
+"""Characters of what is shown of a message, and of that before the word that was looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,11 @@ class SearchHit:
     run_dir: Path
     speaker: str
     text: str
+
+    def excerpt(self, words: Sequence[str]) -> str:
+        """Returns what stands around the first of the words."""
+        at = max(self.text.casefold().find(words[0].casefold()) - BEFORE, 0)
+        return f"{'…' if at else ''}{self.text[at : at + EXCERPT]}"
 
 
 def search(words: Sequence[str], folder: Path = RUNS) -> Iterator[SearchHit]:

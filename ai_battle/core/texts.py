@@ -21,6 +21,9 @@ _FILTERED = (
     f"(?P<flag>{FLAG})|(?P<end>\r\n?|[\u2028\u2029])|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f])"
     f"|(?P<steering>[{STEERING}])|[{UNSEEN}]+|(?<={_BESIDE})[{JOINERS}]|[{JOINERS}](?={_BESIDE})"
 )
+TAB = "    "
+BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
+"""They count as printable, and show nothing."""
 FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
 """What stands under these keys has keys of others, whatever they are called."""
 NOTHING: frozenset[str] = frozenset()
@@ -54,6 +57,21 @@ def _sign(found: re.Match[str]) -> str:
         case "steering":
             return "\N{REPLACEMENT CHARACTER}"
     return ""
+
+
+def visible(text: str) -> str:
+    """The text on one line, with a sign for each character that would steer a terminal, or not be seen."""
+    if text.isprintable() and not any(letter in text for letter in BLANK_LETTERS):
+        return text
+    return "".join(map(_visible_sign, text))
+
+
+def _visible_sign(character: str) -> str:
+    if character == "\t":
+        return TAB
+    if character.isprintable() and character not in BLANK_LETTERS:
+        return character
+    return chr(0x2400 + ord(character)) if character < " " else f"⟨U+{ord(character):04X}⟩"
 
 
 def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NOTHING) -> Any:

@@ -161,10 +161,14 @@ def _values(measure: Measure, runs: Sequence[ComparedRun], variant: str) -> tupl
 
 def write_comparison(path: Path, title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange]) -> None:
     """Writes the page, whose links lead from its folder to the reports of the runs; raises `JournalError`."""
-    write_whole(path, _page(title, runs, changes, path.parent), "The runs have all of it.")
+    links = {run.label: os.path.relpath(run.run_dir / REPORT, path.parent) for run in runs}
+    write_whole(path, comparison_page(title, runs, changes, links), "The runs have all of it.")
 
 
-def _page(title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange], at: Path) -> Iterator[str]:
+def comparison_page(
+    title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange], links: Mapping[str, str]
+) -> Iterator[str]:
+    """The page in pieces; `links` lead from the label of each run to its report."""
     return page(
         "comparison.html",
         title=title,
@@ -172,6 +176,6 @@ def _page(title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredCha
         runs=runs,
         changes=changes,
         turns=sorted({number for run in runs for number in run.turns}),
-        links={run.label: os.path.relpath(run.run_dir / REPORT, at) for run in runs},
+        links=links,
         has_expectation=any(run.expected for run in runs),
     )

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ import yaml
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from ..core.errors import ConfigError
@@ -55,6 +56,44 @@ def prose(text: str) -> Markup:
     if _DEEP.search(seen):
         return Markup("<pre>{}</pre>").format(seen)
     return Markup(_markdown().render(seen))  # noqa: S704 - it escapes, and every rule that lets through markup is off
+
+
+def prose_tree(text: str) -> list[Any]:
+    """Returns the same as texts and nested lists, `[tag, children, start]`: for a page that makes its elements itself.
+
+    `start` is the first number of a list.
+    """
+    seen = printable(text)
+    if _DEEP.search(seen):
+        return [["pre", [seen]]]
+    root: list[Any] = []
+    _grow_tree(root, _markdown().parse(seen))
+    return root
+
+
+def _grow_tree(root: list[Any], tokens: Sequence[Token]) -> None:
+    open_elements = [root]
+    for token in tokens:
+        siblings = open_elements[-1]
+        if token.type == "inline":
+            _grow_tree(siblings, token.children or ())
+        elif token.nesting < 0:
+            open_elements.pop()
+        elif token.hidden:
+            open_elements.append(siblings)
+        elif token.tag or token.content:
+            siblings.append(element := _element(token))
+            open_elements += [element[1]] if token.nesting else []
+
+
+def _element(token: Token) -> Any:
+    if token.tag == "code":
+        block = token.type != "code_inline"
+        return ["pre", [token.content.rstrip()]] if block else ["code", [token.content]]
+    if not token.tag:
+        return token.content
+    tag = "strong" if token.type == "heading_open" else token.tag
+    return [tag, [], int(token.attrs["start"])] if "start" in token.attrs else [tag, []]
 
 
 @cache

@@ -1,7 +1,7 @@
 """The events of a run as views show them: each turn with what led to its answer, who was asked, and what came of it."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -88,44 +88,66 @@ class _OpenTurn:
         return TurnView(over, tuple(entries(self.events, answer)), self.decisions)
 
 
-def timeline(run_dir: Path) -> Iterator[TurnView | TimelineEntry]:
-    """The turns of a run, and what happened between them; one turn, or one round of answers at once, in memory.
+class Timeline:
+    """Makes the views of a run from its events as they come; one turn, or one round of answers at once, in memory.
 
     A turn that was broken off has no view; what is told of it stands before what came next.
     """
-    turns: dict[str, _OpenTurn] = {}
-    between: list[Event] = []
-    for _, event in read(run_dir):
+
+    def __init__(self) -> None:
+        self._turns: dict[str, _OpenTurn] = {}
+        self._between: list[Event] = []
+
+    @property
+    def open_turns(self) -> Mapping[str, Sequence[Event]]:
+        """Who is answering, and what happened on the way until now."""
+        return {speaker: turn.events for speaker, turn in self._turns.items()}
+
+    def take(self, event: Event) -> Iterator[TurnView | TimelineEntry]:
         speaker = getattr(event, "speaker", "")
         match event:
             case TurnStarted() | TurnFinished() | TurnFailed():
-                yield from entries(between)
-                between.clear()
-                turn = turns.pop(speaker, _OpenTurn())
+                yield from self.flush()
+                turn = self._turns.pop(speaker, _OpenTurn())
                 if isinstance(event, TurnStarted):
-                    between += turn.events
-                    turns[speaker] = _OpenTurn()
+                    self._between += turn.events
+                    self._turns[speaker] = _OpenTurn()
                 else:
                     yield turn.view(event)
             case RunResumed():
-                between += (*_broken_off(turns), event)
-            case _ if speaker in turns:
-                turns[speaker].take(event)
+                self._between += (*self._broken_off(), event)
+            case _ if speaker in self._turns:
+                self._turns[speaker].take(event)
             case _:
-                between.append(event)
-    yield from entries([*between, *_broken_off(turns)])
+                self._between.append(event)
+
+    def flush(self) -> Iterator[TimelineEntry]:
+        """What happened between the turns since the last view."""
+        events, self._between = self._between, []
+        return entries(events)
+
+    def end(self) -> Iterator[TimelineEntry]:
+        self._between += self._broken_off()
+        return self.flush()
+
+    def _broken_off(self) -> list[Event]:
+        events = [event for turn in self._turns.values() for event in turn.events]
+        self._turns.clear()
+        return events
+
+
+def timeline(run_dir: Path) -> Iterator[TurnView | TimelineEntry]:
+    """The turns of a run, and what happened between them."""
+    views = Timeline()
+    for _, event in read(run_dir):
+        yield from views.take(event)
+    yield from views.end()
 
 
 def turn_view(run_dir: Path, turn: Turn) -> TurnView:
     """Return a turn of the run with what led to it."""
     views = (view for view in timeline(run_dir) if isinstance(view, TurnView) and view.event == turn)
     return next(views, TurnView(turn, (), {}))
-
-
-def _broken_off(turns: dict[str, _OpenTurn]) -> list[Event]:
-    events = [event for turn in turns.values() for event in turn.events]
-    turns.clear()
-    return events
 
 
 def entries(events: Iterable[Event], answer: str = "") -> Iterator[TimelineEntry]:

@@ -7,16 +7,16 @@ from typing import Any
 
 import yaml
 
-from ai_battle.config import Loaded
-from ai_battle.config.documents import read_text
-from ai_battle.config.tree import compose
-from ai_battle.conversation import replay
-from ai_battle.conversation.person import keyboard
-from ai_battle.conversation.plan import Plan
-from ai_battle.conversation.reading import progress
-from ai_battle.conversation.setup import FileSetup, load_checked
-from ai_battle.core.errors import ConfigError, JournalError
-from ai_battle.core.redaction import Redactor
+from ..config import Loaded
+from ..config.documents import read_text
+from ..config.tree import compose
+from ..core.errors import ConfigError, JournalError
+from ..core.redaction import Redactor
+from . import replay
+from .person import keyboard
+from .plan import Plan
+from .reading import progress
+from .setup import FileSetup, load_checked
 
 
 def of_run(run_dir: Path) -> Loaded:

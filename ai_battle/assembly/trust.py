@@ -1,0 +1,33 @@
+"""Remembers which code of configurations their user trusts, by the content of the file and of the code."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..config.documents import ConfigDocument
+from ..core.files import make_private, open_private
+
+
+def trust_digest(loaded: ConfigDocument, code: Iterable[str]) -> str:
+    """Returns a digest of the file and of the Python files that it names: who changes one is asked again."""
+    digest = hashlib.sha256(loaded.as_yaml().encode())
+    for name in code:
+        files = sorted(Path(name).glob("*.py")) if os.path.isdir(name) else map(loaded.base.joinpath, name.split())
+        for file in (file for file in (Path(name), *files) if file.suffix == ".py" and os.path.isfile(file)):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def is_trusted(digest: str) -> bool:
+    return _file().is_file() and digest in _file().read_text(encoding="utf-8").split()
+
+
+def remember_trust(digest: str) -> None:
+    make_private(_file().parent)
+    with open(_file(), "a", encoding="utf-8", opener=open_private) as file:
+        file.write(f"{digest}\n")
+
+
+def _file() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ai-battle" / "trusted"

@@ -1,0 +1,40 @@
+"""`ai-battle ui`: a page on this machine to start, watch and compare runs."""
+
+import asyncio
+import os
+import webbrowser
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ai_battle.core.telemetry import set_up_telemetry
+from ai_battle.ui.app import PageServer
+from ai_battle.ui.serving import serve
+from ai_battle.ui.workspace import Workspace
+
+from .options import allow_unsandboxed
+
+PORT = 8790
+
+
+@click.command("ui")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="Port to listen on; 0 takes a free one.")
+@click.option("--no-open", is_flag=True, help="Only print the address; open no browser.")
+@allow_unsandboxed
+def command(port: int, no_open: bool, allow_unsandboxed: bool) -> None:
+    """Open a page to start, watch, search and compare runs of this folder; it is seen on this machine only.
+
+    The address that is printed holds a key that can be used once. Ctrl-C ends the page; runs that it has started are
+    kept as far as they are, and can be resumed.
+    """
+    set_up_telemetry(os.environ, partial(click.echo, err=True))
+
+    def show(address: str) -> None:
+        click.echo(f"Open {address}")
+        click.echo("Ctrl-C ends the page and stops its runs, which can be resumed.", err=True)
+        if not no_open:
+            webbrowser.open(address)
+
+    server = PageServer(Workspace.of(Path()), allow_unsandboxed=allow_unsandboxed)
+    asyncio.run(serve(server.app(), port, show))

@@ -1,0 +1,236 @@
+"""The addresses of the page: what it asks for, and what it gets."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from ..config import Loaded
+from ..conversation.manager import ConversationManager, RunResult
+from ..conversation.run_config import of_run, with_changes
+from ..conversation.runs import RUNS, RunOverview, search
+from ..core.errors import ConfigError, NoSuchRecord
+from ..core.events import Emit
+from ..core.exchange import EVERYTHING, Wants
+from ..core.texts import each_text, printable
+from ..reporting import export
+from ..reporting.comparison import ComparedRun, comparison_page
+from ..reporting.figures import count_of, dollars, moment
+from .following import RunFollower, stream
+from .live import LiveRuns
+from .serving import LARGEST_BODY
+from .workspace import Workspace, require_trust
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+MOST_LISTED, MOST_HITS, MOST_WATCHED = 500, 100, 16
+WITHOUT_SCRIPT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+WITH_SCRIPT = f"{WITHOUT_SCRIPT}; script-src 'unsafe-inline'; sandbox allow-scripts"
+"""A report's own policy allows its one script by its digest; without an origin that can reach nothing of the page."""
+
+Discuss: TypeAlias = Callable[[ConversationManager, Emit, Wants], Awaitable[RunResult]]
+
+
+class PageServer:
+    """Answers what the page asks. Runs are those of this process; who closes the page does not end them."""
+
+    def __init__(self, workspace: Workspace, *, allow_unsandboxed: bool = False) -> None:
+        self._workspace = workspace
+        self._allow_unsandboxed = allow_unsandboxed
+        self._runs = LiveRuns()
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.add_routes(
+            [
+                web.get("/", self._index),
+                web.get("/static/{name}", self._static),
+                web.get("/api/configs", self._configs),
+                web.get("/api/config", self._read_config),
+                web.put("/api/config", self._write_config),
+                web.post("/api/check", self._check),
+                web.get("/api/runs", self._list_runs),
+                web.post("/api/runs", self._start),
+                web.post("/api/runs/{run}/stop", self._stop),
+                web.post("/api/runs/{run}/resume", self._resume),
+                web.post("/api/runs/{run}/fork", self._fork),
+                web.post("/api/runs/{run}/answer", self._answer),
+                web.get("/api/events", self._events),
+                web.get("/runs/{run}/report", self._report),
+                web.get("/compare", self._compare),
+                web.get("/benchmark", self._benchmark),
+            ]
+        )
+        app.on_shutdown.append(self._shut_down)
+        return app
+
+    async def _shut_down(self, app: web.Application) -> None:
+        """Every run is kept as far as it is, and can be resumed."""
+        await self._runs.close()
+
+    async def _index(self, http: web.Request) -> web.StreamResponse:
+        return _file("index.html")
+
+    async def _static(self, http: web.Request) -> web.StreamResponse:
+        return _file(http.match_info["name"])
+
+    async def _configs(self, http: web.Request) -> web.StreamResponse:
+        found = await asyncio.to_thread(lambda: list(self._workspace.configs()))
+        benchmarks = await asyncio.to_thread(self._workspace.benchmarks)
+        return web.json_response({"folder": str(self._workspace.root), "configs": found, "benchmarks": [*benchmarks]})
+
+    async def _read_config(self, http: web.Request) -> web.StreamResponse:
+        return web.json_response(asdict(self._workspace.read(http.query.get("source", ""))))
+
+    async def _write_config(self, http: web.Request) -> web.StreamResponse:
+        said = await _texts(http, "source", "text", "digest")
+        return web.json_response(asdict(self._workspace.write(**said)))
+
+    async def _check(self, http: web.Request) -> web.StreamResponse:
+        said = await _texts(http, "source", "text")
+        return web.json_response(await asyncio.to_thread(self._workspace.check, **said))
+
+    async def _list_runs(self, http: web.Request) -> web.StreamResponse:
+        words = http.query.get("words", "").split()
+        return web.json_response(await asyncio.to_thread(self._found if words else self._listed, words))
+
+    def _listed(self, words: Sequence[str]) -> list[dict[str, Any]]:
+        return [_overview(run) for run in self._workspace.runs()[:MOST_LISTED]]
+
+    def _found(self, words: Sequence[str]) -> list[dict[str, Any]]:
+        hits = islice(search(words, self._workspace.root / RUNS), MOST_HITS)
+        return [{**_overview(hit.run_dir), "speaker": hit.speaker, "excerpt": hit.excerpt(words)} for hit in hits]
+
+    async def _start(self, http: web.Request) -> web.StreamResponse:
+        said = await _texts(http, "source", "text", "trusted")
+        loaded = await asyncio.to_thread(self._workspace.load, **said)
+        return await self._begin(loaded, lambda manager, emit, wants: manager.run_discussion(emit, wants))
+
+    async def _resume(self, http: web.Request) -> web.StreamResponse:
+        run_dir, said = self._workspace.run(http.match_info["run"]), await _texts(http, "trusted")
+        loaded = await asyncio.to_thread(of_run, run_dir)
+        require_trust(loaded, said["trusted"])
+        return await self._begin(loaded, lambda manager, *heard: manager.resume(run_dir, *heard), run_dir)
+
+    async def _fork(self, http: web.Request) -> web.StreamResponse:
+        run_dir = self._workspace.run(http.match_info["run"])
+        said = await _texts(http, "turn", "goal", "turns", "swap", "trusted")
+        changes = [f"discussion.goal={json.dumps(said['goal'])}"] if said["goal"] else []
+        changes += [f"discussion.turns={_number(said, 'turns')}"] if said["turns"] else []
+        name, _, model = said["swap"].partition("=")
+        loaded = await asyncio.to_thread(with_changes, run_dir, {name: model} if model else {}, changes)
+        require_trust(loaded, said["trusted"])
+        turn = _number(said, "turn")
+        return await self._begin(loaded, lambda manager, *heard: manager.fork(run_dir, turn, *heard))
+
+    async def _begin(self, loaded: Loaded, discuss: Discuss, run_dir: Path | None = None) -> web.StreamResponse:
+        run = self._runs.create(run_dir)
+        manager = ConversationManager.from_config(
+            loaded, ask=run.ask, approve=run.approve, allow_unsandboxed=self._allow_unsandboxed
+        )
+        return web.json_response({"run": await self._runs.begin(run, discuss(manager, run.hear, EVERYTHING))})
+
+    async def _stop(self, http: web.Request) -> web.StreamResponse:
+        run = self._runs.active.get(http.match_info["run"])
+        if run is None:
+            raise ConfigError("This run is over, or another program runs it; that one can stop it.")
+        await run.stop()
+        return web.json_response({})
+
+    async def _answer(self, http: web.Request) -> web.StreamResponse:
+        run, said = self._runs.active.get(http.match_info["run"]), await _object(http)
+        if run is None or not isinstance(number := said.get("number"), int):
+            raise ConfigError("This question is answered already, or the run is over.")
+        run.answer(number, said)
+        return web.json_response({})
+
+    async def _report(self, http: web.Request) -> web.StreamResponse:
+        run_dir = self._workspace.run(http.match_info["run"])
+        return _page(await asyncio.to_thread(lambda: "".join(export(run_dir, "html"))), WITHOUT_SCRIPT)
+
+    async def _compare(self, http: web.Request) -> web.StreamResponse:
+        names = list(dict.fromkeys(http.query.getall("run", [])))
+        if len(names) != 2:
+            raise ConfigError("Two runs can be compared; name them as /compare?run=A&run=B.")
+        runs = [ComparedRun(self._workspace.run(name), name, name) for name in names]
+        links = {name: f"/runs/{name}/report" for name in names}
+        text = await asyncio.to_thread(lambda: "".join(comparison_page(" and ".join(names), runs, (), links)))
+        return _page(text, WITHOUT_SCRIPT)
+
+    async def _benchmark(self, http: web.Request) -> web.StreamResponse:
+        found = await asyncio.to_thread(self._workspace.benchmarks)
+        if (path := found.get(http.query.get("folder", ""))) is None:
+            raise NoSuchRecord("There is no such folder of results here.")
+        return _page(await asyncio.to_thread(path.read_text, "utf-8"), WITH_SCRIPT)
+
+    async def _events(self, http: web.Request) -> web.StreamResponse:
+        """Runs as server-sent events: `?RUN=N` is sent from behind its record N, -1 is all; a reconnect goes on."""
+        asked = http.headers.get("Last-Event-ID") or http.query_string
+        followers = [RunFollower(self._workspace.run(name), after) for name, after in _positions(asked)]
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(http)
+        with suppress(ConnectionResetError):
+            async for piece in stream(followers, self._runs):
+                await response.write(piece)
+        return response
+
+
+def _positions(asked: str) -> Iterator[tuple[str, int]]:
+    pairs = parse_qsl(asked)
+    if len(pairs) > MOST_WATCHED:
+        raise ConfigError(f"At most {MOST_WATCHED} runs can be watched at once.")
+    for name, after in pairs:
+        yield name, int(after) if after.isdecimal() else -1
+
+
+def _overview(run_dir: Path) -> dict[str, Any]:
+    read = RunOverview.read(run_dir)
+    facts = [moment(read.begun), ", ".join(dict.fromkeys(read.models))]
+    if read.turns is not None:
+        facts += [count_of(read.turns, "turn"), dollars(read.cost_usd)]
+    shown: dict[str, Any] = each_text({"name": read.name, "status": read.status, "facts": facts}, printable)
+    return {**shown, "run": run_dir.name}
+
+
+def _file(name: str) -> web.Response:
+    path = STATIC / name
+    if path.suffix not in TYPES or not path.is_file():
+        raise NoSuchRecord(f"There is no {name!r} here.")
+    return web.Response(text=path.read_text(encoding="utf-8"), content_type=TYPES[path.suffix])
+
+
+def _page(text: str, policy: str) -> web.Response:
+    headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+    return web.Response(text=text, content_type="text/html", headers=headers)
+
+
+async def _object(http: web.Request) -> dict[str, Any]:
+    try:
+        said = await http.json()
+    except ValueError:
+        said = None
+    if http.content_type != "application/json" or not isinstance(said, dict):
+        raise ConfigError("The body has to be a JSON object.")
+    return said
+
+
+def _number(said: Mapping[str, str], name: str) -> int:
+    if not said[name].isdecimal():
+        raise ConfigError(f"{name!r} has to be a number, not {said[name]!r}.")
+    return int(said[name])
+
+
+async def _texts(http: web.Request, *names: str) -> dict[str, str]:
+    """Those fields of the body; what is missing is empty."""
+    said = await _object(http)
+    texts = {name: said.get(name) or "" for name in names}
+    if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
+        raise ConfigError(f"{wrong[0]!r} has to be text.")
+    return texts

@@ -1,0 +1,227 @@
+"""Runs as the page gets them, piece by piece: what their journals have, and what is being said meanwhile."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from pydantic_core import to_json
+
+from ..conversation.reading import FILE, event_of, new_lines
+from ..core.errors import JournalError
+from ..core.events import Event, PromptGiven, RunFinished, TurnFinished
+from ..core.files import is_locked
+from ..core.messages import Document, Image, Part, Text, Thinking
+from ..core.texts import about, each_text, printable
+from ..reporting.account import RunAccount
+from ..reporting.figures import colour, count, count_of, dollars, duration
+from ..reporting.pages import base64_text, excerpt, prose_tree
+from ..reporting.sentences import arguments, attachment, badges, sentence
+from ..reporting.turn_view import Timeline, TimelineEntry, ToolCard, TurnView
+from .live import AnswerDraft, LiveRun, LiveRuns
+
+FRAME, LOOK, ALIVE = 0.04, 1.0, 15.0
+"""Seconds between two pieces of a stream, between two looks at runs of other processes, and between signs of life."""
+BATCH = 40
+"""Records that are read before others get their turn: the first of a long run are seen at once."""
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+LARGEST_PICTURE = 2_000_000
+
+Item = dict[str, Any]
+
+
+def item_of(view: TurnView | TimelineEntry) -> Item | None:
+    """What the page shows of it; None where nothing is due. What models wrote is text, or a tree of known elements."""
+    match view:
+        case TurnView(event=TurnFinished() as turn):
+            usage, mark = turn.usage, about(estimated=turn.usage.estimated)
+            tokens = f"{mark}{count(usage.input_tokens)} → {mark}{count(usage.output_tokens)} tokens"
+            facts = " · ".join((turn.model, duration(turn.seconds), tokens, dollars(usage.cost_usd)))
+            item = {"kind": "turn", "turn": turn.turn, "speaker": turn.speaker, "facts": facts}
+            item |= {"badges": badges(turn), "story": _story(view), "parts": [*map(_part, view.parts)]}
+        case TurnView(event=failed):
+            item = {"kind": "failure", "turn": failed.turn, "words": sentence(failed), "story": _story(view)}
+        case TimelineEntry(event=PromptGiven() as prompt):
+            item = {"kind": "prompt", "parts": [*map(_part, prompt.message.parts)]}
+        case _ if view.words:
+            item = {"kind": "remark", **_remark(view)}
+        case _:
+            return None
+    shown: Item = each_text(item, printable)
+    return shown
+
+
+def _story(view: TurnView) -> list[Item]:
+    return [_remark(entry) for entry in view.entries if entry.words]
+
+
+def _remark(entry: TimelineEntry) -> Item:
+    return {"words": entry.words, "texts": [list(text) for text in entry.texts]}
+
+
+def _part(part: Part | ToolCard) -> Item:
+    match part:
+        case Text(text):
+            return {"prose": prose_tree(text)}
+        case Thinking(text):
+            return {"thinking": prose_tree(text)}
+        case ToolCard(call, result):
+            shown = {"tool": part.title, "arguments": arguments(call)}
+            return {
+                **shown,
+                "failed": bool(result and result.is_error),
+                "result": excerpt(result.text if result else ""),
+            }
+        case Image(media_type, data) if media_type in PICTURES and 0 < len(data) <= LARGEST_PICTURE:
+            return {"file": attachment(part), "picture": f"data:{media_type};base64,{base64_text(data)}"}
+        case Image() | Document():
+            return {"file": attachment(part)}
+    return {"prose": []}
+
+
+def facts_of(run: RunAccount) -> Item:
+    """What stands above a run: how far it is, what it took, and who takes part."""
+    used = f"{about(estimated=run.usage.estimated)}{count_of(run.usage.total_tokens, 'token')}"
+    facts = {
+        "title": run.title,
+        "name": run.name,
+        "begun": run.begun,
+        "turns": run.turns,
+        "used": f"{count_of(run.turns, 'turn')} · {used} · {dollars(run.usage.cost_usd)}",
+        "reason": run.stop_reason,
+        "participants": [
+            {"name": each.name, "model": each.model, "colour": colour(place)}
+            for place, each in enumerate(run.participants.values())
+        ],
+    }
+    shown: Item = each_text(facts, printable)
+    return shown
+
+
+class RunFollower:
+    """Reads a run for one listener, who has all up to and with the record `after`: nothing is sent twice or left out.
+
+    What is told between two records (drafts, questions, the status) is the state of this moment, not a history.
+    """
+
+    def __init__(self, run_dir: Path, after: int = -1) -> None:
+        self.run_dir = run_dir
+        self._after = after
+        self._account = RunAccount(run_dir.name)
+        self._timeline = Timeline()
+        self._place = self._next = 0
+        self._told: Item = {}
+        self._draft = (0, 0, 0)
+        self._is_broken = False
+
+    @property
+    def position(self) -> int:
+        """The number of the last record that the listener has."""
+        return max(self._after, self._next - 1)
+
+    def news(self, live: LiveRun | None) -> Iterator[Item]:
+        """Yields what is new, in pieces of a few records each."""
+        while (items := self._read()) is not None:
+            yield {"items": items, "facts": facts_of(self._account)}
+        state = self._state(live)
+        changed = {key: value for key, value in state.items() if self._told.get(key) != value}
+        self._told |= changed
+        if news := changed | self._draft_of(live.draft if live else None):
+            yield news
+
+    def _read(self) -> list[Item] | None:
+        """Returns what the next records come to; None when all are read."""
+        place, items = self._place, list[Item]()
+        if self._is_broken or not self._has_grown():
+            return None
+        try:
+            for line in islice(new_lines(self.run_dir, place), BATCH):
+                self._place = line.end
+                if line.record["seq"] >= self._next:
+                    self._next = line.record["seq"] + 1
+                    items += self._items(event_of(line, self.run_dir), str(line.record["time"]))
+        except JournalError as error:
+            self._is_broken = True
+            items.append({"kind": "failure", "words": printable(str(error)), "story": []})
+        return items if self._place > place or items else None
+
+    def _items(self, event: Event, time: str) -> Iterator[Item]:
+        self._account.begun = self._account.begun or time
+        self._account.take(event)
+        views = [*self._timeline.take(event), *self._timeline.flush()]
+        if isinstance(event, RunFinished):
+            views += self._timeline.end()
+        return filter(None, map(item_of, views)) if self._next - 1 > self._after else iter(())
+
+    def _has_grown(self) -> bool:
+        try:
+            return (self.run_dir / FILE).stat().st_size > self._place
+        except OSError:
+            return False
+
+    def _state(self, live: LiveRun | None) -> Item:
+        is_ours = live is not None and live.is_active
+        is_running = is_ours or is_locked(self.run_dir)
+        return {
+            "status": "running" if is_running else self._account.status,
+            "ours": is_ours,
+            "answering": [*self._timeline.open_turns] if is_running else [],
+            "questions": [each.to_json() for each in live.questions.values()] if live else [],
+            "error": printable(live.error) if live else "",
+        }
+
+    def _draft_of(self, draft: AnswerDraft | None) -> Item:
+        """Returns what is new of the draft: more of its text, or all where it is `fresh`; None where it is gone."""
+        now = (draft.number, len(draft.pieces), len(draft.notes)) if draft else (0, 0, 0)
+        before, self._draft = self._draft, now
+        if now == before:
+            return {}
+        if draft is None:
+            return {"draft": None}
+        is_fresh = draft.number != before[0]
+        text = "".join(draft.pieces if is_fresh else draft.pieces[before[1] :])
+        told = {"speaker": draft.speaker, "turn": draft.turn, "fresh": is_fresh, "text": printable(text)}
+        notes = [*map(printable, draft.notes)]
+        return {"draft": {**told, "notes": notes, "tentative": draft.tentative, "thinking": draft.thinking}}
+
+
+async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncIterator[bytes]:
+    """Server-sent events until the server ends: "run" with news of one, and "runs" which are active in this process.
+
+    The id of each is the position in all of them. However much is said, listeners get it in a few pieces a second.
+    """
+    listener, told, silent = runs.listen(), "", 0.0
+    try:
+        while True:
+            listener.clear()
+            is_last, silent = runs.is_closed, silent + LOOK
+            for piece in _news(followers, runs):
+                yield piece
+                silent = 0.0
+                await asyncio.sleep(0)  # a long run is read in many pieces, and others want to be heard meanwhile
+            if (active := _active(runs)) != told or silent > ALIVE:
+                told, silent = active, 0.0
+                yield f"event: runs\ndata: {active}\n\n".encode()
+            if is_last:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(listener.wait(), LOOK)
+            await asyncio.sleep(FRAME)
+    finally:
+        runs.forget(listener)
+
+
+def _news(followers: Sequence[RunFollower], runs: LiveRuns) -> Iterator[bytes]:
+    for follower in followers:
+        name = follower.run_dir.name
+        for news in follower.news(runs.get(name)):
+            place = urlencode({each.run_dir.name: each.position for each in followers})
+            yield b"event: run\nid: %s\ndata: %s\n\n" % (place.encode(), to_json({"run": name, **news}))
+
+
+def _active(runs: LiveRuns) -> str:
+    return json.dumps({name: len(run.questions) for name, run in runs.active.items()})

@@ -1,0 +1,246 @@
+"""The runs of this process: what is being said in them, what they ask a person, and how they end."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from ..conversation.manager import RunResult
+from ..core.errors import AIBattleError, ConfigError, translate_errors
+from ..core.events import (
+    AttemptFailed,
+    DraftDelta,
+    Event,
+    RunResumed,
+    RunStarted,
+    TextDelta,
+    ThinkingDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from ..core.helping import DraftDropped, StuckFound
+from ..core.messages import ToolCall
+from ..core.texts import visible
+from ..core.tooling import ToolCalled, ToolReturned
+from ..reporting import write_reports
+from ..reporting.sentences import call_words, result_words, sentence
+from ..tools.approval import Answer
+
+GUARDED = translate_errors("This is an error in ai-battle itself; please report it", AIBattleError)
+_numbers = count(1)
+
+
+@dataclass(slots=True)
+class AnswerDraft:
+    """What a speaker is saying: a new `number` begins whenever what was said until then no longer counts.
+
+    `tentative` text may never become the answer.
+    """
+
+    speaker: str
+    turn: int
+    notes: list[str] = field(default_factory=list)
+    number: int = field(default_factory=lambda: next(_numbers))
+    pieces: list[str] = field(default_factory=list)
+    tentative: bool = False
+    thinking: bool = False
+
+    def restart(self, *, tentative: bool = False, thinking: bool = False) -> None:
+        self.number, self.pieces = next(_numbers), []
+        self.tentative, self.thinking = tentative, thinking
+
+    def take(self, event: Event) -> None:
+        match event:
+            case TextDelta(text=text) | DraftDelta(text=text):
+                tentative = isinstance(event, DraftDelta)
+                if self.tentative != tentative or self.thinking:
+                    self.restart(tentative=tentative)
+                self.pieces.append(text)
+            case ThinkingDelta(text=text) if text and not self.thinking:
+                self.restart(thinking=True)
+            case AttemptFailed() | StuckFound() | DraftDropped():
+                self.restart()
+        if words := _note(event):
+            self.notes.append(words)
+
+
+def _note(event: Event) -> str:
+    match event:
+        case ToolCalled(call=call):
+            return call_words(call)
+        case ToolReturned(result=result):
+            return f"-> {result_words(result)}"
+    return sentence(event)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingQuestion:
+    """What a person is asked: `kind` is "line" for what to say next, "approval" for a call of a tool."""
+
+    number: int
+    kind: str
+    who: str
+    about: Mapping[str, Any]
+    answer: asyncio.Future[Any] = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"number": self.number, "kind": self.kind, "who": self.who, **self.about}
+
+
+class LiveRun:
+    """One run: listens to its events, and puts its questions to whoever sits at the page, however long that takes.
+
+    `changed` is called whenever there is something new to show.
+    """
+
+    def __init__(self, changed: Callable[[], None], run_dir: Path | None = None) -> None:
+        self.run_dir = run_dir
+        self.draft: AnswerDraft | None = None
+        self.questions: dict[int, PendingQuestion] = {}
+        self.error = ""
+        self._changed = changed
+        self._begun = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_active(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def begin(self, discussion: Awaitable[RunResult]) -> Path:
+        """Returns its directory once there is one; raises what kept it from beginning, and then there is no run."""
+        self._task = asyncio.create_task(self._play(discussion))
+        begun = asyncio.create_task(self._begun.wait())
+        await asyncio.wait({self._task, begun}, return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+        if self._begun.is_set() and self.run_dir:
+            return self.run_dir
+        await self._task
+        raise ConfigError(self.error)
+
+    async def _play(self, discussion: Awaitable[RunResult]) -> None:
+        """What ends a run before it has begun is raised, what ends it later is kept as `error`."""
+        try:
+            with GUARDED:
+                self.run_dir = (await discussion).run_dir
+            self._begun.set()
+        except AIBattleError as error:
+            self.error = str(error)
+            if not self._begun.is_set():
+                raise
+        finally:
+            self.draft = None
+            self.questions.clear()
+            if self.run_dir and self._begun.is_set():
+                with suppress(AIBattleError):  # the journal has all of it, and each report can be made anew
+                    await asyncio.to_thread(write_reports, self.run_dir)
+            asyncio.get_running_loop().call_soon(self._changed)
+
+    async def stop(self) -> None:
+        """Ends it so that it can be resumed; what was said in the turn that is under way is lost."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def hear(self, event: Event) -> None:
+        match event:
+            case RunStarted(run_dir=run_dir):
+                self.run_dir = Path(run_dir)
+                self._begun.set()
+            case RunResumed():
+                self._begun.set()
+            case TurnStarted(speaker=speaker, turn=turn):
+                self.draft = AnswerDraft(speaker, turn)
+            case TurnFinished() | TurnFailed():
+                self.draft = None
+            case _ if self.draft:
+                self.draft.take(event)
+        self._changed()
+
+    async def ask(self, prompt: str) -> str | None:
+        """Returns what a person says; None when the person leaves."""
+        note, _, label = prompt.rpartition("\n")
+        line: str | None = await self._put("line", label.removesuffix("> "), {"note": note})
+        return line
+
+    async def approve(self, call: ToolCall, participant: str) -> Answer:
+        about = {"tool": visible(call.name), "arguments": list(_shown_arguments(call))}
+        answer: Answer = await self._put("approval", participant, about)
+        return answer
+
+    async def _put(self, kind: str, who: str, about: Mapping[str, Any]) -> Any:
+        question = PendingQuestion(next(_numbers), kind, who, about, asyncio.get_running_loop().create_future())
+        self.questions[question.number] = question
+        self._changed()
+        try:
+            return await question.answer
+        finally:
+            self.questions.pop(question.number, None)
+            self._changed()
+
+    def answer(self, number: int, said: Mapping[str, Any]) -> None:
+        """Raises `ConfigError` where the question is answered already: the first answer counts."""
+        question = self.questions.pop(number, None)
+        if question is None or question.answer.done():
+            raise ConfigError("This question is answered already, or the run is over.")
+        if question.kind == "line":
+            text = said.get("text")
+            question.answer.set_result(text if isinstance(text, str) else None)
+        else:
+            is_allowed, for_good = said.get("allow") is True, said.get("for_good") is True
+            question.answer.set_result(Answer(is_allowed, for_good, str(said.get("reason", ""))))
+        self._changed()
+
+
+def _shown_arguments(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
+    """Each argument with its lines; what a reader would not see in them is made a sign."""
+    for name, value in call.arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        yield visible(name), [visible(line) for line in text.split("\n")]
+
+
+class LiveRuns:
+    """All runs of this process, by the names of their directories. Listeners are woken by every change."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, LiveRun] = {}
+        self._listeners: set[asyncio.Event] = set()
+        self.is_closed = False
+
+    def get(self, name: str) -> LiveRun | None:
+        return self._runs.get(name)
+
+    @property
+    def active(self) -> Mapping[str, LiveRun]:
+        return {name: run for name, run in self._runs.items() if run.is_active}
+
+    def create(self, run_dir: Path | None = None) -> LiveRun:
+        return LiveRun(self.notify, run_dir)
+
+    async def begin(self, run: LiveRun, discussion: Awaitable[RunResult]) -> str:
+        """Returns the name of the run once it has begun; raises what keeps it from that."""
+        name = (await run.begin(discussion)).name
+        self._runs[name] = run
+        self.notify()
+        return name
+
+    def listen(self) -> asyncio.Event:
+        self._listeners.add(listener := asyncio.Event())
+        return listener
+
+    def forget(self, listener: asyncio.Event) -> None:
+        self._listeners.discard(listener)
+
+    def notify(self) -> None:
+        for listener in self._listeners:
+            listener.set()
+
+    async def close(self) -> None:
+        """Stops all runs; who listens hears how they ended, and then no more."""
+        await asyncio.gather(*(run.stop() for run in self.active.values()))
+        self.is_closed = True
+        self.notify()

@@ -1,0 +1,171 @@
+"""Serves the page on loopback until it is told to end: who may ask it, and under which rules its pages stand."""
+
+import asyncio
+import secrets
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from hmac import compare_digest
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from ..core.errors import AIBattleError, ConfigError, JournalError, NoSuchRecord, translate_errors
+from .workspace import FileChanged, NotTrusted
+
+HOST = "127.0.0.1"
+LARGEST_BODY = 6_000_000
+WRITING = ("POST", "PUT", "DELETE")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+ENTERED = "<!doctype html><html lang=en><meta http-equiv=refresh content='0;url=/'><title>ai-battle</title>"
+NOT_ENTERED = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>ai-battle</title><main><h1>This page needs its key</h1>"
+    "<p>Open the address that <code>ai-battle ui</code> printed when it was started. It holds a key that can be used "
+    "once; if it was used in another browser, start <code>ai-battle ui</code> again.</p></main>"
+)
+GUARDED = translate_errors("The page failed; please report it", AIBattleError)
+
+
+@dataclass(slots=True)
+class Doorkeeper:
+    """Lets in who has the key of the printed address, once, and from then on who has the cookie.
+
+    A page elsewhere that leads its own name to this machine (DNS rebinding) is known by its Host, one that sends forms
+    or scripts here by its Origin.
+    """
+
+    port: int
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+    @property
+    def cookie(self) -> str:
+        """Cookies are not kept apart by port, so each server has one of its own."""
+        return f"ai_battle_{self.port}"
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self.port}/?key={self.key}"
+
+    def refusal(self, http: web.Request) -> str:
+        """Why a request is refused, wherever it leads; empty where it is not."""
+        if http.host not in (f"{HOST}:{self.port}", f"localhost:{self.port}"):
+            return "This server answers to 127.0.0.1 and localhost only."
+        if http.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and http.path != "/":
+            return "Another page has no business here."
+        if http.method in WRITING and http.headers.get("Origin") != f"http://{http.host}":
+            return "Another page has no business here."
+        return ""
+
+    def enter(self, http: web.Request) -> bool:
+        """Uses the key up where it is the right one."""
+        if not self.key or not _is_same(http.query.get("key", ""), self.key):
+            return False
+        self.key = ""
+        return True
+
+    def knows(self, http: web.Request) -> bool:
+        return _is_same(http.cookies.get(self.cookie, ""), self.session)
+
+
+def _is_same(given: str, wanted: str) -> bool:
+    return compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+
+
+def guard(keeper: Doorkeeper) -> Middleware:
+    """The middleware through which every request goes: nothing is answered to who may not ask."""
+
+    @web.middleware
+    async def handle(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if words := keeper.refusal(request):
+            return web.Response(status=403, text=words)
+        if request.path == "/" and keeper.enter(request):
+            response = web.Response(text=ENTERED, content_type="text/html")
+            response.set_cookie(keeper.cookie, keeper.session, httponly=True, samesite="Strict", path="/")
+            return response
+        if not keeper.knows(request):
+            return web.Response(status=403, text=NOT_ENTERED, content_type="text/html")
+        return await _respond(request, handler)
+
+    return handle
+
+
+async def _set_rules(http: web.Request, response: web.StreamResponse) -> None:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+
+
+async def _respond(http: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every error of ours is JSON with a message that names the way out."""
+    try:
+        with GUARDED:
+            return await _answer(http, handler)
+    except NotTrusted as error:
+        body = {"error": str(error), "code": list(error.code), "trust": error.digest}
+        return web.json_response(body, status=409)
+    except AIBattleError as error:
+        return web.json_response({"error": str(error)}, status=_status(error))
+
+
+async def _answer(http: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(http)
+    except web.HTTPException as refused:
+        return web.json_response({"error": refused.text or refused.reason}, status=refused.status)
+
+
+def _status(error: AIBattleError) -> int:
+    match error:
+        case NoSuchRecord():
+            return 404
+        case FileChanged() | JournalError():
+            return 409
+        case ConfigError():
+            return 400
+    return 502
+
+
+@asynccontextmanager
+async def listening(app: web.Application, port: int) -> AsyncIterator[Doorkeeper]:
+    """The application on loopback while the block runs; raises `ConfigError` when nobody can listen there."""
+    keeper = Doorkeeper(port)
+    app.middlewares.append(guard(keeper))
+    app.on_response_prepare.append(_set_rules)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HOST, port)
+        await site.start()
+        keeper.port = runner.addresses[0][1]
+        yield keeper
+    except OSError as error:
+        words = f"Nobody can listen on {HOST}:{port}: {error.strerror}"
+        raise ConfigError(f"{words}; stop what listens there, or choose another with --port.") from error
+    finally:
+        await runner.cleanup()
+
+
+async def serve(app: web.Application, port: int, opened: Callable[[str], object]) -> None:
+    """Until SIGINT or SIGTERM; `opened` is told the address, which can be used once."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    async with listening(app, port) as keeper:
+        with suppress(NotImplementedError):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, ended.set)
+        opened(keeper.address)
+        await ended.wait()

@@ -1,0 +1,200 @@
+// Runs side by side as they go on: what was said, what is being said, and what they want from a person.
+
+import { send, sendTrusted } from "./api.js";
+import { announce, ask, button, field, h, prose } from "./dom.js";
+
+export function watcher(query) {
+  const names = [...new Set(query.getAll("run"))];
+  const panes = new Map(names.map((name) => [name, new Pane(name, names)]));
+  return {
+    title: names.length === 1 ? names[0] : `${names.length} runs`,
+    content: h("div", { class: "panes" }, [...panes.values()].map((pane) => pane.element)),
+    positions: new Map(names.map((name) => [name, "-1"])),
+    hear: (news) => panes.get(news.run)?.hear(news),
+  };
+}
+
+class Pane {
+  constructor(name, names) {
+    this.name = name;
+    this.colours = new Map();
+    this.isHere = false;
+    this.title = h("h1", {}, name);
+    this.facts = h("p", { class: "facts" });
+    this.legend = h("ul", { class: "legend", "aria-label": "Participants" });
+    this.status = h("span", { class: "status" }, "…");
+    this.reason = h("span", { class: "reason" });
+    this.tools = h("div", { class: "buttons" });
+    this.log = h("div", { class: "log", tabindex: "0", role: "region", "aria-label": `What is said in ${name}` }, h("p", { class: "empty" }, "Reading the run …"));
+    this.draft = h("article", { class: "turn draft", hidden: true });
+    this.seat = h("div", { class: "seat" });
+    this.open = new Map();
+    const others = names.filter((other) => other !== name).map((other) => ["run", other]);
+    const close = others.length ? h("a", { class: "close", href: `#/watch?${new URLSearchParams(others)}`, "aria-label": `Close ${name}` }, "×") : null;
+    this.element = h("section", { class: "pane", "aria-label": name },
+      h("header", {}, h("div", { class: "line" }, this.title, this.status, this.reason, close), this.facts, this.legend, this.tools), this.log, this.seat);
+  }
+
+  hear(news) {
+    const isAtEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
+    if (news.facts) this.showFacts(news.facts);
+    if (news.items?.length) this.add(news.items);
+    if ("draft" in news) this.showDraft(news.draft);
+    if ("status" in news || "ours" in news || "error" in news) this.showStatus(news);
+    if (news.questions) this.showQuestions(news.questions);
+    if (isAtEnd && this.isHere) this.log.scrollTop = this.log.scrollHeight;
+    if ("status" in news) this.arrive();
+  }
+
+  // All that was there is here; what comes now is new, and is told to who can't see it.
+  arrive() {
+    if (!this.isHere && this.current.status === "running") this.log.scrollTop = this.log.scrollHeight;
+    this.isHere = true;
+    this.log.querySelector(".empty")?.remove();
+    if (!this.log.childElementCount) this.log.append(h("p", { class: "empty" }, "Nothing was said yet."));
+  }
+
+  showFacts(facts) {
+    this.title.textContent = facts.title;
+    this.facts.textContent = facts.used;
+    this.reason.textContent = facts.reason && facts.reason !== "turns" ? facts.reason : "";
+    for (const { name, colour } of facts.participants) this.colours.set(name, colour);
+    this.participants = facts.participants;
+    this.legend.replaceChildren(...facts.participants.map((each) => h("li", { class: each.colour }, h("b", {}, each.name), each.model && each.model !== each.name ? h("small", {}, each.model) : null)));
+  }
+
+  add(items) {
+    this.log.querySelector(".empty")?.remove();
+    this.log.append(...items.map((item) => this.item(item)), this.draft);
+    if (!this.isHere) return;
+    const said = items.filter((item) => item.kind === "turn").map((item) => `${item.speaker} has answered.`);
+    if (said.length) announce(said.join(" "));
+  }
+
+  item(item) {
+    const parts = (item.parts ?? []).map(part);
+    switch (item.kind) {
+      case "turn":
+        return h("article", { class: `turn ${this.colours.get(item.speaker) ?? "nobody"}`, id: `${this.name}-${item.turn}` },
+          h("h2", {}, h("span", { class: "number" }, String(item.turn)), h("b", {}, item.speaker), item.badges.map((each) => h("span", { class: "badge" }, each)),
+            h("small", {}, item.facts), button("Fork", () => this.fork(item.turn), { class: "quiet fork", "aria-label": `Fork behind turn ${item.turn}`, title: "Go on from here in a run of its own" })),
+          story(item.story), parts);
+      case "prompt":
+        return h("article", { class: "turn nobody" }, h("h2", {}, h("span", { class: "badge" }, "prompt")), parts);
+      case "failure":
+        return h("div", { class: "failure" }, story(item.story), h("p", {}, item.words));
+    }
+    return h("div", { class: "remarks" }, remark(item));
+  }
+
+  showDraft(draft) {
+    this.draft.hidden = !draft;
+    if (!draft) {
+      this.draft.replaceChildren();
+      this.text = null;
+      return;
+    }
+    if (draft.fresh || !this.text) {
+      this.text = h("p", { class: `said raw${draft.tentative ? " tentative" : ""}`, dir: "auto" });
+      this.notes = h("ul", { class: "notes" });
+      this.draft.className = `turn draft ${this.colours.get(draft.speaker) ?? "nobody"}`;
+      const doing = draft.thinking ? "is thinking" : draft.tentative ? "is drafting" : "is answering";
+      this.draft.replaceChildren(h("h2", {}, h("span", { class: "number" }, String(draft.turn)), h("b", {}, draft.speaker), h("small", { class: "doing" }, doing)), this.notes, this.text);
+    }
+    this.notes.replaceChildren(...draft.notes.map((note) => h("li", {}, note)));
+    this.text.append(draft.text);
+    if (!this.draft.isConnected) this.log.append(this.draft);
+  }
+
+  showStatus(news) {
+    this.current = { ...this.current, ...news };
+    const { status, ours, error } = this.current;
+    const before = this.status.textContent;
+    this.status.className = `status ${status}`;
+    this.status.textContent = status;
+    if (this.isHere && before !== status) announce(`The run is ${status}.`);
+    const isOver = status !== "running";
+    const report = h("a", { class: "button", href: `/runs/${encodeURIComponent(this.name)}/report`, target: "_blank", rel: "noopener" }, "Report");
+    this.tools.replaceChildren(
+      ...(ours ? [button("Stop", () => this.post("stop"), { class: "stop" })] : []),
+      ...(isOver && !["done", "limit"].includes(status) ? [button("Resume", () => this.resume(), { class: "main" })] : []),
+      report,
+      ...(status === "running" && !ours ? [h("small", { class: "quiet" }, "Another program runs it.")] : []),
+      ...(error ? [h("p", { class: "failure" }, error)] : []),
+    );
+  }
+
+  post(what, body = {}) {
+    return send("POST", `/api/runs/${encodeURIComponent(this.name)}/${what}`, body);
+  }
+
+  resume() {
+    return sendTrusted(`/api/runs/${encodeURIComponent(this.name)}/resume`, {});
+  }
+
+  async fork(turn) {
+    const options = this.participants.map((each) => h("option", { value: each.name }, each.name));
+    const content = h("div", {}, h("p", {}, `A run of its own goes on behind turn ${turn}. Nothing that was said before is paid for again.`),
+      field("Another goal from there (optional)", "goal"), field("More rounds in all (optional)", "turns", { inputmode: "numeric", pattern: "[1-9][0-9]{0,4}" }),
+      h("label", { class: "field" }, "Another model for", h("select", { name: "who" }, h("option", { value: "" }, "nobody"), options)), field("Its model", "model", { placeholder: "gpt-4o, ollama/llama3.2 …" }));
+    const said = await ask(`Fork behind turn ${turn}`, content, "Fork");
+    if (!said) return;
+    const body = { turn: String(turn), goal: said.goal, turns: said.turns, swap: said.who && said.model ? `${said.who}=${said.model}` : "" };
+    const begun = await sendTrusted(`/api/runs/${encodeURIComponent(this.name)}/fork`, body);
+    if (begun) location.hash = `#/watch?${new URLSearchParams([["run", this.name], ["run", begun.run]])}`;
+  }
+
+  // What is typed stays while other questions come and go.
+  showQuestions(questions) {
+    const numbers = new Set(questions.map((each) => each.number));
+    for (const [number, element] of this.open) {
+      if (!numbers.has(number)) { element.remove(); this.open.delete(number); }
+    }
+    for (const each of questions.filter(({ number }) => !this.open.has(number))) {
+      const element = each.kind === "line" ? this.composer(each) : this.approval(each);
+      this.open.set(each.number, element);
+      this.seat.append(element);
+      announce(each.kind === "line" ? `It is your turn, ${each.who}.` : `${each.who} asks to use ${each.tool}.`);
+      if (each.kind === "line" && document.activeElement === document.body) element.querySelector("textarea").focus();
+    }
+  }
+
+  composer({ number, who, note }) {
+    const say = (text) => this.post("answer", { number, text });
+    const text = h("textarea", { rows: "2", placeholder: "Enter sends, Shift+Enter begins a new line", "aria-label": `What ${who} says` });
+    const send_ = button("Send", () => (text.value.trim() ? say(text.value) : text.focus()), { class: "main" });
+    text.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); send_.click(); }
+    });
+    return h("section", { class: "question", "aria-label": `Your turn, ${who}` }, h("h2", {}, `Your turn, ${who}`), note ? h("pre", {}, note) : null, text,
+      h("div", { class: "buttons" }, send_, button("Skip this turn", () => say("/skip"), { class: "quiet" }), button("Leave", () => say("/leave"), { class: "quiet" }), button("End the discussion", () => say("/end"), { class: "quiet" })));
+  }
+
+  approval({ number, who, tool, arguments: given }) {
+    const reason = h("input", { placeholder: "Why not (the model is told)", "aria-label": "Why not" });
+    const decide = (allow, forGood) => this.post("answer", { number, allow, for_good: forGood, reason: reason.value });
+    const rows = given.map(([name, lines]) => [h("dt", {}, name), h("dd", {}, h("pre", { tabindex: "0" }, lines.join("\n")))]);
+    return h("section", { class: "question approval", "aria-label": `${who} wants to use ${tool}` }, h("h2", {}, `${who} wants to use `, h("code", {}, tool)),
+      rows.length ? h("dl", {}, rows) : h("p", { class: "quiet" }, "Without arguments."),
+      h("div", { class: "buttons" }, button("Allow", () => decide(true, false), { class: "main" }), button("Deny", () => decide(false, false), { class: "stop" }), reason),
+      h("div", { class: "buttons" }, button("Always allow it in this run", () => decide(true, true), { class: "quiet" }), button("Never in this run", () => decide(false, true), { class: "quiet" })));
+  }
+}
+
+function part(each) {
+  if (each.prose) return h("div", { class: "said", dir: "auto" }, prose(each.prose));
+  if (each.thinking) return h("details", {}, h("summary", {}, "thinking"), h("div", { class: "said", dir: "auto" }, prose(each.thinking)));
+  if (each.tool) {
+    const body = [each.arguments !== "{}" ? h("pre", {}, each.arguments) : null, each.result ? h("pre", { class: "result" }, each.result) : null];
+    return h("details", { class: `tool${each.failed ? " failed" : ""}` }, h("summary", {}, each.tool), body);
+  }
+  return h("figure", {}, each.picture ? h("img", { src: each.picture, alt: each.file }) : null, h("figcaption", {}, each.file));
+}
+
+function story(entries) {
+  return entries.length ? h("div", { class: "story" }, entries.map(remark)) : null;
+}
+
+function remark({ words, texts }) {
+  return [h("p", {}, words), ...texts.map(([title, text]) => h("details", {}, h("summary", {}, title), h("pre", {}, text)))];
+}

@@ -1,0 +1,194 @@
+"""What the page may reach: the YAML files and the runs of the folder that it was started in, and packaged files."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .. import assembly
+from ..assembly.trust import is_trusted, remember_trust, trust_digest
+from ..benchmark.loading import load as load_benchmark
+from ..benchmark.store import NAME as RESULTS
+from ..config import ConfigProblems, Loaded, packaged_config, packaged_names
+from ..config.documents import LARGEST, YAML, YamlText, kind_of, read_text
+from ..config.packaged import description, in_brief
+from ..config.server import load_server
+from ..conversation.runs import RUNS, run_directories
+from ..conversation.setup import load_checked, notes
+from ..core.errors import AIBattleError, ConfigError, NoSuchRecord
+from ..core.files import write_private
+from ..reporting.benchmark_report import REPORT
+
+PACKAGED = "packaged:"
+LEVELS, MOST_FILES = 3, 500
+"""How deep folders are looked into, and how many files are listed at the most."""
+SKIPPED = frozenset({"node_modules", "venv", str(RUNS)})
+
+
+class NotTrusted(AIBattleError):
+    """The file runs code of its own, and nobody has said yet that it may: `code` names it, `digest` stands for it."""
+
+    def __init__(self, code: Sequence[str], digest: str) -> None:
+        super().__init__(f"This file runs code of its own: {', '.join(code)}.")
+        self.code = code
+        self.digest = digest
+
+
+class FileChanged(AIBattleError):
+    """Somebody else has changed the file since it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigText:
+    """A YAML file as it stands; `digest` is empty for one that is not there yet."""
+
+    source: str
+    text: str
+    digest: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """`root` is the folder, with its links resolved; nothing outside of it is read or written."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> "Workspace":
+        return cls(folder.resolve())
+
+    def configs(self) -> Iterator[dict[str, str]]:
+        """Yields what can be chosen: the files of the folder, then packaged ones, each with what it says of itself."""
+        for path in self._files(self.root, YAML):
+            yield _entry(str(path.relative_to(self.root)), path)
+        for name in packaged_names():
+            yield _entry(PACKAGED + name, self._path(PACKAGED + name))
+
+    def read(self, source: str) -> ConfigText:
+        path = self._path(source)
+        text = read_text(path, path.name)
+        return ConfigText(source, text, _digest(text), kind_of(text))
+
+    def write(self, source: str, text: str, digest: str) -> ConfigText:
+        """Saves a file of the folder; raises `FileChanged` where it is not the one of that digest any more."""
+        path = self._path(source)
+        if source.startswith(PACKAGED):
+            raise ConfigError("A packaged file is not changed; save it under a name of your own.")
+        found = _digest(read_text(path, path.name)) if path.exists() else ""
+        if found != digest:
+            known = "has changed since you opened it" if digest else "exists already"
+            raise FileChanged(f"{source} {known}; save again to replace it, or open it anew.")
+        write_private(path, [text])
+        return ConfigText(source, text, _digest(text), kind_of(text))
+
+    def check(self, source: str, text: str) -> dict[str, Any]:
+        """Returns what `ai-battle validate` would find, with its lines; no model is called, and no code imported."""
+        kind = kind_of(text)
+        try:
+            return {"kind": kind, "problems": [], "notes": list(_notes(kind, self._document(source, text)))}
+        except ConfigProblems as error:
+            return {"kind": kind, "problems": [asdict(each) for each in error.located], "notes": []}
+        except ConfigError as error:
+            problem = {"line": None, "column": None, "path": "", "message": str(error)}
+            return {"kind": kind, "problems": [problem], "notes": []}
+
+    def load(self, source: str, text: str, trusted: str) -> Loaded:
+        """The discussion of a text that may not be saved; raises `ConfigError` and `NotTrusted`."""
+        if (kind := kind_of(text)) != "discussion":
+            raise ConfigError(f"This is the file of a {kind}; the page starts discussions.")
+        loaded = load_checked(self._document(source, text))
+        require_trust(loaded, trusted)
+        return replace(loaded, name=Path(source.removeprefix(PACKAGED)).stem)
+
+    def run(self, name: str) -> Path:
+        """The run directory of that name; raises `NoSuchRecord` for what is none of those in the folder."""
+        found = next((run for run in run_directories(self._runs) if run.name == name), None)
+        if found is None or not self._is_inside(found):
+            raise NoSuchRecord(f"There is no run {name!r} in {RUNS}.")
+        return found
+
+    def runs(self) -> Sequence[Path]:
+        return run_directories(self._runs)
+
+    @property
+    def _runs(self) -> Path:
+        return self.root / RUNS
+
+    def benchmarks(self) -> dict[str, Path]:
+        """The reports of benchmarks, by their folders."""
+        reports = (path.with_name(REPORT) for path in self._files(self.root, (RESULTS,)))
+        return {str(path.parent.relative_to(self.root)): path for path in reports if path.is_file()}
+
+    def _document(self, source: str, text: str) -> YamlText:
+        if len(text.encode()) > LARGEST:
+            raise ConfigError("This is larger than 5 MB; long texts belong in files named by input_file.")
+        return YamlText(text, self._path(source))
+
+    def _path(self, source: str) -> Path:
+        """Raises `ConfigError` for a name that leads out of the folder, or to what is no YAML file."""
+        if source.startswith(PACKAGED):
+            if found := packaged_config(source.removeprefix(PACKAGED)):
+                return found
+            raise ConfigError(f"There is no packaged discussion {source.removeprefix(PACKAGED)!r}.")
+        path = self.root / source
+        if not source.isprintable() or not source.endswith(YAML) or not self._is_inside(path):
+            raise ConfigError(f"{source!r} is no YAML file of this folder: name one such as robots.yaml.")
+        if not path.parent.is_dir():
+            raise ConfigError(f"There is no folder {str(path.parent.relative_to(self.root))!r} here.")
+        return path
+
+    def _is_inside(self, path: Path) -> bool:
+        """Whether a path stays in the folder, also where links lead it; hidden files and folders are not looked at."""
+        try:
+            inside = path.resolve().relative_to(self.root).parts
+        except (ValueError, OSError):
+            return False
+        return not any(part.startswith(".") for part in inside)
+
+    def _files(self, folder: Path, endings: tuple[str, ...]) -> Sequence[Path]:
+        found: list[Path] = []
+        for place, folders, names in os.walk(folder):
+            depth = len(Path(place).relative_to(folder).parts)
+            hidden = {name for name in folders if name.startswith(".") or name in SKIPPED}
+            folders[:] = sorted({*folders} - hidden) if depth < LEVELS else []
+            visible = (name for name in sorted(names) if name.endswith(endings) and not name.startswith("."))
+            found += (path for name in visible if self._is_inside(path := Path(place, name)))
+            if len(found) >= MOST_FILES:
+                break
+        return found[:MOST_FILES]
+
+
+def require_trust(loaded: Loaded, trusted: str) -> None:
+    """Raises `NotTrusted` for code that a file names, until its user has sent back the digest that stands for it."""
+    code = assembly.named_code(loaded)
+    digest = trust_digest(loaded, code)
+    if not code or is_trusted(digest):
+        return
+    if trusted != digest:
+        raise NotTrusted(code, digest)
+    remember_trust(digest)
+
+
+def _entry(source: str, path: Path) -> dict[str, str]:
+    try:
+        text = read_text(path, path.name)
+    except ConfigError as error:
+        return {"source": source, "kind": "unreadable", "about": str(error), "needs": ""}
+    about, needs = in_brief(description(text))
+    return {"source": source, "kind": kind_of(text), "about": about, "needs": needs}
+
+
+def _notes(kind: str, document: YamlText) -> Sequence[str]:
+    match kind:
+        case "benchmark":
+            return load_benchmark(document).document.notes
+        case "server":
+            return load_server(document, os.environ).notes
+    return notes(load_checked(document))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

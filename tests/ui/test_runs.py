@@ -1,0 +1,239 @@
+"""Runs that the page starts and follows: what is heard of them, by whom, and how they end."""
+
+import asyncio
+import json
+from pathlib import Path
+
+from ai_battle.conversation.manager import ConversationManager
+from ai_battle.conversation.runs import RunOverview
+
+from .client import WITH_ME, WITH_TOOLS, Heard, PageClient, page_of, talk
+
+STRATEGY = "def create(primary, secondary):\n    return secondary\n"
+
+
+def is_over(heard: Heard) -> bool:
+    return heard.status not in ("", "running")
+
+
+async def test_a_run_is_started_and_heard_to_its_end(page: PageClient) -> None:
+    run = await page.start(talk(2))
+    heard = await page.hear(run, is_over)
+
+    assert heard.status == "done"
+    assert heard.turns == [(1, "Ann"), (2, "Bob"), (3, "Ann"), (4, "Bob")]
+    assert heard.items[0]["kind"] == "prompt"
+    assert heard.items[2]["parts"] == [{"prose": [["p", [["strong", ["Two"]], " <b>bold</b>."]]]}]
+    assert heard.state["facts"]["participants"][1] == {"name": "Bob", "model": "scripted/bob", "colour": "c1"}
+    assert RunOverview.read(Path("runs") / run).status == "done"
+
+
+async def test_an_answer_streams_and_is_replaced_by_its_turn(page: PageClient) -> None:
+    run = await page.start(talk(1, pace=0.05))
+    heard = await page.hear(run, is_over)
+    said = [draft for draft in heard.drafts if draft]
+    assert any("One and".startswith(draft.rstrip()) for draft in said), said
+    assert heard.drafts[-1] == ""
+
+
+async def test_who_comes_back_hears_everything_once(page: PageClient) -> None:
+    run = await page.start(talk(6, pace=0.01))
+    heard = Heard()
+    while not is_over(heard):
+        pieces = heard.pieces
+        heard = await page.hear(
+            run, lambda now, had=pieces: now.pieces > had + 2 or is_over(now), after=heard.last_id, heard=heard
+        )
+
+    assert [turn for turn, _ in heard.turns] == [*range(1, 13)]
+
+
+async def test_two_who_listen_hear_the_same(page: PageClient) -> None:
+    run = await page.start(talk(3, pace=0.01))
+    first, second = await asyncio.gather(page.hear(run, is_over), page.hear(run, is_over))
+    late = await page.hear(run, is_over)
+    assert first.items == second.items == late.items
+
+
+async def test_a_browser_that_leaves_does_not_end_the_run(page: PageClient) -> None:
+    run = await page.start(talk(3, pace=0.02))
+    await page.hear(run, lambda heard: bool(heard.turns))
+    heard = await page.hear(run, is_over)
+    assert (heard.status, len(heard.turns)) == ("done", 6)
+
+
+async def test_the_person_sits_in_from_the_page(page: PageClient) -> None:
+    run = await page.start(WITH_ME)
+    heard = await page.hear(run, lambda heard: heard.question("line") > 0)
+    question = heard.question("line")
+    assert heard.state["questions"][0]["who"] == "Me"
+    status, _ = await page.send(f"/api/runs/{run}/answer", number=question, text="Hello\nthere")
+    assert status == 200
+    status, body = await page.send(f"/api/runs/{run}/answer", number=question, text="again")
+    assert (status, "answered already" in body["error"]) == (400, True)
+
+    heard = await page.hear(run, lambda heard: heard.question("line") > question)
+    assert heard.turns == [(1, "Me"), (2, "Bob")]
+    await page.send(f"/api/runs/{run}/answer", number=heard.question("line"), text="/end")
+    heard = await page.hear(run, is_over)
+    assert (heard.status, heard.state["facts"]["reason"]) == ("done", "Me ended it")
+
+
+async def test_an_unknown_command_of_a_person_is_told_with_the_next_question(page: PageClient) -> None:
+    run = await page.start(WITH_ME)
+    first = await page.hear(run, lambda heard: heard.question("line") > 0)
+    await page.send(f"/api/runs/{run}/answer", number=first.question("line"), text="/dance")
+    again = await page.hear(run, lambda heard: heard.question("line") > first.question("line"))
+    assert "There is no command /dance" in again.state["questions"][0]["note"]
+
+
+async def test_calls_of_tools_wait_for_the_page(page: PageClient) -> None:
+    run = await page.start(WITH_TOOLS)
+    heard = await page.hear(run, lambda heard: heard.question("approval") > 0)
+    asked = heard.state["questions"][0]
+    assert (asked["who"], asked["tool"], asked["arguments"]) == ("Ann", "calculator", [["expression", ["6 * 7"]]])
+    await page.send(f"/api/runs/{run}/answer", number=asked["number"], allow=True)
+    heard = await page.hear(run, is_over)
+    assert (
+        next(item for item in heard.items if item["kind"] == "turn")["parts"][0]["tool"]
+        == "calculator(6 * 7) (allowed by a person) -> 42"
+    )
+
+
+async def test_a_call_that_is_denied_is_not_run_and_the_model_is_told_why(page: PageClient) -> None:
+    run = await page.start(WITH_TOOLS)
+    heard = await page.hear(run, lambda heard: heard.question("approval") > 0)
+    await page.send(f"/api/runs/{run}/answer", number=heard.question("approval"), allow=False, reason="not today")
+    heard = await page.hear(run, is_over)
+    turn = next(item for item in heard.items if item["kind"] == "turn")
+    assert "denied by a person: not today" in turn["parts"][0]["tool"]
+
+
+async def test_a_run_is_stopped_and_resumed(page: PageClient) -> None:
+    run = await page.start(talk(4, pace=0.03))
+    await page.hear(run, lambda heard: bool(heard.turns))
+    status, _ = await page.send(f"/api/runs/{run}/stop")
+    assert status == 200
+    stopped = await page.hear(run, is_over)
+    assert stopped.status == "interrupted"
+    assert len(stopped.turns) < 8
+    assert (Path("runs") / run / "report.html").is_file()
+
+    status, body = await page.send(f"/api/runs/{run}/resume")
+    assert (status, body) == (200, {"run": run})
+    heard = await page.hear(run, lambda heard: heard.status == "done")
+    assert [turn for turn, _ in heard.turns] == [*range(1, 9)]
+
+
+async def test_a_run_of_nobody_here_can_not_be_stopped(page: PageClient) -> None:
+    run = await page.start(talk())
+    await page.hear(run, is_over)
+    status, body = await page.send(f"/api/runs/{run}/stop")
+    assert (status, "over" in body["error"]) == (400, True)
+
+
+async def test_the_end_of_the_server_leaves_its_runs_resumable_and_says_so(here: Path) -> None:
+    async with page_of(here) as page:
+        run = await page.start(talk(50, pace=0.05))
+        listening = asyncio.create_task(page.hear(run, lambda heard: heard.status == "interrupted"))
+        await page.hear(run, lambda heard: bool(heard.turns))
+    assert (await listening).status == "interrupted"
+    assert RunOverview.read(Path("runs") / run).status == "interrupted"
+
+
+async def test_a_run_is_forked_from_a_turn_with_another_goal(page: PageClient) -> None:
+    run = await page.start(talk(2))
+    await page.hear(run, is_over)
+    status, body = await page.send(f"/api/runs/{run}/fork", turn="2", goal="Count backwards.", turns="3")
+    assert status == 200, body
+    heard = await page.hear(body["run"], is_over)
+    assert heard.state["facts"]["title"] == "Count backwards."
+    assert [turn for turn, _ in heard.turns] == [1, 2, 3, 4, 5, 6]
+
+    for turn in ("9", "", "x"):
+        status, body = await page.send(f"/api/runs/{run}/fork", turn=turn)
+        assert (status, bool(body["error"])) == (400, True)
+
+
+async def test_what_keeps_a_run_from_beginning_is_told_and_leaves_nothing(page: PageClient) -> None:
+    status, body = await page.send("/api/runs", source="talk.yaml", text=talk().replace("scripted/ann", "nobody/x"))
+    assert status == 400
+    assert "talk.yaml:6" in body["error"]
+    assert (await page.get("/api/runs"))[1] == []
+
+
+async def test_a_file_that_is_changed_while_it_runs_changes_nothing_of_the_run(page: PageClient, here: Path) -> None:
+    (here / "talk.yaml").write_text(talk(3, pace=0.02))
+    run = await page.start((here / "talk.yaml").read_text())
+    await page.hear(run, lambda heard: bool(heard.turns))
+    (here / "talk.yaml").write_text("discussion: [")
+    assert len((await page.hear(run, is_over)).turns) == 6
+
+
+async def test_code_of_a_file_runs_only_after_it_was_trusted(page: PageClient, here: Path) -> None:
+    (here / "mine.py").write_text(STRATEGY)
+    pair = "  collaboration: {pairs: [{primary: Bob, strategy: mine, secondary: {type: scripted/x, script: [Oh.]}}]}\n"
+    status, body = await page.send("/api/runs", source="talk.yaml", text=talk() + pair)
+    assert status == 409
+    assert "mine" in body["code"][0]
+    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + pair, trusted="0" * 64)
+    assert status == 409
+    assert (await page.get("/api/runs"))[1] == []
+    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + pair, trusted=body["trust"])
+    assert status == 200
+    (here / "mine.py").write_text(f"{STRATEGY}# changed\n")
+    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + pair, trusted=body["trust"])
+    assert status == 409
+
+
+async def test_a_run_of_another_program_is_watched_while_it_goes_on(page: PageClient, here: Path) -> None:
+    (here / "other.yaml").write_text(talk(2, pace=0.01))
+    result = await ConversationManager.from_config("other.yaml").run_discussion()
+    heard = await page.hear(result.run_dir.name, is_over)
+    assert (heard.status, len(heard.turns), heard.state["ours"]) == ("done", 4, False)
+
+
+async def test_runs_are_listed_searched_reported_and_compared(page: PageClient) -> None:
+    first = await page.start(talk())
+    second = await page.start(talk(2).replace("Two", "Zwei"), "german.yaml")
+    for run in (first, second):
+        await page.hear(run, is_over)
+    _, listed = await page.get("/api/runs")
+    assert {each["run"]: each["status"] for each in listed} == {first: "done", second: "done"}
+    _, found = await page.get("/api/runs?words=zwei")
+    assert [(each["run"], each["speaker"], each["excerpt"]) for each in found] == [
+        (second, "Bob", "**Zwei** <b>bold</b>.")
+    ]
+
+    status, report = await page.get(f"/runs/{first}/report")
+    assert (status, "Count." in report) == (200, True)
+    status, both = await page.get(f"/compare?run={first}&run={second}")
+    assert (status, "Zwei" in both, f"/runs/{second}/report" in both) == (200, True, True)
+    status, _ = await page.get(f"/compare?run={first}")
+    assert status == 400
+
+
+async def test_runs_outside_of_the_folder_are_not_there(page: PageClient, here: Path) -> None:
+    (here / "runs").mkdir()
+    away = here.parent / f"{here.name}-away"
+    away.mkdir()
+    (away / "journal.jsonl").write_text("{}\n")
+    (here / "runs" / "link").symlink_to(away)
+    for name in ("..", "%2e%2e", f"..%2f{away.name}", "link", "nothing"):
+        status, _ = await page.get(f"/runs/{name}/report")
+        assert status == 404, name
+    status, _ = await page.get("/api/events?..=-1")
+    assert status == 404
+
+
+async def test_a_damaged_journal_is_told_and_nothing_else_suffers(page: PageClient) -> None:
+    run = await page.start(talk(2))
+    await page.hear(run, is_over)
+    journal = Path("runs") / run / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([*lines[:4], "{oh", *lines[5:]]) + "\n")
+    heard = await page.hear(run, lambda heard: any(item["kind"] == "failure" for item in heard.items))
+    assert "malformed line" in heard.items[-1]["words"]
+    status, body = await page.get(f"/runs/{run}/report")
+    assert (status, "malformed" in body["error"]) == (409, True)
+    assert json.loads(lines[0])["type"] == "run_started"

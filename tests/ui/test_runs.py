@@ -40,10 +40,12 @@ async def test_who_comes_back_hears_everything_once(page: PageClient) -> None:
     run = await page.start(talk(6, pace=0.01))
     heard = Heard()
     while not is_over(heard):
-        pieces = heard.pieces
-        heard = await page.hear(
-            run, lambda now, had=pieces: now.pieces > had + 2 or is_over(now), after=heard.last_id, heard=heard
-        )
+        seen = heard.pieces
+
+        def leaves_again(now: Heard, seen: int = seen) -> bool:
+            return now.pieces > seen + 2 or is_over(now)
+
+        heard = await page.hear(run, leaves_again, after=heard.last_id, heard=heard)
 
     assert [turn for turn, _ in heard.turns] == [*range(1, 13)]
 

@@ -15,7 +15,7 @@ LAYERS = (
     {"judging"},
     {"providers", "tools", "collaboration"},
     {"assembly"},
-    {"conversation", "server", "benchmark", "reporting"},
+    {"conversation", "arbiter", "server", "benchmark", "reporting"},
     {"ui"},
     {"cli"},
 )

@@ -29,7 +29,9 @@ from .models import (
     RecordingFiles,
     Speaking,
     find_unreachable,
+    judge_models,
     participant,
+    require_no_tools,
     require_priced,
     with_tools,
 )
@@ -41,7 +43,7 @@ class Assembled:
     """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
 
     `help_use` is what the helpers of each participant have used, which counts against their limits; `standings` is
-    where its ladders stand, `recipes` are its pairs.
+    where its ladders stand, `recipes` are its pairs. `judges` judge the run at its end, by their names.
     """
 
     models: Mapping[str, Model]
@@ -51,6 +53,7 @@ class Assembled:
     help_use: "Mapping[str, collaboration.HelpUse]" = field(default_factory=dict)
     standings: "Mapping[str, Sequence[collaboration.LadderState]]" = field(default_factory=dict)
     recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
+    judges: Mapping[str, Model] = field(default_factory=dict)
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:
         """Return the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
@@ -68,7 +71,7 @@ class Assembled:
             await self.tool_set.equip(run_dir, emit)
 
     async def aclose(self) -> None:
-        for model in self.models.values():
+        for model in (*self.models.values(), *self.judges.values()):
             await model.client.aclose()
         for recipes in self.recipes.values():
             for recipe in recipes:
@@ -106,7 +109,9 @@ def build(
     models = {name: builder.pair_up(name, model) for name, model in models.items()}
     notes = (*(model.name.note for model in models.values()), *builder.notes, *pairs.beyond_the_prompt())
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    return Assembled(models, warnings, context.recorder, tool_set, builder.help_use, builder.standings, builder.recipes)
+    judges = judge_models(said.judge.models if said.judge else (), context)
+    helping = (builder.help_use, builder.standings, builder.recipes)
+    return Assembled(models, warnings, context.recorder, tool_set, *helping, judges)
 
 
 def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Model]:
@@ -150,6 +155,7 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
     """Return the modules that the file names and that running it would import: they need to be trusted first."""
     said, pairs = loaded.file.discussion, Pairs(loaded.file.discussion, context := BuildContext.of(loaded))
     types = [*(spec.type for spec in said.models.values() if spec.type), *_helper_types(pairs)]
+    types += [judge.type for judge in said.judge.models] if said.judge else ()
     modules = [parse(type_, context.providers).provider for type_ in types]
     modules += [each.pair.strategy for each in pairs.all]
     code = tools.named_code(said.tools) if said.tools else ()
@@ -170,6 +176,7 @@ def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
     models = {} if context.tape else loaded.made
     yield from _participant_problems(pairs, models, unsure={problem.path[1] for problem in wrong})
     yield from _pair_problems(pairs, models)
+    yield from _judge_problems(pairs)
     if said.tools and has_tools(said):
         for path, words in tools.settings_problems(said.tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
@@ -196,6 +203,16 @@ def _pair_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator
     yield from wrong
     if not wrong:
         yield from _strategy_problems(pairs, models)
+
+
+def _judge_problems(pairs: Pairs) -> Iterator[Problem]:
+    judge = pairs.said.judge
+    for number, settings in enumerate(judge.models if judge else ()):
+        try:
+            require_no_tools(settings)
+            _try_to_make("the judge", settings, pairs)
+        except ConfigError as error:
+            yield Problem(("discussion", "judge", "models", number, "type"), str(error))
 
 
 def _helper_problems(each: ResolvedPair, pairs: Pairs) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from ..config.participants import Capabilities
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
-from ..core.ledger import unpriced_reason
+from ..core.ledger import SpendingLimits, unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
 from ..providers._capabilities import capabilities_offline
@@ -228,7 +228,7 @@ def _script(spec: Speaking, start: int) -> dict[str, Any]:
     return {"script": entries, "when": rules, "loop": spec.loop, "pace": spec.pace, "start": start}
 
 
-def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits") -> None:
+def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits | SpendingLimits") -> None:
     """Raises `ConfigError` where a limit in dollars can't hold for a model, and nobody has said that it need not."""
     is_limited = any(each.cost_usd is not None and each.unpriced == "refuse" for each in limits)
     if is_limited and model.price is None:
@@ -242,6 +242,17 @@ def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> 
     if not (model.options or settings.instructions or _takes_script(model.name, around)):
         return model
     return replace(model, client=NamedClient(model.client, voice, model.options, settings.instructions))
+
+
+def judge_models(written: Iterable[HelperSettings], around: BuildContext) -> dict[str, Model]:
+    """The models that judge a run, by name, numbered where several have the same; raises `ConfigError`."""
+    models: dict[str, Model] = {}
+    for number, settings in enumerate(written):
+        model = helper_model(f"judge:{number}", settings, around)
+        name = settings.name or str(model.name)
+        same = sum(each == name or each.startswith(f"{name} (") for each in models)
+        models[f"{name} ({same + 1})" if same else name] = model
+    return models
 
 
 def require_no_tools(settings: HelperSettings) -> None:

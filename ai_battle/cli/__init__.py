@@ -26,6 +26,7 @@ COMMANDS = {
     "configs": "List and show the discussions that come with ai-battle.",
     "replay": "Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.",
     "fork": "Go on with the run of RUN_DIR from one of its turns, live and in a run of its own, once or several times.",
+    "judge": "Judge each RUN by a rubric: models score its participants, and a score needs a true quotation.",
     "show": "Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it.",
     "validate": (
         "Check files of discussions, benchmarks and servers without running them; exit 2 when there is a problem."

@@ -21,13 +21,13 @@ from ai_battle.core.helping import HelpSummed
 from ai_battle.core.telemetry import set_up_telemetry
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import count_of
-from ai_battle.reporting.sentences import help_document, sentence
+from ai_battle.reporting.sentences import help_document, sentence, verdict_words
 from ai_battle.wire.genai import message_to_json, usage_to_json
 
 from . import DONE, FAILED, INTERRUPTED
 from .approval import TerminalPrompt
 from .live import LiveView, PlainLines, ViewOptions, view
-from .output import dollars, one_line, print_json, tokens
+from .output import dollars, one_line, print_json, tokens, without_secrets
 from .summary import show_participants
 
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
@@ -216,6 +216,8 @@ def print_summary(result: RunResult, display: Display) -> None:
     click.echo(f"{how}{reason} after {count_of(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
     if result.help:
         click.echo(sentence(result.help), err=result.status == "failed")
+    if result.verdict:
+        click.echo(without_secrets(verdict_words(result.verdict)))
     if not display.quiet and sys.stdout and sys.stdout.isatty():
         show_participants(result.run_dir)
     if result.status == "failed":
@@ -241,5 +243,6 @@ def document(result: RunResult) -> dict[str, Any]:
         "turns": result.turns,
         "usage": usage_to_json(result.usage),
         **helped,
+        **({"judgement": result.verdict.to_json()} if result.verdict else {}),
         "messages": [message_to_json(message) for message in result.messages],
     }

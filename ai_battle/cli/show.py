@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -15,7 +16,8 @@ from ai_battle.core.events import Event, TurnFinished
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 from ai_battle.core.texts import printable
-from ai_battle.reporting.sentences import arguments, attachment
+from ai_battle.reporting.account import account
+from ai_battle.reporting.sentences import arguments, attachment, rating_words
 from ai_battle.reporting.turn_view import TimelineEntry, turn_view
 from ai_battle.wire.genai import message_to_json
 
@@ -34,13 +36,15 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
     """Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it."""
     found, request = find_turn(run_dir, turn), None
     entries = turn_view(run_dir, found).entries
+    ratings = [each for verdict in account(run_dir).verdicts for each in verdict.ratings if each.turn == turn]
     if with_request:
         plan, redactor = plan_of(run_dir)
         request = redactor.value(request_of(run_dir, plan, found))
     if as_json:
         told = [_to_json(entry.event) for entry in entries if entry.words]
         sent = {"request": _request_to_json(request)} if request else {}
-        print_json({**_to_json(found), **({"led_to_by": told} if told else {}), **sent})
+        judged = {"ratings": [asdict(rating) for rating in ratings]} if ratings else {}
+        print_json({**_to_json(found), **({"led_to_by": told} if told else {}), **judged, **sent})
         return
     _show_turn(found)
     if request:
@@ -48,6 +52,8 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
     else:
         _show_entries(entries)
         _show_answer(found)
+        for rating in ratings:
+            click.secho(f"◇ {printable(rating_words(rating))}", fg="yellow")
 
 
 def _to_json(event: Event) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 from pydantic_core import PydanticCustomError
 
 from .collaboration import Collaboration
+from .judge import AnyJudge
 from .participants import ParticipantSettings
 from .phases import Phases, Visibility
 from .providers import BaseDirectory, ContextWindows, Prices, Providers
@@ -238,7 +239,9 @@ class Discussion(Section):
     sandbox: Sandbox | None = Field(default=None, description="The fence around code that models write.")
     workspace: str = Field(default="", description="What file and code tools may touch.")
     allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")
-    judge: Free = Field(default=None, description="Judges the discussion at its end: a model, or a mapping.")
+    judge: AnyJudge | None = Field(
+        default=None, description="Judges the discussion at its end, with scores that quote it.", examples=["gpt-4o"]
+    )
     goal_mode: str = Field(default="", description="How the goal is followed.")
     outcome: Annotated[Free, AfterValidator(_prompt_or_schema)] = Field(
         default=None,

@@ -9,6 +9,7 @@ from ..core.plugins import near
 from . import phases
 from .discussion import Discussion, DiscussionFile
 from .documents import ConfigDocument, FileKind, Origin, Source, check_document, find_nothing, read_document
+from .judge import judge_problems
 from .participants import ParticipantSettings
 from .problems import KeyPath, Problem
 from .rewriting import append_to, apply_overrides, update_spellings
@@ -19,7 +20,6 @@ DECIDING = ("threshold", "help_rate", "max_cost", "calibration")
 SAYING = {"say", "think", "call", "fail"}
 OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
 NOT_BUILT_YET = {
-    "judge": "this run is not judged",
     "goal_mode": "this run goes without",
     "signals": "this run takes no measures",
 }
@@ -79,6 +79,7 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
         yield from _unknown_tools(participant.tools or (), known, (*path, "tools"))
         yield from _approved_tools(participant.approval, known, (*path, "approval"))
     yield from _helpers_tools(discussion, known)
+    yield from judge_problems(discussion.judge, ("discussion", "judge"))
     if discussion.tools:
         yield from _approved_tools(discussion.tools.approval, known, ("discussion", "tools", "approval"))
         yield from _registered_once(discussion.tools)

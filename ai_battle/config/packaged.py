@@ -35,6 +35,11 @@ def packaged_suites() -> list[str]:
     return sorted(path.stem for path in (_FOLDER / "benchmarks").glob("*.yaml"))
 
 
+def packaged_rubric(name: str) -> Path | None:
+    """The file of a packaged rubric, by its name without `.yaml`."""
+    return next((path for path in (_FOLDER / "rubrics").glob("*.yaml") if path.stem == name), None)
+
+
 def packaged_tools() -> dict[str, Path]:
     """The drop-in tools that come with the package: their names and files."""
     return {path.stem: path for path in sorted(_DROP_INS.glob("*.py"))}

@@ -1,12 +1,22 @@
 """One run of a discussion: it is opened, turns are taken until it is over, and it is closed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..core.errors import ProviderError
-from ..core.events import BudgetReached, EventLog, PhaseStarted, PromptGiven, RunFinished, TurnFinished
+from ..core.errors import ConfigError, ProviderError
+from ..core.events import (
+    BudgetReached,
+    Emit,
+    EventLog,
+    PhaseStarted,
+    PromptGiven,
+    RunFinished,
+    TurnFinished,
+    Warned,
+)
+from ..core.helping import RunJudged
 from ..core.ledger import Budget, charge_to
 from .outcome import conclusion
 from .participant import Participant
@@ -17,7 +27,11 @@ from .state import EventDispatcher
 from .stopping import nearest
 from .turn import Kind, RunFailed, TurnFault, TurnStep, TurnTaker, next_step, turn_failed
 
+if TYPE_CHECKING:
+    from ..arbiter import Verdict
+
 Status = Literal["done", "limit", "failed"]
+Judge = Callable[[Emit], Awaitable["Verdict"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +44,16 @@ class _Call:
 
 
 class DiscussionRun:
-    """Takes turns until it is over. All that it knows is the state of its dispatcher, which changes with each event."""
+    """Takes turns until it is over. All that it knows is the state of its dispatcher, which changes with each event.
 
-    def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
+    `judge` judges what was said, as it is in the journal.
+    """
+
+    def __init__(self, plan: Plan, emit: EventDispatcher, judge: "Judge | None" = None) -> None:
         self._plan = plan
         self._state = emit.state
         self._emit = emit
+        self._judge = judge
         self._turns = TurnTaker(plan, emit)
         self._speakers = SpeakerScheduler(plan, emit, self._turns.left)
         self._budget = Budget(plan.limits, self._state.use.ledger)
@@ -46,6 +64,8 @@ class DiscussionRun:
         try:
             with charge_to(self._budget):
                 status, reason = await self._run_turns()
+            if status != "failed":
+                await self._judge_once()
         except RunFailed as error:
             status, reason = "failed", str(error)
         except asyncio.CancelledError:
@@ -73,6 +93,20 @@ class DiscussionRun:
             await self._emit(
                 PhaseStarted(at.number, of, phase.name, phase.speakers, phase.rounds, phase.instructions.strip())
             )
+
+    async def _judge_once(self) -> None:
+        """It counts within the limits of the run and not in its usage; without a verdict the run ends all the same."""
+        state = self._state
+        if not self._judge or state.judged or not state.finished:
+            return
+        budget = Budget(self._plan.limits.beside(state.use.ledger), state.judging)
+        try:
+            with charge_to(budget):
+                verdict = await self._judge(self._emit)
+        except (ProviderError, ConfigError) as error:
+            await self._emit(Warned(f"The run was not judged: {error}"))
+        else:
+            await self._emit(RunJudged(verdict.to_json()))
 
     async def _finish(self, status: Literal["done", "limit", "failed", "interrupted"], reason: str) -> RunFinished:
         if helped := self._state.help.total():

@@ -4,10 +4,11 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
-from .. import collaboration
+from .. import arbiter, collaboration
 from .. import tools as toolbox
 from ..assembly.models import NO_RECORDING, RecordingFiles
 from ..assembly.pairs import spelling
@@ -29,7 +30,7 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import Usage, Wants
-from ..core.helping import HelpSummed
+from ..core.helping import HelpSummed, RunJudged
 from ..core.ledger import Ledger, SpendingLimits
 from ..core.messages import Message, Part
 from ..core.plugins import check_options, near
@@ -53,7 +54,8 @@ from .state import EventDispatcher, State
 class RunResult:
     """How a run went. `messages` are read from the journal when they are asked for, the prompt first.
 
-    `help` says what models that help each other cost and saved; None where there are none.
+    `help` says what models that help each other cost and saved, `verdict` what `judge:` made of it; None where there is
+    none.
     """
 
     status: Literal["done", "limit", "failed", "interrupted"]
@@ -63,6 +65,7 @@ class RunResult:
     run_dir: Path
     messages: Sequence[Message] = field(repr=False)
     help: HelpSummed | None = None
+    verdict: "arbiter.Verdict | None" = None
 
 
 class DiscussionSettings(TypedDict, total=False):
@@ -187,7 +190,7 @@ class ConversationManager:
                 progress = reading.progress(run_dir)
                 if progress.is_over and progress.ended:
                     outcome.keep(run_dir, progress.outcome)
-                    return _result(progress.ended, run_dir, progress.help)
+                    return _result(progress.ended, run_dir, progress.help, progress.judged)
                 settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 async with source.open(progress.positions) as setup:
                     state = _restore_state(setup, (event for _, event in reading.read(run_dir)))
@@ -259,7 +262,8 @@ def _restore_state(setup: RunSetup, events: Iterable[Event]) -> State:
     state = State(setup.plan)
     for event in events:
         state.apply(event)
-        _book(event, state.use.ledger, setup.assembled.help_use)
+        is_judging = isinstance(event, ModelReplied) and event.role == "arbiter"
+        _book(event, state.judging if is_judging else state.use.ledger, setup.assembled.help_use)
     # Calls are counted by questions, not replies: one that failed used up a call as well.
     for name, use in setup.assembled.help_use.items():
         use.calls = state.help.asked[name]
@@ -290,17 +294,19 @@ async def _run(setup: RunSetup, written: Journal, dispatcher: EventDispatcher, *
         await dispatcher(warning)
     named = {"conversation": written.run_dir.name}
     with use_telemetry(Telemetry.of(os.environ)), span("invoke_workflow", setup.plan.name, **named) as told:
-        ended = await DiscussionRun(setup.plan, dispatcher).run()
+        judge = partial(setup.arbiter.judge, written.run_dir) if setup.arbiter else None
+        ended = await DiscussionRun(setup.plan, dispatcher, judge).run()
         if ended.status == "failed":
             told["error"] = "failed"
     if concluded := dispatcher.state.outcome:
         outcome.keep(written.run_dir, concluded.text)
-    return _result(ended, written.run_dir, dispatcher.state.help.total())
+    return _result(ended, written.run_dir, dispatcher.state.help.total(), dispatcher.state.judged)
 
 
-def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None) -> RunResult:
+def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None, judged: RunJudged | None) -> RunResult:
     messages = reading.messages(run_dir)
-    return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, messages, help_)
+    verdict = arbiter.Verdict.from_json(judged.verdict) if judged else None
+    return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, messages, help_, verdict)
 
 
 class CollaborativeConversationManager(ConversationManager):

@@ -27,7 +27,7 @@ from ..core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ..core.helping import HelpSummed
+from ..core.helping import HelpSummed, RunJudged
 from ..core.messages import Message
 from . import records
 
@@ -233,6 +233,7 @@ class Progress:
     ended: RunFinished | None = None
     outcome: str = ""
     help: HelpSummed | None = None
+    judged: RunJudged | None = None
     _open: set[str] = field(default_factory=set)
     _pending: dict[str, int] = field(default_factory=dict)
 
@@ -260,7 +261,7 @@ class Progress:
                 self._keep_positions()
             case SpeakerSelected() | Summarised():
                 self._keep_positions()
-            case Concluded() | HelpSummed() | RunFinished():
+            case Concluded() | HelpSummed() | RunJudged() | RunFinished():
                 self._end(event)
 
     def _begin(self, event: RunStarted | RunResumed) -> None:
@@ -271,13 +272,15 @@ class Progress:
         self._open.clear()
         self._pending.clear()
 
-    def _end(self, event: Concluded | HelpSummed | RunFinished) -> None:
+    def _end(self, event: Concluded | HelpSummed | RunJudged | RunFinished) -> None:
         match event:
             case Concluded(text=text):
                 self.outcome = text
                 self._keep_positions()
             case HelpSummed():
                 self.help = event
+            case RunJudged():
+                self.judged = event
             case RunFinished():
                 self.ended = event
 

@@ -27,7 +27,7 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import NOTHING_USED, ModelRequest, ToolSpec
-from ..core.helping import DraftDropped, HelpSummed, ModelConsulted
+from ..core.helping import DraftDropped, HelpSummed, ModelConsulted, RunJudged
 from ..core.ledger import Budget, charge_to
 from ..core.plugins import near
 from ..core.tooling import ToolsOffered
@@ -38,7 +38,7 @@ from .state import EventDispatcher, State
 from .turn import Kind, TurnStep, TurnTaker, next_step, request_for
 
 Turn = TurnFinished | TurnFailed
-_OF_THE_WHOLE = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, ModelReplied)
+_OF_THE_WHOLE = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, RunJudged, ModelReplied)
 """What is not taken over from a run with its turns: how it began and ended, and what it cost."""
 _WITH_USAGE = (TurnFinished, TurnFailed, SpeakerSelected, Summarised, DraftDropped, ModelConsulted)
 
@@ -127,7 +127,7 @@ def at_rest(config: Mapping[str, Any]) -> dict[str, Any]:
 def _cast(config: Mapping[str, Any], chosen: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     models = config["discussion"]["models"]
     cast = {name: {**_without_model(spec), **chosen.get(name, RESTING)} for name, spec in models.items()}
-    said = {key: value for key, value in config["discussion"].items() if key != "collaboration"}
+    said = {key: value for key, value in config["discussion"].items() if key not in ("collaboration", "judge")}
     return {**config, "discussion": {**said, "models": cast}}
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from .. import assembly
+from .. import arbiter, assembly
 from .. import tools as toolbox
 from ..assembly.discussion import Assembled
 from ..assembly.models import NO_RECORDING, Model, RecordingFiles, create_client, live_model
@@ -32,11 +32,12 @@ from .prompting import instructions, without_place
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:
-    """All that one run needs, made for it alone. `warnings` are for the user."""
+    """All that one run needs, made for it alone. `warnings` are for the user; `arbiter` judges it at its end."""
 
     plan: Plan
     warnings: tuple[str, ...] = ()
     assembled: Assembled = field(default_factory=lambda: Assembled({}))
+    arbiter: "arbiter.Arbiter | None" = None
 
     async def require_listeners(self) -> "RunSetup":
         """Warns of helpers where nothing listens; raises `Unreachable` with all participants for whom that is so."""
@@ -219,7 +220,9 @@ class FileSetup(SetupSource):
         )
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
         notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings)
-        return RunSetup(plan, notes, assembled)
+        judge = self.loaded.file.discussion.judge
+        judges = arbiter.Arbiter(assembled.judges, judge.find_rubric(self.loaded.base)) if judge else None
+        return RunSetup(plan, notes, assembled, judges)
 
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
         if not assembly.participants_of(self.loaded, pair["primary"]):
@@ -308,13 +311,21 @@ def load_checked(
 
 
 def check(loaded: Loaded) -> list[Problem]:
-    """What only the conversation knows to be wrong: templates and input files."""
-    return [*_templates(loaded), *inputs.problems(loaded)]
+    """What only the conversation knows to be wrong: templates, input files, and the file of a rubric."""
+    return [*_templates(loaded), *inputs.problems(loaded), *_rubric(loaded)]
 
 
 def notes(loaded: Loaded) -> tuple[str, ...]:
     """What the user of a file that is right should know before it runs."""
     return (*loaded.notes, *unused_params(loaded), *inputs.notes(loaded))
+
+
+def _rubric(loaded: Loaded) -> Iterator[Problem]:
+    try:
+        if judge := loaded.file.discussion.judge:
+            judge.find_rubric(loaded.base)
+    except ConfigError as error:
+        yield Problem(("discussion", "judge", "rubric"), str(error))
 
 
 def _templates(loaded: Loaded) -> Iterator[Problem]:

@@ -27,7 +27,8 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
-from ..core.helping import LadderStood
+from ..core.helping import LadderStood, RunJudged
+from ..core.ledger import Ledger
 from ..core.messages import Message
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.tokens import estimate_message, estimate_text
@@ -98,7 +99,8 @@ class State:
         self.scale: dict[str, float] = {}
         self._replies = 0
         self._answered: set[str] = set()
-        self.use = RunUse()
+        self.use, self.judging = RunUse(), Ledger()
+        self.judged: RunJudged | None = None
         self.ladders = LadderPositions()
         self.help = self._no_help()
         self.selected = self.last_regular = ""
@@ -109,11 +111,15 @@ class State:
         self.ended: RunFinished | None = None
 
     def apply(self, event: Event) -> None:
+        if isinstance(event, ModelReplied) and event.role == "arbiter":
+            return
         self.help.apply(event)
         self.ladders.apply(event)
         match event:
             case Concluded():
                 self.outcome = event
+            case RunJudged():
+                self.judged = event
             case BudgetReached():
                 self.limit = event
             case RunFinished():
@@ -223,7 +229,7 @@ class State:
 
     def _start(self, event: RunStarted) -> None:
         """What a run is forked from is heard as ever, and what that took counts in the run that it was said in."""
-        self.use, self.help = RunUse(), self._no_help()
+        self.use, self.judging, self.judged, self.help = RunUse(), Ledger(), None, self._no_help()
         self.limit = self.ended = None
 
     def _no_help(self) -> HelpAccount:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import DraftDropped, HelpEvent, Role
+from .helping import DraftDropped, HelpEvent, Role, RunJudged
 from .messages import Message
 from .tooling import (
     FabricationSuspected,
@@ -329,7 +329,7 @@ Event = (
     | HelpEvent
     | RunStarted | RunForked | RunResumed | PromptGiven
     | PhaseStarted | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
-    | Summarised | Concluded | BudgetReached | RunFinished
+    | Summarised | Concluded | RunJudged | BudgetReached | RunFinished
 )  # fmt: skip
 
 DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta, UsageReported)

@@ -1,4 +1,4 @@
-"""The events of models that help each other, and what a model can be called for."""
+"""The events of models that help each other or judge, and what a model can be called for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,8 +8,8 @@ from .exchange import NOTHING_USED, Usage
 
 VERIFICATION = "verification"
 """By whom an answer is checked that is verified by running."""
-Role = Literal["own", "helper", "boost", "peer", "judge"]
-"""What a model was called for: to answer itself, or for one that answers."""
+Role = Literal["own", "helper", "boost", "peer", "judge", "arbiter"]
+"""What a model was called for: to answer itself, or for one that answers; an arbiter judges a whole run."""
 MOST_CHARACTERS = 16_000
 """Of a longer text an event has the beginning and the end; what is left out between them is told there."""
 
@@ -171,6 +171,16 @@ class HelpSummed:
     rows: Sequence[Mapping[str, Any]] = ()
     compared: int = 0
     replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunJudged:
+    """What judges made of the run before it ended: a document with scores, quotations and reasons, and what it cost.
+
+    `ai_battle.arbiter.verdict.Verdict.from_json` reads it. What judging took is no part of the run's usage.
+    """
+
+    verdict: Mapping[str, Any]
 
 
 HelpEvent = (

@@ -66,6 +66,12 @@ class SpendingLimits:
     tool_calls: int | None = None
     unpriced: Literal["refuse", "allow"] = "refuse"
 
+    def beside(self, used: Ledger) -> "SpendingLimits":
+        """Returns what these leave of dollars and tokens to something that is booked in another ledger."""
+        cost = None if self.cost_usd is None else max(0.0, self.cost_usd - used.known_cost)
+        tokens = None if self.tokens is None else max(0, self.tokens - used.usage.total_tokens)
+        return SpendingLimits(cost, tokens, unpriced=self.unpriced)
+
     @classmethod
     def of(cls, said: "SpendingLimits | Mapping[str, Any]") -> "SpendingLimits":
         if isinstance(said, SpendingLimits):

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from ..arbiter.verdict import Verdict, kept
 from ..conversation.reading import read
 from ..core.events import (
     Event,
@@ -21,7 +22,7 @@ from ..core.events import (
     TurnStarted,
 )
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import HelpSummed
+from ..core.helping import HelpSummed, RunJudged
 
 UNFINISHED = "unfinished"
 BARS = 120
@@ -122,6 +123,7 @@ class RunAccount:
 
     `goal` is what the run was about; `config` its configuration as YAML, empty where it was begun from Python.
     `consulted` has the turns in which another model was called in, each with its participant, to a number of `LISTED`.
+    `verdicts` are what judges made of it, the last one last; `judging` is what they took, no part of its usage.
     """
 
     name: str
@@ -138,6 +140,8 @@ class RunAccount:
     config: str = ""
     consulted: list[tuple[int, str]] = field(default_factory=list)
     consulted_turns: int = 0
+    verdicts: list[Verdict] = field(default_factory=list)
+    judging: Usage = NOTHING_USED
     _open: dict[str, Bar] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
@@ -152,7 +156,7 @@ class RunAccount:
                 self._book(event)
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
-            case RunFinished() | RunResumed() | HelpSummed():
+            case RunFinished() | RunResumed() | HelpSummed() | RunJudged():
                 self._end(event)
 
     def _begin(self, event: RunStarted) -> None:
@@ -186,6 +190,9 @@ class RunAccount:
         return {str(name): spec for name, spec in named if isinstance(spec, dict)}
 
     def _book(self, entry: ModelReplied) -> None:
+        if entry.role == "arbiter":
+            self.judging += entry.usage
+            return
         if (bar := self._open.get(entry.speaker)) is None:
             self.overhead += entry.usage
             return
@@ -221,8 +228,16 @@ class RunAccount:
             return 0.0
         return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.begun)).total_seconds()
 
-    def _end(self, event: RunFinished | RunResumed | HelpSummed) -> None:
+    def add_verdict(self, verdict: Verdict) -> None:
+        """Adds what was made of the run after its end."""
+        self.verdicts.append(verdict)
+        self.judging += verdict.usage
+
+    def _end(self, event: RunFinished | RunResumed | HelpSummed | RunJudged) -> None:
         """Until a run that was taken up again ends, it has not ended."""
+        if isinstance(event, RunJudged):
+            self.verdicts.append(Verdict.from_json(event.verdict))
+            return
         if isinstance(event, HelpSummed):
             self.help = event
             return
@@ -238,4 +253,6 @@ def account(run_dir: Path) -> RunAccount:
         found.begun = found.begun or str(record["time"])
         found.ended = str(record["time"])
         found.take(event)
+    for verdict in kept(run_dir):
+        found.add_verdict(verdict)
     return found

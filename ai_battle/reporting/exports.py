@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic_core import from_json, to_json
 
+from ..arbiter.verdict import Verdict
 from ..conversation.reading import read
 from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import ConfigError, JournalError
@@ -22,7 +23,18 @@ from ..wire.genai import message_to_json
 from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page
-from .sentences import HELP_HEADS, arguments, attachment, badges, help_rows, phase_title, phase_words, sentence
+from .sentences import (
+    HELP_HEADS,
+    arguments,
+    attachment,
+    badges,
+    help_rows,
+    phase_title,
+    phase_words,
+    rating_words,
+    sentence,
+    verdict_words,
+)
 from .training import examples, pairs
 from .turn_view import TimelineEntry, ToolCard, TurnView, timeline
 
@@ -44,6 +56,7 @@ def markdown(run_dir: Path) -> Iterator[str]:
     yield _table(found)
     if found.help:
         yield _help(found.help)
+    yield from map(_verdict, found.verdicts)
 
 
 def _head(found: RunAccount) -> str:
@@ -107,7 +120,15 @@ def _table(found: RunAccount) -> str:
         rows.append(_cells("*selecting and summarising*", "", "", "", found.overhead))
     total = _cells("**all**", "", count(found.turns), duration(found.seconds), found.usage)
     head = "| | model | turns | time | tokens in | tokens out | cost |\n|---|---|--:|--:|--:|--:|--:|"
-    return "\n".join(("---", "", head, *rows, total, ""))
+    judging = [_cells("*judging, apart*", "", "", "", found.judging)] if found.judging.total_tokens else []
+    return "\n".join(("---", "", head, *rows, total, *judging, ""))
+
+
+def _verdict(verdict: Verdict) -> str:
+    head, *rows = [f"| {' | '.join(map(cell, row))} |" for row in verdict.rows]
+    remarks = (f"> {cell(words)}\n" for words in (verdict_words(verdict), *verdict.remarks))
+    given = _details("each score", "\n".join(f"- {cell(rating_words(rating))}" for rating in verdict.ratings))
+    return "\n".join(("", "", head, f"|---|{'--:|' * len(verdict.participants)}", *rows, "", *remarks, given, ""))
 
 
 def _help(summed: HelpSummed) -> str:

@@ -176,7 +176,7 @@ def base64_text(data: bytes) -> str:
 
 
 _OF_FIGURES = "axis_title count count_of dollars duration effort moment percent score seconds short whole"
-_OF_SENTENCES = "arguments attachment badges help_rows phase_title phase_words sentence"
+_OF_SENTENCES = "arguments attachment badges help_rows phase_title phase_words rating_words sentence verdict_words"
 _FILTERS: tuple[Callable[..., Any], ...] = (
     *(getattr(figures, name) for name in _OF_FIGURES.split()),
     *(getattr(sentences, name) for name in _OF_SENTENCES.split()),

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..arbiter.verdict import Rating, Verdict
 from ..conversation.outcome import file_name
 from ..core.events import (
     AttemptFailed,
@@ -32,6 +33,7 @@ from ..core.helping import (
     HelpSummed,
     ModelConsulted,
     Role,
+    RunJudged,
     StuckFound,
 )
 from ..core.messages import Document, Image, ToolCall, ToolResult
@@ -53,6 +55,7 @@ ROLES: Mapping[Role, str] = {
     "boost": "boost model",
     "peer": "peer",
     "judge": "judge",
+    "arbiter": "arbiter",
 }
 _KINDS = {"wrap_up": "wrap-up", "observation": "observation"}
 _BOOST_OUTCOMES = {
@@ -179,6 +182,22 @@ def _help_summed(event: HelpSummed) -> str:
     return f"{helped}; all turns on the large model would have cost about {dollars(event.all_large_usd)}."
 
 
+def verdict_words(verdict: Verdict) -> str:
+    """Says who judged, and what they gave each participant in all; only what was measured has a figure."""
+    judges, scale = ", ".join(verdict.judges), verdict.scale_words
+    return f"Judged by {judges}: {verdict.totals} ({scale}). {verdict.outcome}".rstrip()
+
+
+def rating_words(rating: Rating) -> str:
+    """Says what a judge gave, and by which words; or why the score does not count."""
+    order = ", in the other order" if rating.swapped else ""
+    given = "no score" if rating.score is None else f"{rating.score:g}"
+    why = rating.fault or f"“{rating.quotation}” (turn {rating.turn})"
+    false = "".join(f"; not in the transcript: “{text}”" for text in rating.false_quotations)
+    reason = f". {rating.reason}" if rating.reason else ""
+    return f"{rating.participant}, {rating.criterion}: {given} by {rating.judge}{order}: {why}{false}{reason}"
+
+
 HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     StuckFound: _stuck,
     AnswerChecked: _answer_checked,
@@ -204,6 +223,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     BudgetReached: lambda event: f"{event.limit}: {event.used:g} of {event.allowed:g} used",
     RunForked: lambda event: f"Forked from {event.source} behind turn {event.turn}; what was said before cost nothing.",
     RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",
+    RunJudged: lambda event: verdict_words(Verdict.from_json(event.verdict)),
     RunFinished: _run_finished,
     **HELP_SENTENCES,
 }

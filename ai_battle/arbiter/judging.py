@@ -1,0 +1,240 @@
+"""Asks models to judge a run: each twice, with the participants in both orders, and once more for what fails."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ..assembly.models import BuildContext, Model, judge_models, require_priced
+from ..config import environment_redactor
+from ..config.collaboration import HelperSettings
+from ..config.environment import with_dotenv
+from ..config.judge import Rubric
+from ..conversation.outcome import json_in
+from ..conversation.participant import Participant, request_aside
+from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
+from ..core.events import Emit, as_role, ignore
+from ..core.exchange import NOTHING_USED, WHOLE_ANSWER, ModelRequest, Usage
+from ..core.ledger import Budget, SpendingLimits, charge_to
+from ..core.messages import Message, assistant, user
+from ..core.texts import printable
+from .transcript import LONGEST, Labels, Transcript
+from .verdict import Rating, Verdict, keep
+
+PROMPT = Path(__file__).parent / "prompts" / "judge.md"
+MOST, CHARACTERS, ANSWER_ROOM = 400_000, 3, 12_000
+"""Characters that a judge reads at the most; those of a token, at the least; and the tokens that are left free."""
+REPAIR = "That is not the JSON that was asked for. Give the same judgement once more, as JSON alone."
+NO_LIMITS = SpendingLimits()
+ORDERS = {False: "in the first order", True: "in the other order"}
+
+
+@dataclass(frozen=True, slots=True)
+class Arbiter:
+    """Judges runs by a rubric; `models` are those who judge, by their names."""
+
+    models: Mapping[str, Model]
+    rubric: Rubric
+
+    async def judge(self, run_dir: Path, emit: Emit = ignore) -> Verdict:
+        """Returns the verdict; a judge that fails is told in its notes.
+
+        Raises `ConfigError` where nothing was said, `ProviderError` where no score stands, and `JournalError`.
+        """
+        transcript, usage = Transcript.read(run_dir), NOTHING_USED
+        ratings: list[Rating] = []
+        notes: dict[str, None] = {}
+        for name, model in self.models.items():
+            shown = transcript.within(_room(model))
+            notes |= dict.fromkeys(filter(None, [shown.note]))
+            for swapped in ORDERS:
+                sitting = Sitting(
+                    Participant(name, model.client), self.rubric, shown, swapped, as_role(emit, "arbiter")
+                )
+                try:
+                    ratings += await sitting.rate()
+                except ProviderError as error:
+                    notes[f"{name} did not judge {ORDERS[swapped]}: {error}"] = None
+                usage += sitting.usage
+        if not any(rating.score is not None for rating in ratings):
+            raise ProviderError("; ".join(("no score has a quotation that is in the transcript", *notes)))
+        scale = (self.rubric.scale[0], self.rubric.scale[1])
+        names = transcript.participants, tuple(self.models)
+        return Verdict(*names, self.rubric.weights, scale, tuple(ratings), usage, tuple(notes))
+
+    async def aclose(self) -> None:
+        for model in self.models.values():
+            await model.client.aclose()
+
+
+@dataclass(slots=True)
+class Sitting:
+    """One judge reads the run in one order; `usage` is what that took until now."""
+
+    judge: Participant
+    rubric: Rubric
+    transcript: Transcript
+    swapped: bool
+    emit: Emit
+    usage: Usage = NOTHING_USED
+    labels: Labels = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.labels = self.transcript.labels(swapped=self.swapped)
+
+    async def rate(self) -> Sequence[Rating]:
+        """Raises `ProviderError` where the judge can't be asked, or answers in prose twice."""
+        asked = (user(self._question),)
+        answer = await self._ask(asked)
+        if (entries := _entries(answer)) is None:
+            answer = await self._ask((*asked, assistant(answer), user(REPAIR)))
+            if (entries := _entries(answer)) is None:
+                raise BadReply(f"it answers in prose: {' '.join(answer[:200].split())}")
+        ratings = [*self._read(entries)]
+        if not (faulty := [rating for rating in ratings if rating.fault]):
+            return ratings
+        try:
+            again = _entries(await self._ask((*asked, assistant(answer), user(self._complaint(faulty)))))
+        except ProviderError:
+            again = None
+        mended = {(r.participant, r.criterion): r for r in self._read(again or ())}
+        return [_second(rating, mended[rating.participant, rating.criterion]) for rating in ratings]
+
+    async def _ask(self, messages: tuple[Message, ...]) -> str:
+        request = ModelRequest(messages, self._instructions, tool_choice="none", output_schema=self._schema)
+        answer, usage = await request_aside(self.judge, request, self.emit, WHOLE_ANSWER)
+        self.usage += usage
+        if isinstance(answer, AIBattleError):
+            raise ProviderError(str(answer)) from answer
+        return answer.text
+
+    @property
+    def _judged(self) -> Mapping[str, str]:
+        """The participants by their labels, in the order of these."""
+        by_label = {label: name for name, label in self.labels.items() if name in self.transcript.participants}
+        return dict(sorted(by_label.items(), key=lambda item: (len(item[0]), item[0])))
+
+    @property
+    def _instructions(self) -> str:
+        low, high = (f"{end:g}" for end in self.rubric.scale)
+        places = {
+            "low": low,
+            "high": high,
+            "first": next(iter(self._judged)),
+            "criterion": next(iter(self.rubric.criteria)),
+        }
+        return Template(PROMPT.read_text(encoding="utf-8")).substitute(places).strip()
+
+    @property
+    def _question(self) -> str:
+        criteria = (f"- {name}: {criterion.asks}" for name, criterion in self.rubric.criteria.items())
+        left_out = [self.transcript.note] if self.transcript.note else []
+        rated = f"Rate {', '.join(self._judged)}, in this order, by these criteria:"
+        shown = self.transcript.shown(self.labels)
+        return "\n\n".join(
+            ("The goal of the discussion, and what was said:", shown, *left_out, rated, "\n".join(criteria))
+        )
+
+    @property
+    def _schema(self) -> dict[str, Any]:
+        texts = {"type": "string"}
+        entry = {
+            "participant": {**texts, "enum": [*self._judged]},
+            "criterion": {**texts, "enum": [*self.rubric.criteria]},
+            "quotation": texts,
+            "reason": texts,
+            "score": {"type": "number"},
+        }
+        return _object({"scores": {"type": "array", "items": _object(entry)}})
+
+    def _read(self, entries: Sequence[Mapping[str, Any]]) -> Iterator[Rating]:
+        """A rating for each participant and criterion, also where the answer has none."""
+        given = {(str(each.get("participant")).strip(), str(each.get("criterion")).strip()): each for each in entries}
+        for label, name in self._judged.items():
+            for criterion in self.rubric.criteria:
+                empty = Rating(self.judge.name, self.swapped, name, criterion)
+                entry = given.get((label, criterion))
+                yield self._checked(empty, entry) if entry else replace(empty, fault="there is no score")
+
+    def _checked(self, empty: Rating, entry: Mapping[str, Any]) -> Rating:
+        low, high = self.rubric.scale
+        quotation, score = str(entry.get("quotation") or "").strip(), _number(entry.get("score"))
+        said = replace(empty, reason=self._named(entry.get("reason")))
+        if score is None or not low <= score <= high:
+            return replace(said, fault=f"the score is no number from {low:g} to {high:g}")
+        if not (found := self.transcript.find(quotation, empty.participant, self.labels)):
+            false = (self._named(quotation),) if quotation else ()
+            return replace(said, fault="the quotation is not in the turns of the participant", false_quotations=false)
+        return replace(said, score=score, turn=found[0], quotation=found[1])
+
+    def _named(self, text: object) -> str:
+        return self.transcript.named(printable(str(text or "")).strip()[:LONGEST], self.labels)
+
+    def _complaint(self, faulty: Sequence[Rating]) -> str:
+        lines = [f"- {self.labels[each.participant]}, {each.criterion}: {each.fault}" for each in faulty]
+        return "\n".join(("These scores do not count. Give them once more, and only them:", *lines))
+
+
+def _second(first: Rating, second: Rating) -> Rating:
+    """What the second answer brought where the first had a fault; false quotations of both are told."""
+    if not first.fault:
+        return first
+    kept = second if second.score is not None or second.false_quotations else first
+    return replace(kept, false_quotations=(*first.false_quotations, *second.false_quotations))
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _entries(answer: str) -> Sequence[Mapping[str, Any]] | None:
+    """The scores in an answer, whatever stands around them; None where it is prose."""
+    match json.loads(json_in(answer) or "null"):
+        case {"scores": [*entries]} | [*entries]:
+            return [entry for entry in entries if isinstance(entry, dict)]
+    return None
+
+
+def _number(written: object) -> float | None:
+    try:
+        return None if isinstance(written, bool) else float(written)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _room(model: Model) -> int:
+    """The characters of a transcript for which there is room in the context of a model."""
+    return min(MOST, max(model.window - ANSWER_ROOM, model.window // 2) * CHARACTERS) if model.window else MOST
+
+
+async def judge_run(
+    run_dir: str | os.PathLike[str],
+    models: Sequence[str],
+    rubric: Rubric,
+    *,
+    limits: SpendingLimits = NO_LIMITS,
+    emit: Emit = ignore,
+) -> Verdict:
+    """Judges a run by a rubric (`load_rubric`), and keeps the verdict in `judgements.jsonl` beside its journal.
+
+    `models` are model types, `limits` hold for all that is asked here; `emit` hears each reply (`ModelReplied`). Raises
+    `ConfigError` for a model that nobody knows, `AIBattleError` where nobody could be judged, and `JournalError`.
+    """
+    environment = with_dotenv(os.environ, Path.cwd())
+    redactor = environment_redactor(environment)
+    context = BuildContext(environment=environment, redactor=redactor)
+    if not models:
+        raise ConfigError("Nobody judges; name a model, such as gpt-4o.")
+    arbiter = Arbiter(judge_models([HelperSettings(type=model) for model in models], context), rubric)
+    try:
+        for model in arbiter.models.values():
+            require_priced(model, limits)
+        with redactor.errors(), charge_to(Budget(limits, payer="the judge")):
+            verdict = redactor.value(await arbiter.judge(Path(run_dir), emit))
+    finally:
+        await arbiter.aclose()
+    keep(Path(run_dir), verdict)
+    return verdict

@@ -1,0 +1,183 @@
+"""What a judge reads of a run: turns under labels instead of names, between fences that no text in them can close."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..conversation.reading import read
+from ..core.errors import ConfigError
+from ..core.events import PromptGiven, RunStarted, TurnFinished
+from ..core.texts import printable
+
+UNJUDGED = ("moderator", "observer")
+LARGEST_SHARE = 4
+"""A single turn may take the fourth part of what is read; of a longer one the beginning and the end are kept."""
+HEAD_SHARE = 3
+"""The third part of what is read is the beginning of a run that is too long, the rest is its end."""
+SHORTEST, LONGEST = 10, 1_000
+"""Characters of a quotation: fewer stand in any text, unless they are all of a turn."""
+_DOUBLE = '"\u201c\u201d\u201e\u201f\u00ab\u00bb'
+_SINGLE = "'`\u2018\u2019\u201a\u201b\u00b4"
+_TOKEN = re.compile(rf"(?P<label>Participant [A-Z]\d*|Speaker \d+)|(?P<space>\s+)|[{_DOUBLE}]|[{_SINGLE}]|.", re.DOTALL)
+
+Labels = Mapping[str, str]
+"""The label of each name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenTurn:
+    number: int
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was said in a run. `participants` are those who are judged; moderators and observers are read only."""
+
+    prompt: str
+    participants: tuple[str, ...]
+    turns: tuple[SpokenTurn, ...]
+    note: str = ""
+
+    @classmethod
+    def read(cls, run_dir: Path) -> "Transcript":
+        """Raises `JournalError`, and `ConfigError` where nobody has said anything."""
+        prompt, roles = "", dict[str, str]()
+        turns: dict[int, SpokenTurn] = {}
+        for _, event in read(run_dir):
+            match event:
+                case RunStarted(participants=named, settings=settings):
+                    roles = {**dict.fromkeys(named, ""), **_roles(str(settings.get("config", "")))}
+                case PromptGiven(message=message):
+                    prompt = message.text
+                case TurnFinished(turn=number, speaker=speaker, message=message):
+                    turns[number] = SpokenTurn(number, speaker, printable(message.text).strip())
+        spoken = {turn.speaker for turn in turns.values()}
+        judged = tuple(name for name in {**roles, **dict.fromkeys(spoken, "")} if name in spoken)
+        judged = tuple(name for name in judged if roles.get(name) not in UNJUDGED)
+        if not judged:
+            raise ConfigError(f"{run_dir}: nobody has said anything yet, so there is nothing to judge.")
+        return cls(printable(prompt).strip(), judged, tuple(turns.values()))
+
+    def within(self, most: int) -> "Transcript":
+        """Returns no more than so many characters of it; `note` says what is left out."""
+        turns = [replace(turn, text=_shortened(turn.text, most // LARGEST_SHARE)) for turn in self.turns]
+        cut = sum(turn != whole for turn, whole in zip(turns, self.turns, strict=True))
+        head = turns[: _fitting(turns, most // HEAD_SHARE)]
+        tail = turns[max(len(head), len(turns) - _fitting(reversed(turns), most - most // HEAD_SHARE)) :]
+        if sum(len(turn.text) for turn in turns) <= most:
+            head, tail = turns, []
+        left = turns[len(head) : len(turns) - len(tail)]
+        notes = [f"{cut} turns were shortened"] if cut else []
+        notes += [f"turns {left[0].number} to {left[-1].number} were left out"] if left else []
+        note = f"A judge reads at most {most:,} characters: {' and '.join(notes)}." if notes else ""
+        return replace(self, prompt=_shortened(self.prompt, most // LARGEST_SHARE), turns=(*head, *tail), note=note)
+
+    def labels(self, *, swapped: bool) -> Labels:
+        """Returns the labels; swapped, the last participant has that of the first, and so on."""
+        order = self.participants[::-1] if swapped else self.participants
+        marks = [chr(ord("A") + place % 26) + str(place // 26 or "") for place in range(len(order))]
+        others = dict.fromkeys(turn.speaker for turn in self.turns if turn.speaker not in order)
+        return {name: f"Participant {mark}" for name, mark in zip(order, marks, strict=True)} | {
+            name: f"Speaker {place}" for place, name in enumerate(others, 1)
+        }
+
+    def shown(self, labels: Labels) -> str:
+        """Returns the text between fences; they hold a number that whoever wrote it could not know."""
+        spelled = {spelling: label for name, label in labels.items() for spelling in _spellings(name)}
+        named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(spelled, key=len, reverse=True)))})(?!\w)")
+        said = (self.prompt, *(turn.text for turn in self.turns))
+        texts = [named.sub(lambda found: spelled[found[0]], text) for text in said]
+        fence = _unknown_word("".join(texts))
+        blocks = [f"<goal-{fence}>\n{texts[0]}\n</goal-{fence}>"]
+        for turn, text in zip(self.turns, texts[1:], strict=True):
+            head = f'<turn-{fence} number="{turn.number}" by="{labels[turn.speaker]}">'
+            blocks.append(f"{head}\n{text}\n</turn-{fence}>")
+        return "\n\n".join(blocks)
+
+    def named(self, text: str, labels: Labels) -> str:
+        """Returns what a judge says of them with their names again."""
+        names = {label: name for name, label in labels.items()}
+        return _TOKEN.sub(lambda found: names.get(found[0], found[0]), text)
+
+    def find(self, quotation: str, participant: str, labels: Labels) -> tuple[int, str] | None:
+        """Returns the turn in which the participant said just that, and the words as they stand there.
+
+        White space and the shape of quotation marks do not matter; every other character does, and no word is cut.
+        """
+        wanted = quotation.strip().strip(_DOUBLE + _SINGLE).strip()
+        if not wanted or len(wanted) > LONGEST:
+            return None
+        pattern = _pattern(wanted, labels)
+        for turn in self.turns:
+            found = pattern.search(turn.text) if turn.speaker == participant else None
+            if found and (len(found[0]) >= SHORTEST or found[0] == turn.text.strip(_DOUBLE + _SINGLE)):
+                return turn.number, found[0]
+        return None
+
+
+def _roles(config: str) -> dict[str, str]:
+    """The roles of participants, by the configuration of a run; nothing where it can't be read."""
+    try:
+        written: Any = yaml.safe_load(config)
+    except yaml.YAMLError:
+        return {}
+    match written:
+        case {"discussion": {"models": dict() as models}}:
+            return {str(name): str(spec.get("role", "")) for name, spec in models.items() if isinstance(spec, dict)}
+    return {}
+
+
+def _shortened(text: str, most: int) -> str:
+    half = most // 2
+    return (
+        text if len(text) <= most else f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+    )
+
+
+def _fitting(turns: Iterable[SpokenTurn], most: int) -> int:
+    """How many of the first ones fit."""
+    return sum(1 for _ in takewhile(lambda size: size <= most, accumulate(len(turn.text) for turn in turns)))
+
+
+def _spellings(name: str) -> Sequence[str]:
+    """A name as others write it: Ann also as ANN, and ann as Ann; will, where it is no name, stays."""
+    return list(dict.fromkeys((name, name.upper(), name[:1].upper() + name[1:])))
+
+
+def _unknown_word(text: str) -> str:
+    word = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
+    while word in text:
+        word = hashlib.sha256(word.encode()).hexdigest()[:12]
+    return word
+
+
+def _pattern(quotation: str, labels: Labels) -> re.Pattern[str]:
+    """Finds the quotation in what was said, where names stand for the labels in it."""
+    names = {label: name for name, label in labels.items()}
+    body = "".join(_piece(found, names) for found in _TOKEN.finditer(quotation))
+    before = r"(?<!\w)" if _is_cased(quotation[0]) else ""
+    after = rf"(?!\w|[{_SINGLE}]\w)" if _is_cased(quotation[-1]) else ""
+    return re.compile(before + body + after)
+
+
+def _piece(found: re.Match[str], names: Mapping[str, str]) -> str:
+    token = found[0]
+    if token in names:
+        return f"(?:{'|'.join(map(re.escape, (token, *_spellings(names[token]))))})"
+    if found["space"]:
+        return r"\s+"
+    alike = next((marks for marks in (_DOUBLE, _SINGLE) if token in marks), "")
+    return f"[{alike}]" if alike else re.escape(token)
+
+
+def _is_cased(character: str) -> bool:
+    """Whether it belongs to a script that parts words by spaces."""
+    return character.isdigit() or character.upper() != character.lower()

@@ -1,0 +1,94 @@
+"""`ai-battle judge`: runs that are over, judged by models that took no part in them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ai_battle.arbiter.judging import judge_run
+from ai_battle.arbiter.transcript import Transcript
+from ai_battle.arbiter.verdict import FILE, Verdict
+from ai_battle.config.judge import load_rubric
+from ai_battle.core.errors import ProviderError
+from ai_battle.core.events import Event, ModelReplied, ignore
+from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
+from ai_battle.core.texts import printable
+from ai_battle.reporting import write_reports
+
+from . import DONE, FAILED
+from .arguments import MODEL, RunName
+from .options import USD, as_json, quiet
+from .output import dollars, print_json, tokens, without_secrets
+from .tables import show_rows
+
+
+@click.command("judge")
+@click.argument("runs", type=RunName(), nargs=-1, required=True, metavar="RUN...")
+@click.option("-m", "--model", "models", type=MODEL, multiple=True, required=True, help="A model that judges; several.")
+@click.option("--rubric", metavar="FILE", default="", help="What is judged: a YAML file; by default a packaged one.")
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that judging all runs may cost.")
+@quiet
+@as_json
+def command(
+    runs: tuple[Path, ...], models: tuple[str, ...], rubric: str, max_cost: float | None, quiet: bool, as_json: bool
+) -> int:
+    """Judge each RUN by a rubric: models score its participants, and a score needs a true quotation.
+
+    Participants are judged under labels, twice, in both orders. The verdict is kept beside the journal, and reports
+    show it; the run itself stays as it was.
+    """
+    judged_by = load_rubric(rubric)
+    for run_dir in runs:
+        Transcript.read(run_dir)  # before anything is spent
+    limits = SpendingLimits(max_cost)
+
+    emit = ignore if quiet else _tell
+    judge = partial(judge_run, models=models, rubric=judged_by, limits=limits, emit=emit)
+
+    async def judge_all() -> list[Verdict | None]:
+        with charge_to(Budget(limits, payer="--max-cost")):
+            return [await _finish(run_dir, judge) for run_dir in runs]
+
+    found = asyncio.run(judge_all())
+    verdicts = [(run_dir, verdict) for run_dir, verdict in zip(runs, found, strict=True) if verdict]
+    if as_json:
+        print_json([{"run": str(run_dir), **verdict.to_json()} for run_dir, verdict in verdicts])
+        return _code(found)
+    for run_dir, verdict in verdicts:
+        show_verdict(run_dir, verdict)
+    return _code(found)
+
+
+def _code(verdicts: Collection[Verdict | None]) -> int:
+    return DONE if all(verdicts) else FAILED
+
+
+async def _tell(event: Event) -> None:
+    if isinstance(event, ModelReplied):
+        click.echo(f"{event.speaker} has answered ({tokens(event.usage)}).", err=True)
+
+
+async def _finish(run_dir: Path, judge: Callable[[Path], Awaitable[Verdict]]) -> Verdict | None:
+    """The verdict, once reports show it; None where no score stands, which is told."""
+    try:
+        verdict = await judge(run_dir)
+    except ProviderError as error:
+        click.echo(f"{run_dir} was not judged: {without_secrets(printable(str(error)))}", err=True)
+        return None
+    write_reports(run_dir)
+    return verdict
+
+
+def show_verdict(run_dir: Path, verdict: Verdict) -> None:
+    """Shows the scores of a run, and how far they can be trusted."""
+    click.secho(str(run_dir), bold=True)
+    head, *rows = [[*map(printable, row)] for row in verdict.rows]
+    show_rows(head, rows, padding=(0, 2, 0, 0))
+    for words in filter(None, (verdict.outcome, *verdict.remarks)):
+        click.echo(printable(words))
+    click.echo(
+        f"Judging took {tokens(verdict.usage)}, {dollars(verdict.usage.cost_usd)}; the run has a bill of its own."
+    )
+    click.echo(f"{run_dir / FILE}")

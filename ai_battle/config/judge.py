@@ -1,0 +1,137 @@
+"""The schema of a rubric, which says what a judge rates, and of `discussion.judge`."""
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
+from math import fsum, isclose
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from .collaboration import Helper
+from .documents import ConfigDocument, FileKind, read_document
+from .packaged import packaged_rubric
+from .problems import KeyPath, Problem
+from .values import AS_NUMBER, LARGE, TEXT, Listed, Name, Section, Short
+
+Number = Annotated[float, Field(ge=-LARGE, le=LARGE), AS_NUMBER]
+Scale = Annotated[tuple[Number, ...], Field(min_length=2, max_length=2)]
+USUAL = "discussion"
+WHOLE = (1.0, 100.0)
+"""What weights may add up to: shares, or percentages."""
+
+
+def _criterion(written: Any) -> Any:
+    return {"asks": written} if isinstance(written, str) else written
+
+
+class Criterion(Section):
+    """One thing that is rated; a plain string is short for `{asks: ...}`."""
+
+    asks: Annotated[str, Field(min_length=1, max_length=2_000)] = Field(
+        description="What a high score means, in a sentence or two.",
+        examples=["Does it stay with what it said before?"],
+    )
+    weight: Annotated[float, Field(gt=0, le=100), AS_NUMBER] | None = Field(
+        default=None, description="Its part of the total. All together are 1 or 100; without any, all count the same."
+    )
+
+
+Criteria = dict[Name, Annotated[Criterion, Short(_criterion, TEXT)]]
+
+
+class Rubric(Section):
+    """What is rated, and on which scale."""
+
+    scale: Scale = Field(default=(1, 10), description="The lowest and the highest score.", examples=[[1, 5]])
+    criteria: Criteria = Field(min_length=1, max_length=20, description="What is rated, by the name of each criterion.")
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Returns the part that each criterion has in the total; they add up to 1."""
+        stated = {name: criterion.weight or 1.0 for name, criterion in self.criteria.items()}
+        return {name: weight / fsum(stated.values()) for name, weight in stated.items()}
+
+
+class RubricFile(Section):
+    """A rubric in a file of its own."""
+
+    rubric: Rubric = Field(description="What is rated, and on which scale.")
+
+
+def _judge(written: Any) -> Any:
+    """A model, or a list of them, is short for a mapping; `model` is `models`."""
+    if isinstance(written, dict) and "models" not in written and "model" in written:
+        return {("models" if key == "model" else key): value for key, value in written.items()}
+    return {"models": written} if isinstance(written, str | list | tuple) else written
+
+
+class JudgeSettings(Section):
+    """Who judges a discussion at its end, and by what; a model type, or a list of them, is short for `models`."""
+
+    models: Listed[Helper] = Field(
+        min_length=1, max_length=10, description="The model that judges, or several.", examples=["gpt-4o"]
+    )
+    rubric: str = Field(
+        default="",
+        description="The file of a rubric, or the name of a packaged one.",
+        examples=["./rubric.yaml", "discussion"],
+    )
+    criteria: Criteria | None = Field(
+        default=None, min_length=1, max_length=20, description="A rubric that is written here, instead of `rubric`."
+    )
+    scale: Scale = Field(default=(1, 10), description="Beside `criteria`: the lowest and the highest score.")
+
+    def find_rubric(self, base: Path) -> Rubric:
+        """Returns what they judge by; raises `ConfigError` with all that is wrong in its file."""
+        if self.criteria:
+            return Rubric(criteria=self.criteria, scale=self.scale)
+        return load_rubric(self.rubric, base)
+
+
+AnyJudge = Annotated[JudgeSettings, Short(_judge, {"type": ["string", "array"]})]
+
+
+def rubric_problems(criteria: Mapping[str, Criterion], scale: tuple[float, ...], path: KeyPath) -> Iterator[Problem]:
+    """Finds weights that do not add up, weights that are missing beside others, and a scale that leads nowhere."""
+    weights = {name: criterion.weight for name, criterion in criteria.items() if criterion.weight is not None}
+    unweighted = [name for name in criteria if name not in weights]
+    if weights and unweighted:
+        yield Problem((*path, "criteria", unweighted[0]), "has no weight, and others have one; weigh all or none")
+    elif weights and not any(map(partial(isclose, fsum(weights.values()), abs_tol=1e-6), WHOLE)):
+        yield Problem((*path, "criteria"), f"the weights add up to {fsum(weights.values()):.6g}, not to 1 or 100")
+    if scale[0] >= scale[1]:
+        words = f"goes from {scale[0]:g} to {scale[1]:g}; write the lowest score first, for example [1, 10]"
+        yield Problem((*path, "scale"), words)
+
+
+def judge_problems(said: JudgeSettings | None, path: KeyPath) -> Iterator[Problem]:
+    """Finds what is wrong with a rubric that stands in a discussion."""
+    if not said:
+        return
+    if said.criteria and said.rubric:
+        yield Problem((*path, "rubric"), "'criteria' says already what is judged; leave one of the two out")
+    if said.criteria:
+        yield from rubric_problems(said.criteria, said.scale, path)
+    elif "scale" in said.model_fields_set:
+        yield Problem((*path, "scale"), "a scale goes with 'criteria'; a rubric in a file has its own")
+
+
+RUBRIC = FileKind(
+    "rubric",
+    RubricFile,
+    lambda tree: (tree, ()),
+    lambda file: rubric_problems(file.rubric.criteria, file.rubric.scale, ("rubric",)),
+)
+
+
+def load_rubric(named: str | os.PathLike[str] = "", base: Path = Path()) -> Rubric:
+    """Loads a rubric: a path from `base`, the name of a packaged one, or the usual one where nothing is named.
+
+    Raises `ConfigError` with all that is wrong, as `file:line:column`.
+    """
+    path = base / Path(named).expanduser()
+    packaged = None if named and path.exists() else packaged_rubric(str(named or USUAL))
+    found: Rubric = read_document(RUBRIC, ConfigDocument, packaged or path).file.rubric
+    return found

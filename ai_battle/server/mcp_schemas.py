@@ -1,6 +1,7 @@
 """What clients of the MCP server give its tools and get from them; the JSON Schemas of both are made of this."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -116,7 +117,7 @@ class RunDocument(BaseModel, frozen=True):
     outcome: str = Field(description="What was made of it in the end, where the configuration asks for that.")
     messages: list[TurnText]
     next_turn: int | None = Field(description="Where read_run goes on with the transcript; null when all is here.")
-    warnings: list[str] = Field(default=[], description="In an answer of discuss: what its user should know.")
+    warnings: list[str] = Field(default=[], description="What discuss warns its user of.")
 
     @classmethod
     def read(cls, run_dir: Path, messages: list[TurnText], next_turn: int | None) -> "RunDocument":
@@ -135,10 +136,25 @@ class RunDocument(BaseModel, frozen=True):
         )
 
 
+class RunEntry(BaseModel, frozen=True):
+    """A run in a list."""
+
+    run: str
+    begun: str = Field(description="ISO 8601, UTC.")
+    models: list[str]
+    status: str
+    turns: int | None
+    cost_usd: float | None
+
+    @classmethod
+    def read(cls, run_dir: Path) -> "RunEntry":
+        return cls(run=str(run_dir), **asdict(RunOverview.read(run_dir)))
+
+
 class RunList(BaseModel, frozen=True):
     """Runs, those that were begun last first."""
 
-    runs: list[RunOverview]
+    runs: list[RunEntry]
     older: int = Field(description="How many further runs there are.")
 
 

@@ -15,7 +15,7 @@ from ..config.tree import compose
 from ..conversation import asking
 from ..conversation.manager import ConversationManager
 from ..conversation.reading import CONFIG, progress
-from ..conversation.runs import RunOverview, find_run, run_directories
+from ..conversation.runs import find_run, run_directories
 from ..conversation.setup import load_checked
 from ..core.errors import ConfigError
 from ..core.events import Event, ModelReplied, RunStarted, TurnStarted, Warned
@@ -31,6 +31,7 @@ from .mcp_schemas import (
     ListArguments,
     ReadArguments,
     RunDocument,
+    RunEntry,
     RunList,
     read_messages,
 )
@@ -96,7 +97,7 @@ class FolderTools:
     async def list_runs(self, asked: ListArguments, tell: Tell) -> RunList:
         places = [place for place in run_directories() if asked.name.casefold() in place.name.casefold()]
         shown = places[: asked.limit]
-        runs = [RunOverview.read(self.run_dir(place.name)) for place in shown]
+        runs = [RunEntry.read(self.run_dir(place.name)) for place in shown]
         return RunList(runs=runs, older=len(places) - len(shown))
 
     async def read_run(self, asked: ReadArguments, tell: Tell) -> RunDocument:

@@ -71,7 +71,7 @@ async def test_a_cancelled_discussion_is_kept_and_goes_on_where_it_was(
         assert (kept["status"], kept["turns"]) == ("interrupted", 2)
         told = await assistant.call("discuss", resume="last")
 
-    assert (told["run"], told["status"]) == (kept["run_dir"], "done")
+    assert (told["run"], told["status"]) == (kept["run"], "done")
     assert [said["text"] for said in told["messages"][1:]] == ["Green.", "White.", "Black.", "Red."]
     assert "Red." in (folder / told["run"] / "transcript.md").read_text()
 
@@ -84,7 +84,7 @@ async def test_a_client_that_leaves_stops_what_it_has_begun(folder: Path, fakes:
     await asyncio.wait({call})
     async with in_this_process() as assistant:
         (kept,) = (await assistant.call("list_runs"))["runs"]
-        told = await assistant.call("discuss", resume=kept["run_dir"])
+        told = await assistant.call("discuss", resume=kept["run"])
 
     assert (kept["status"], kept["turns"]) == ("interrupted", 1)
     assert told["status"] == "done"

@@ -34,7 +34,17 @@ from ..config.documents import checked_section
 from ..config.values import Section
 from ..core.errors import AIBattleError, ConfigError, translate_errors
 from ..core.plugins import near
-from .mcp_schemas import AskArguments, AskResult, DiscussArguments, ListArguments, ReadArguments, RunDocument, RunList
+from .mcp_schemas import (
+    AskArguments,
+    AskResult,
+    DiscussArguments,
+    JudgeArguments,
+    JudgeResult,
+    ListArguments,
+    ReadArguments,
+    RunDocument,
+    RunList,
+)
 from .mcp_tools import FolderTools, Tell
 
 T = TypeVar("T")
@@ -81,6 +91,7 @@ class McpHandlers:
         self._tools = {
             "discuss": ServedTool(DiscussArguments, RunDocument, folder.discuss),
             "ask": ServedTool(AskArguments, AskResult, folder.ask),
+            "judge": ServedTool(JudgeArguments, JudgeResult, folder.judge),
             "list_runs": ServedTool(ListArguments, RunList, folder.list_runs, reads_only=True),
             "read_run": ServedTool(ReadArguments, RunDocument, folder.read_run, reads_only=True),
         }

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from ..arbiter.verdict import Verdict
 from ..config.values import Section
 from ..conversation.reading import progress, read
 from ..conversation.runs import RunOverview
@@ -71,6 +72,15 @@ class AskArguments(Section):
     max_cost: MaxCost = None
 
 
+class JudgeArguments(Section):
+    """Judge a run: models that took no part score its participants by a rubric, each score with a true quotation."""
+
+    run: str = Field(min_length=1, description="A run as list_runs names it, a part of its name, or `last`.")
+    models: Names = Field(min_length=1, description="The models that judge, one or more.", examples=[["gpt-4o"]])
+    rubric: str = Field("", description="The path of a rubric in the folder; the usual one where it is left out.")
+    max_cost: MaxCost = None
+
+
 class ListArguments(Section):
     """List runs: the discussions that were held, those that were begun last first."""
 
@@ -93,6 +103,37 @@ class AskResult(BaseModel, frozen=True):
     models: list[str] = Field(description="The models that were called for it.")
     cost_usd: float | None = Field(description="Dollars; null where a price is not known.")
     max_cost_usd: float | None = Field(description="The most that it was allowed to cost.")
+
+
+class JudgeResult(BaseModel, frozen=True):
+    """What judges made of a run; null is what was not measured."""
+
+    outcome: str = Field(description="Who is ahead, where somebody is in both orders.")
+    totals: dict[str, float | None] = Field(description="The score of each participant in all.")
+    scores: dict[str, dict[str, float | None]] = Field(description="The same by criterion.")
+    scale: tuple[float, float]
+    agreement: float | None = Field(description="Krippendorff's alpha of several judges.")
+    remarks: list[str] = Field(description="How far the scores can be trusted.")
+    quotations: list[str] = Field(description="What scores rest on, as: participant, criterion, turn: quotation.")
+    cost_usd: float | None = Field(description="Dollars; null where a price is not known.")
+    max_cost_usd: float | None = Field(description="The most that it was allowed to cost.")
+
+    @classmethod
+    def of(cls, verdict: Verdict, max_cost: float | None) -> "JudgeResult":
+        names, quoted = verdict.participants, [rating for rating in verdict.ratings if rating.quotation]
+        return cls(
+            outcome=verdict.outcome,
+            totals={each: verdict.total(each) for each in names},
+            scores={
+                each: {name: verdict.score(each, name) for name in verdict.weights} for each in verdict.participants
+            },
+            scale=verdict.scale,
+            agreement=verdict.agreement,
+            remarks=[*verdict.remarks],
+            quotations=[f"{each.participant}, {each.criterion}, turn {each.turn}: {each.quotation}" for each in quoted],
+            cost_usd=verdict.usage.cost_usd,
+            max_cost_usd=max_cost,
+        )
 
 
 class TurnText(BaseModel, frozen=True):

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
-
+from ..arbiter.judging import judge_run
 from ..config import Loaded, Source, load, packaged_config
+from ..config.documents import YamlText
 from ..config.environment import with_dotenv
+from ..config.judge import load_rubric
+from ..config.packaged import packaged_rubric
+from ..config.phases import turns_in_all
 from ..config.tools import Tools
-from ..config.tree import compose
 from ..conversation import asking
 from ..conversation.manager import ConversationManager
 from ..conversation.reading import CONFIG, progress
@@ -20,7 +22,7 @@ from ..conversation.setup import load_checked
 from ..core.errors import ConfigError
 from ..core.events import Event, ModelReplied, RunStarted, TurnStarted, Warned
 from ..core.exchange import WHOLE_ANSWER
-from ..core.ledger import Ledger
+from ..core.ledger import Ledger, SpendingLimits
 from ..core.tooling import ToolDecided
 from ..reporting import write_reports
 from ..reporting.figures import dollars
@@ -28,6 +30,8 @@ from .mcp_schemas import (
     AskArguments,
     AskResult,
     DiscussArguments,
+    JudgeArguments,
+    JudgeResult,
     ListArguments,
     ReadArguments,
     RunDocument,
@@ -66,7 +70,7 @@ class FolderTools:
         run_dir = self.run_dir(asked.resume) if asked.resume else None
         loaded = self._discussion(asked, run_dir)
         manager = ConversationManager.from_config(loaded, allow_unsandboxed=self.allow_unsandboxed)
-        listener = _ProgressListener(tell, _turns_of(loaded), run_dir)
+        listener = _ProgressListener(tell, turns_in_all(loaded.file.discussion), run_dir)
         try:
             if run_dir:
                 await manager.resume(run_dir, listener, WHOLE_ANSWER)
@@ -93,6 +97,18 @@ class FolderTools:
         response = await asking.answer(loaded, listener, WHOLE_ANSWER, asked.system)
         cost, models = response.usage.cost_usd, [*listener.models]
         return AskResult(answer=response.text, models=models, cost_usd=cost, max_cost_usd=most)
+
+    async def judge(self, asked: JudgeArguments, tell: Tell) -> JudgeResult:
+        for model in asked.models:  # a type may name code
+            self.require_trust(asking.question("?", model))
+        run_dir = self.run_dir(asked.run)
+        packaged = packaged_rubric(asked.rubric)
+        rubric = load_rubric(asked.rubric if packaged or not asked.rubric else self._inside(asked.rubric))
+        most = _least(asked.max_cost, self.max_cost)
+        limits, listener = SpendingLimits(most), _ProgressListener(tell)
+        verdict = await judge_run(run_dir, asked.models, rubric, limits=limits, emit=listener)
+        write_reports(run_dir)
+        return JudgeResult.of(verdict, most)
 
     async def list_runs(self, asked: ListArguments, tell: Tell) -> RunList:
         places = [place for place in run_directories() if asked.name.casefold() in place.name.casefold()]
@@ -139,7 +155,7 @@ class FolderTools:
         if asked.topic:
             return self._talk(asked), " ".join(asked.topic.split())[:LONGEST_NAME]
         if "\n" in asked.config or "{" in asked.config:
-            return self._written(asked.config), ""
+            return self._text(asked.config), ""
         return asked.config if packaged_config(asked.config) else str(self._inside(asked.config)), ""
 
     def _talk(self, asked: DiscussArguments) -> dict[str, Any]:
@@ -150,11 +166,10 @@ class FolderTools:
         said |= {"goal": asking.literal(asked.topic), "turns": ROUNDS, "mode": "ai-ai"}
         return {"discussion": said | ({"input_files": [*asked.files]} if asked.files else {})}
 
-    def _written(self, text: str) -> dict[str, Any]:
-        """Returns the YAML in a text of the client, which may not lead out of the folder, nor send keys elsewhere."""
-        compose(text, "config")
-        written = dict(yaml.safe_load(text))
-        if not self.trust and (found := [*_reaching_out(written, text)]):
+    def _text(self, text: str) -> YamlText:
+        """Returns YAML that a client wrote, which may not lead out of the folder, nor send keys elsewhere."""
+        written = YamlText(text, self.folder / "config")
+        if not self.trust and (found := [*_reaching_out(written)]):
             away = "put it into a file of the folder, or start the server with --trust."
             raise ConfigError(f"A configuration that is given as text may not have {', '.join(found)}: {away}")
         return written
@@ -184,8 +199,8 @@ class FolderTools:
         return place
 
 
-def _reaching_out(written: Mapping[str, Any], text: str) -> Iterator[str]:
-    if "${" in text.replace("$${", ""):
+def _reaching_out(written: YamlText) -> Iterator[str]:
+    if "${" in written.text.replace("$${", ""):
         yield "${"
         return
     file = load(written, {}).file
@@ -202,12 +217,6 @@ def _reaching_out(written: Mapping[str, Any], text: str) -> Iterator[str]:
 
 def _least(*amounts: float | None) -> float | None:
     return min((amount for amount in amounts if amount is not None), default=None)
-
-
-def _turns_of(loaded: Loaded) -> int:
-    """Returns how many turns it has when nothing ends it earlier, without those of moderators and observers."""
-    said = loaded.file.discussion
-    return said.turns * sum(spec.role not in ("moderator", "observer") for spec in said.models.values())
 
 
 class _ProgressListener:

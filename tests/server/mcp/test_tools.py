@@ -8,6 +8,7 @@ import pytest
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, reply
 
+from ...arbiter.judges import Asked, answer, plain
 from .conftest import in_this_process
 
 TALK = "discussion: {turns: 1, goal: Sum., %s models: {Ann: {type: scripted, script: [%s, Two.]}, Ben: %s}}"
@@ -20,14 +21,14 @@ async def test_tools_say_what_they_take_what_they_return_and_what_they_touch(fol
     async with in_this_process() as assistant:
         listed = {tool.name: tool for tool in (await assistant.client.list_tools()).tools}
 
-    assert list(listed) == ["discuss", "ask", "list_runs", "read_run"]
+    assert list(listed) == ["discuss", "ask", "judge", "list_runs", "read_run"]
     for tool in listed.values():
         assert tool.output_schema
         assert tool.description
         assert all(each["description"] for each in tool.input_schema["properties"].values())
     reading = {name for name, tool in listed.items() if tool.annotations and tool.annotations.read_only_hint}
     open_world = {name for name, tool in listed.items() if tool.annotations and tool.annotations.open_world_hint}
-    assert (reading, open_world) == ({"list_runs", "read_run"}, {"discuss", "ask"})
+    assert (reading, open_world) == ({"list_runs", "read_run"}, {"discuss", "ask", "judge"})
 
 
 async def test_a_pair_answers_a_question_and_each_reply_is_told(folder: Path, fakes: FakeProviders) -> None:
@@ -64,6 +65,20 @@ async def test_a_long_run_is_read_in_parts_and_turn_by_turn(folder: Path) -> Non
     assert (summary["turns"], summary["messages"]) == (6, [])
 
 
+async def test_a_run_is_judged_with_quotations_and_a_bill_of_its_own(folder: Path, fakes: FakeProviders) -> None:
+    fakes.openai.always(lambda body: reply(answer(Asked.in_body(body), plain), usage=Usage(1000, 100)))
+
+    async with in_this_process() as assistant:
+        await assistant.call("discuss", config="quickstart", turns=1)
+        told = await assistant.call("judge", run="last", models=["gpt-4o"], max_cost=1)
+
+    assert set(told["totals"]) == {"Ada", "Ben"}
+    assert "tie" in told["outcome"]
+    assert any(words.startswith("Ada, ") for words in told["quotations"])
+    assert (told["cost_usd"], told["max_cost_usd"]) == (pytest.approx(0.007), 1)
+    assert any("openai/gpt-4o has replied, $" in words for _, _, words in assistant.told)
+
+
 OUTSIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "above": ("discuss", {"config": "../other.yaml"}),
     "absolute": ("discuss", {"config": "/etc/passwd"}),
@@ -74,6 +89,7 @@ OUTSIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "folder of a text": ("discuss", {"config": TALK % ("input_files: {directory: ..},", "One.", BEN)}),
     "file of a question": ("ask", {"question": "What?", "model": "gpt-4o", "files": ["link/other.yaml"]}),
     "run": ("read_run", {"run": "../other"}),
+    "rubric": ("judge", {"run": "ready", "models": ["gpt-4o"], "rubric": "../other.yaml"}),
     "run by a link": ("read_run", {"run": "linked"}),
     "resumed": ("discuss", {"resume": "/var/run"}),
 }
@@ -89,6 +105,8 @@ async def test_a_path_outside_of_the_folder_is_refused_whether_anything_is_there
     folder = here / "folder"
     (folder / "runs").mkdir(parents=True)
     (folder / "link").symlink_to(here)
+    (folder / "runs" / "ready").mkdir()
+    (folder / "runs" / "ready" / "journal.jsonl").write_text("")
     (folder / "runs" / "linked").symlink_to(here / "other")
     (folder / "reads.yaml").write_text(TALK % ("input_file: ../missing.txt,", "One.", BEN))
     monkeypatch.chdir(folder)
@@ -115,14 +133,15 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "nobody answers": ("ask", {"question": "What?"}, "Say who answers"),
     "half a pair": ("ask", {"question": "What?", "pair": "gpt-4o+"}, "SMALL+BIG"),
     "no such run": ("read_run", {"run": "tea"}, "no run 'tea'"),
-    "no YAML": ("discuss", {"config": "a: [\n"}, "config:"),
-    "wrong YAML": ("discuss", {"config": "discussion: {goal: Tea}\n"}, "discussion.models"),
+    "no YAML": ("discuss", {"config": "discussion:\n  goal: [\n"}, "config:3:1"),
+    "wrong YAML": ("discuss", {"config": "discussion:\n  gaol: Tea\n"}, "config:2:3 discussion.gaol"),
     "a person": ("discuss", {"config": TALK % ("", "One.", "{role: user}")}, "Ben is a person"),
     "keys of the environment": ("discuss", {"config": TALK % ("", "'${HOME}'", BEN)}, "may not have ${"),
     "another address": ("discuss", {"config": "providers: {x: {base_url: 'http://x'}}\n" + TALK % ("", "One.", BEN)},
                         "may not have providers"),
     "a strategy that is code": ("ask", {"question": "What?", "pair": "ollama/a+ollama/b", "strategy": "os.path"},
                                 "--trust"),
+    "a judge that is code": ("judge", {"run": "last", "models": ["os.path/x"]}, "--trust"),
     "a tool that is code": ("discuss", {"config": TALK % ("tools: {paths: [bell.py]},", "One.", BEN)}, "--trust"),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from ..assembly.models import BuildContext, Model, judge_models, require_priced
 from ..config import environment_redactor
 from ..config.collaboration import HelperSettings
 from ..config.environment import with_dotenv
-from ..config.judge import Rubric
+from ..config.judge import Rubric, load_rubric
 from ..conversation.outcome import json_in
 from ..conversation.participant import Participant, request_aside
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
@@ -213,22 +213,24 @@ def _room(model: Model) -> int:
 async def judge_run(
     run_dir: str | os.PathLike[str],
     models: Sequence[str],
-    rubric: Rubric,
+    rubric: Rubric | None = None,
     *,
     limits: SpendingLimits = NO_LIMITS,
     emit: Emit = ignore,
 ) -> Verdict:
-    """Judges a run by a rubric (`load_rubric`), and keeps the verdict in `judgements.jsonl` beside its journal.
+    """Judges a run by a rubric, else by the usual one, and keeps the verdict in `judgements.jsonl` beside its journal.
 
     `models` are model types, `limits` hold for all that is asked here; `emit` hears each reply (`ModelReplied`). Raises
-    `ConfigError` for a model that nobody knows, `AIBattleError` where nobody could be judged, and `JournalError`.
+    `ConfigError` for a model that nobody knows and a run in which nobody spoke, `ProviderError` where no score stands,
+    and `JournalError`.
     """
     environment = with_dotenv(os.environ, Path.cwd())
     redactor = environment_redactor(environment)
     context = BuildContext(environment=environment, redactor=redactor)
     if not models:
         raise ConfigError("Nobody judges; name a model, such as gpt-4o.")
-    arbiter = Arbiter(judge_models([HelperSettings(type=model) for model in models], context), rubric)
+    judges = judge_models([HelperSettings(type=model) for model in models], context)
+    arbiter = Arbiter(judges, rubric or load_rubric())
     try:
         for model in arbiter.models.values():
             require_priced(model, limits)

@@ -58,6 +58,11 @@ class Verdict:
     usage: Usage = NOTHING_USED
     notes: tuple[str, ...] = ()
 
+    @property
+    def measured_by(self) -> tuple[Any, ...]:
+        """Returns what two verdicts have to have in common for their scores to be compared."""
+        return self.judges, (*self.weights.items(),), self.scale
+
     @cached_property
     def _given(self) -> Mapping[tuple[str, str, str, bool], float]:
         return {(r.judge, r.participant, r.criterion, r.swapped): r.score for r in self.ratings if r.score is not None}

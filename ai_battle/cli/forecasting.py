@@ -22,13 +22,18 @@ def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool
     """Shows the forecast of one run; of a `series`, by mode and of all runs together."""
     if series:
         _show_series(series, as_json=as_json)
-        return
-    expected = forecast(loaded)
+    else:
+        _show_run(forecast(loaded), as_json=as_json)
+    if loaded.file.discussion.judge and not as_json:
+        click.echo("Judging comes on top: each judge reads the whole run twice, and again what has to be mended.")
+
+
+def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:
     if as_json:
         print_json([one.to_json() for one in expected])
-    else:
-        _show(expected)
-        _show_total(_usage(expected), expected)
+        return
+    _show(expected)
+    _show_total(_usage(expected), expected)
 
 
 def _show_series(runs: Sequence[PlannedRun], *, as_json: bool) -> None:

@@ -24,6 +24,7 @@ from .options import (
     as_json,
     at_once,
     changes,
+    judge,
     quiet,
     shortcuts,
     split_swap,
@@ -55,6 +56,7 @@ AT_ONCE = 4
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that all may cost.")
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of all branches, instead of runs/.")
+@judge
 @at_once
 @quiet
 @trust
@@ -70,7 +72,8 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     pattern = _pattern(expect)
     goal = () if how["goal"] is None else (f"discussion.goal={json.dumps(how['goal'])}",)
     models, settings = dict(map(split_swap, how["swaps"])), (*how["changes"], *goal, *shortcuts(how["turns"], None))
-    with_change = with_approval(with_changes(run_dir, models, settings), how["approve"])
+    judged = (*shortcuts(None, None, how["judge"]),)
+    with_change = with_approval(with_changes(run_dir, models, (*settings, *judged)), how["approve"])
     require_trust(with_change, given=how["trust"])
     runs = tuple(_plan(run_dir, turn, with_change, branches, is_changed=bool(models or settings), how=how))
     display = Display(how["quiet"], how["as_json"], ViewOptions.of(with_change))
@@ -96,6 +99,7 @@ def _plan(
         baseline = branches if branches > 1 else 0
     if is_changed and baseline:
         as_it_was = with_approval(of_run(run_dir), how["approve"])
+        as_it_was = as_it_was.with_overrides(*shortcuts(None, None, how["judge"]))
         yield from (plan(as_it_was, UNCHANGED, number) for number in range(1, baseline + 1))
     variant = CHANGED if is_changed else UNCHANGED
     yield from (plan(with_change, variant, number) for number in range(1, branches + 1))

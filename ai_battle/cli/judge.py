@@ -49,7 +49,7 @@ def command(
 
     async def judge_all() -> list[Verdict | None]:
         with charge_to(Budget(limits, payer="--max-cost")):
-            return [await _finish(run_dir, judge) for run_dir in runs]
+            return [await try_to_judge(run_dir, judge) for run_dir in runs]
 
     found = asyncio.run(judge_all())
     verdicts = [(run_dir, verdict) for run_dir, verdict in zip(runs, found, strict=True) if verdict]
@@ -70,7 +70,7 @@ async def _tell(event: Event) -> None:
         click.echo(f"{event.speaker} has answered ({tokens(event.usage)}).", err=True)
 
 
-async def _finish(run_dir: Path, judge: Callable[[Path], Awaitable[Verdict]]) -> Verdict | None:
+async def try_to_judge(run_dir: Path, judge: Callable[[Path], Awaitable[Verdict]]) -> Verdict | None:
     """The verdict, once reports show it; None where no score stands, which is told."""
     try:
         verdict = await judge(run_dir)

@@ -202,6 +202,9 @@ class LiveView:
 
     def _book(self, event: ModelReplied) -> None:
         self._unbooked = ""
+        if event.role == "arbiter":  # who has a bill of its own
+            self._doing, self._waiting_since = "judging", time.monotonic()
+            return
         self._ledger.book(event)
 
     def _think(self, event: ThinkingDelta) -> None:

@@ -1,5 +1,6 @@
 """Options and words that several commands have."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,15 +37,18 @@ attached = click.option(
     metavar="FILE",
     help="A text or a picture that goes with the first words.",
 )
+judge = click.option("--judge", metavar="TYPE", help="Let this model judge each run, by the usual rubric.")
 USD = click.FloatRange(0, min_open=True)
 
 
-def shortcuts(turns: int | None, max_cost: float | None) -> Iterator[str]:
+def shortcuts(turns: int | None, max_cost: float | None, judge: str | None = None) -> Iterator[str]:
     """Yields what these options mean, as `--set` would say it."""
     if turns is not None:
         yield f"discussion.turns={turns}"
     if max_cost is not None:
         yield f"discussion.limits.cost_usd={max_cost}"
+    if judge:
+        yield f"discussion.judge={json.dumps(judge)}"
 
 
 def split_swap(spelled: str) -> tuple[str, str]:

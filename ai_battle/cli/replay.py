@@ -3,11 +3,14 @@
 import asyncio
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ai_battle.arbiter import judge_run
+from ai_battle.config.judge import load_rubric
 from ai_battle.conversation import rundir
 from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.reading import messages
@@ -16,9 +19,11 @@ from ai_battle.conversation.run_config import recast
 from ai_battle.core.events import RunStarted, ignore
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
+from ai_battle.reporting.sentences import verdict_words
 from ai_battle.wire.genai import message_to_json
 
 from .arguments import run_dir
+from .judge import try_to_judge
 from .live import view
 from .options import as_json, split_swap
 from .output import dollars, print_json, tokens
@@ -28,19 +33,31 @@ from .output import dollars, print_json, tokens
 @run_dir
 @click.option("--swap", metavar="PARTICIPANT=TYPE", help="Let another model say what this participant said.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run directory of --swap, by default one under runs/.")
+@click.option("--judge", metavar="TYPE", help="With --swap: let this model judge both, by the usual rubric.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no more than the difference.")
 @as_json
-def command(run_dir: Path, swap: str | None, out: Path | None, quiet: bool, as_json: bool) -> None:
+def command(run_dir: Path, swap: str | None, out: Path | None, judge: str | None, quiet: bool, as_json: bool) -> None:
     """Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.
 
     With --swap it becomes a run of its own, with a page that has both beside each other.
     """
+    if judge and swap is None:
+        raise click.UsageError("--judge compares both runs of a --swap; for a single one there is: ai-battle judge RUN")
     if swap is None:
         asyncio.run(_replay(run_dir, quiet=quiet or as_json))
         if as_json:
             _print_messages(run_dir)
     else:
-        asyncio.run(_swap(run_dir, *split_swap(swap), out, quiet=quiet, as_json=as_json))
+        name, model = split_swap(swap)
+        swapped = asyncio.run(_swap(run_dir, name, model, out, quiet=quiet, as_json=as_json))
+        if judge:
+            asyncio.run(_judge(judge, run_dir, swapped))
+        _report(run_dir, swapped, f"{name}={model}", as_json=as_json)
+
+
+async def _judge(model: str, *runs: Path) -> None:
+    for run in runs:
+        await try_to_judge(run, partial(judge_run, models=[model], rubric=load_rubric()))
 
 
 async def _replay(run_dir: Path, *, quiet: bool) -> None:
@@ -52,7 +69,7 @@ async def _replay(run_dir: Path, *, quiet: bool) -> None:
             screen.close()
 
 
-async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet: bool, as_json: bool) -> None:
+async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet: bool, as_json: bool) -> Path:
     screen = None if quiet or as_json else view(sys.stdout)
     source = recast(run_dir, name, model)
     try:
@@ -68,13 +85,16 @@ async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet
         if screen:
             screen.close()
     _show(differences, as_json=as_json)
-    _report(run_dir, Path(begin.run_dir), f"{name}={model}", as_json=as_json)
+    return Path(begin.run_dir)
 
 
 def _report(run_dir: Path, swapped: Path, variant: str, *, as_json: bool) -> None:
     write_reports(swapped)
     runs = [ComparedRun(run_dir, RECORDED, run_dir.name), ComparedRun(swapped, variant, variant)]
     write_comparison(swapped / COMPARISON, runs[1].account.name, runs, ())
+    for run in runs:
+        if run.verdict:
+            click.echo(f"{run.label}: {verdict_words(run.verdict)}", err=as_json)
     usage = runs[1].account.usage
     click.echo(f"The new answers took {tokens(usage)}, {dollars(usage.cost_usd)}.", err=as_json)
     click.echo(f"Both beside each other: {swapped / COMPARISON}\n{swapped}", err=as_json)

@@ -24,6 +24,7 @@ from .options import (
     at_once,
     changes,
     dry_run,
+    judge,
     quiet,
     shortcuts,
     trust,
@@ -56,6 +57,7 @@ MOST_RUNS = 1000
 )
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
 @click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
+@judge
 @at_once
 @quiet
 @verbose
@@ -76,7 +78,7 @@ def command(
     tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and tapes != NO_RECORDING:
         raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
-    settings = (*changes, *shortcuts(turns, None if several else max_cost))
+    settings = (*changes, *shortcuts(turns, None if several else max_cost, how["judge"]))
     loaded = with_approval(load_checked(config, settings, tapes), str(how["approve"]))
     if several:
         return _run_series(loaded, max_cost, how)

@@ -18,7 +18,7 @@ from ai_battle.conversation.plan import MODES
 from ai_battle.conversation.rundir import LONGEST_NAME, require_free
 from ai_battle.conversation.stopping import RunUse, nearest
 from ai_battle.core.events import BudgetReached, Emit
-from ai_battle.core.exchange import Wants
+from ai_battle.core.exchange import NOTHING_USED, Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.plugins import near
 from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
@@ -183,7 +183,7 @@ class Series:
         if self.display.as_json:
             print_json(self._document(changes))
         elif ended and (len(self.runs) > 1 or self.display.quiet):
-            self._show_figures(changes)
+            self._show_figures(ended, changes)
         if ended and len(runs := [*self.original, *ended]) > 1:
             self._write_page(runs, changes)
 
@@ -195,13 +195,16 @@ class Series:
         runs = [ended.to_json(self.kind) for ended in self._ended]
         return {"runs": runs, "changes": [change.to_json() for change in changes]}
 
-    def _show_figures(self, changes: Sequence[MeasuredChange]) -> None:
+    def _show_figures(self, ended: Sequence[ComparedRun], changes: Sequence[MeasuredChange]) -> None:
         if not self.display.quiet:
             click.echo()
         heads = ("run", self.kind, "repeat", "status", "turns", "tokens", "cost", "seconds")
         show_rows(heads, map(_cells, self._ended), padding=(0, 2, 0, 0))
-        used = self._used.ledger.usage
+        judging = sum((run.account.judging for run in ended), NOTHING_USED)
+        used = sum((each.result.usage for each in self._ended), NOTHING_USED)
         click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
+        if judging.total_tokens:
+            click.echo(f"Judging them took {tokens(judging)}, {dollars(judging.cost_usd)}.")
         for change in changes:
             click.echo(change.sentence)
 

@@ -4,12 +4,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ..arbiter import Verdict
 from ..benchmark.intervals import Interval
 from ..benchmark.unpaired import mean_difference_interval, rate_difference_interval
 from ..conversation.reading import read
@@ -18,7 +19,7 @@ from ..core.events import Concluded, RunForked, TurnFinished
 from ..core.exchange import NOTHING_USED, Usage
 from .account import RunAccount, account
 from .exports import write_whole
-from .figures import dollars
+from .figures import dollars, score
 from .pages import page
 
 COMPARISON = "comparison.html"
@@ -61,6 +62,17 @@ class ComparedRun:
     def usage(self) -> Usage:
         """What its turns took."""
         return sum((turn.usage for turn in self.turns.values()), NOTHING_USED)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What was made of it last, if anybody judged it."""
+        return self.account.verdicts[-1] if self.account.verdicts else None
+
+    def score(self, participant: str = "") -> float | None:
+        """Returns what judges gave it, or one participant in it."""
+        if not self.verdict:
+            return None
+        return self.verdict.total(participant) if participant else self.verdict.mean
 
     @property
     def is_right(self) -> bool:
@@ -144,13 +156,23 @@ def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
     Where there is a single run of a kind, nothing can be said of chance, and nothing is.
     """
     variants = [*dict.fromkeys(run.variant for run in runs)]
-    measures = (RIGHT, *MEASURES) if any(run.expected for run in runs) else MEASURES
+    measures = (*([RIGHT] if any(run.expected for run in runs) else []), *MEASURES, *_scores(runs))
     for variant, measure in product(variants[1:], measures):
         change = MeasuredChange(
             measure, variant, variants[0], *(_values(measure, runs, name) for name in (variants[0], variant))
         )
         if change.is_telling:
             yield change
+
+
+def _scores(runs: Sequence[ComparedRun]) -> Iterator[Measure]:
+    """What judges gave, where the same ones judged all runs by the same rubric: that of the run, and of each in it."""
+    verdicts = [run.verdict for run in runs]
+    if len({verdict and verdict.measured_by for verdict in verdicts}) > 1 or not all(verdicts):
+        return
+    yield Measure("score", ComparedRun.score, score)
+    for name in dict.fromkeys(name for verdict in verdicts if verdict for name in verdict.participants):
+        yield Measure(f"score of {name}", partial(ComparedRun.score, participant=name), score)
 
 
 def _values(measure: Measure, runs: Sequence[ComparedRun], variant: str) -> tuple[float, ...]:
@@ -178,4 +200,6 @@ def comparison_page(
         turns=sorted({number for run in runs for number in run.turns}),
         links=links,
         has_expectation=any(run.expected for run in runs),
+        is_judged=any(run.verdict for run in runs),
+        measures=len({change.measure.name for change in changes}),
     )

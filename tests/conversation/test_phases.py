@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -21,7 +22,7 @@ NAMES = ("Ann", "Bob", "Eve")
 
 
 class Talker(ModelClient):
-    """Says its name and a number; what it is to sum up it says word for word, as the worst of summaries would."""
+    """Says its name and a number; asked for a summary, it names all that it was shown."""
 
     def __init__(self, name: str, length: int = 0, first: int = 1) -> None:
         self.name = name
@@ -33,7 +34,7 @@ class Talker(ModelClient):
         asked = "\n".join((request.system, *(message.text for message in request.messages)))
         self.requests.append(asked)
         if request.system == prompt("summarise"):
-            return ModelResponse(assistant(asked.replace(" and so on", "")), model="talker")
+            return ModelResponse(assistant(" ".join(re.findall(r"<\w+ \d+>", asked))), model="talker")
         return ModelResponse(assistant(f"<{self.name} {next(self._numbers)}>{self._filler}"), model="talker")
 
 
@@ -128,7 +129,7 @@ def test_a_secret_is_told_to_its_owner_only(tmp_path: Path) -> None:
 
 def test_summaries_are_made_for_each_group_of_those_who_heard_the_same(tmp_path: Path) -> None:
     clients = talkers(length=120)
-    phases = [Phase("group", visible_to=(("Ann", "Bob"),)), Phase("open", rounds=4)]
+    phases = [Phase("group", visible_to=(("Ann", "Bob"),)), Phase("open", rounds=10)]
     log = take_part(clients, tmp_path / "run", phases, max_conversation_tokens=900)
 
     summaries = [event for event in log.events if isinstance(event, Summarised)]
@@ -136,6 +137,17 @@ def test_summaries_are_made_for_each_group_of_those_who_heard_the_same(tmp_path:
     assert any("<Ann 1>" in event.text for event in summaries)
     assert not any("<Ann 1>" in request or "<Bob 1>" in request for request in clients["Eve"].requests)
     assert not any("<Eve 1>" in request for name in ("Ann", "Bob") for request in clients[name].requests)
+
+
+def test_those_who_heard_something_else_before_share_no_later_summary(tmp_path: Path) -> None:
+    clients = talkers(length=120)
+    phases = [Phase("alone", visible_to=()), Phase("open", rounds=10, parallel=True)]
+    log = take_part(clients, tmp_path / "run", phases, max_conversation_tokens=1800)
+
+    assert any(event.through > 6 for event in log.events if isinstance(event, Summarised))
+    for name, client in clients.items():
+        assert any(f"<{name} 1>" in request for request in client.requests[3:])
+        assert not any(f"<{other} 1>" in request for other in NAMES if other != name for request in client.requests)
 
 
 def test_a_run_is_resumed_in_the_middle_of_a_phase_with_its_privacy(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from .core.events import (
 from .core.helping import (
     AnswerChecked,
     AnswersCompared,
+    AnswersMerged,
+    AnswersRanked,
     DraftDropped,
     HelpAsked,
     HelpDeclined,
@@ -38,6 +40,8 @@ from .core.tooling import ToolCalled, ToolDecided, ToolProposed, ToolReturned
 __all__ = [
     "AnswerChecked",
     "AnswersCompared",
+    "AnswersMerged",
+    "AnswersRanked",
     "AttemptFailed",
     "BudgetReached",
     "Concluded",

@@ -107,7 +107,12 @@ def build(
         models |= {name: with_tools(name, models[name], tool_set, said.models[name]) for name in users}
     builder = PairBuilder(pairs, tool_set)
     models = {name: builder.pair_up(name, model) for name, model in models.items()}
-    notes = (*(model.name.note for model in models.values()), *builder.notes, *pairs.beyond_the_prompt())
+    notes = (
+        *(model.name.note for model in models.values()),
+        *builder.notes,
+        *pairs.beyond_the_prompt(),
+        *pairs.same_models(),
+    )
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     judges = judge_models(said.judge.models if said.judge else (), context)
     helping = (builder.help_use, builder.standings, builder.recipes)

@@ -1,6 +1,6 @@
 """Who is helped by whom: the pairs of a discussion, checked, and put together with its models."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -80,6 +80,14 @@ class Pairs:
                 who, strategy = " and ".join(each.helped), each.pair.strategy
                 yield f"In no-meta the prompt is all that is sent, but where {who} needs help {strategy} may send more."
 
+    def same_models(self) -> Iterator[str]:
+        """Return what the user should know where one model stands for several."""
+        for each in self.all:
+            members = (*each.helped[:1], *(peer.type for peer in each.pair.peers)) if each.traits.same_twice else ()
+            for model, times in Counter(map(self._identity, members)).items():
+                if times > 1:
+                    yield f"{model} answers {times} times in one {each.pair.strategy}, as if it were several models."
+
     def problems(self) -> Iterator[Problem]:
         """Return what is wrong with the pairs themselves; whether their models can be made is seen by making them."""
         for pair in self.all:
@@ -103,7 +111,7 @@ class Pairs:
 
     def _wrong_models(self, each: ResolvedPair) -> Iterator[Problem]:
         """People, and the model that is to be helped itself."""
-        pair, own = each.pair, {self._identity(name) for name in each.helped}
+        pair, own = each.pair, {self._identity(name) for name in each.helped if not each.traits.same_twice}
         for steps, helper in helpers_of(pair):
             if self._is_person(helper.type):
                 yield each.problem(f"{helper.type!r} is a person; name a model", *steps)

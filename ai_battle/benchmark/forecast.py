@@ -77,7 +77,7 @@ def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost
     if setting.model is None:
         return ExpectedCost(setting.name, None, None)
     own = (setting.help.max_retries + 1) if setting.help else 1
-    usual = [_cost(each, suite, reads + USUAL_ANSWER) for each in _always_called(setting.help)]
+    usual = [_cost(each, suite, reads + USUAL_ANSWER) for each in _always_called(setting.model, setting.help)]
     dear = [_cost(each, suite, reads + LONG_ANSWER, long=True) for each in setting.models[1:]]
     low = _known_sum([_cost(setting.model, suite, reads), *usual])
     high = _known_sum([*[_cost(setting.model, suite, reads, long=True)] * own, *dear])
@@ -89,15 +89,17 @@ def _known_sum(costs: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(costs) else None
 
 
-def _always_called(help_: Help | None) -> Iterator[HelperSettings]:
-    """The helpers that a strategy calls for each answer; of a pool the others stand in where the first fails."""
+def _always_called(model: HelperSettings, help_: Help | None) -> Iterator[HelperSettings]:
+    """All that a strategy calls beside the answer; of a pool the others stand in where the first fails."""
     if help_ is None:
         return
     traits = strategies.traits(help_.strategy, trusted=False)
+    yield from (model for _ in traits.own_calls(has_secondary=bool(help_.secondary)))
     for steps, helper in strategies.helpers_of(help_):
         stands_in = steps[0] == "secondary" and steps[1:] not in ((), (0,))
-        if traits.call_of(str(steps[0])).often == "each turn" and not stands_in:
-            yield helper
+        called = traits.call_of(str(steps[0]))
+        if called.often == "each turn" and not stands_in:
+            yield from [helper] * called.calls
 
 
 def _cost(settings: HelperSettings, suite: Suite, reads: float, *, long: bool = False) -> float | None:

@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart.",
     "talk": "Let models talk about TOPIC, and take part yourself with --me; no file is needed.",
     "ask": "Answer QUESTION once; what comes on standard input goes with it, or is the question where none is given.",
+    "council": "Let models answer QUESTION, rank each other's answers without names, and make one answer of them.",
     "resume": (
         "Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."
     ),

@@ -3,7 +3,8 @@
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from ai_battle.config import Loaded
 from ai_battle.conversation import asking
 from ai_battle.conversation.inputs import LARGEST_TEXT, MIB
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
+from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from ai_battle.core.texts import printable
 from ai_battle.wire.genai import usage_to_json
@@ -40,40 +41,78 @@ TITLE = 70
 def command(question: str, model: str, pair: str, **how: Any) -> None:
     """Answer QUESTION once; what comes on standard input goes with it, or is the question where none is given."""
     small, big = _pair(model, pair)
-    text = _with_input(question)
+    text = with_input(question)
     loaded = asking.question(
         text, small, helper=big, strategy=how["strategy"], files=how["files"], max_cost=how["max_cost"]
     )
+    answered = request_answer(loaded, how, one_line(question or text, TITLE))
+    if how["as_json"]:
+        print_json(answered.document)
+    else:
+        show_answer(answered, quiet=how["quiet"])
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, with what happened on the way to it; a terminal had it while it came where it was `streamed`."""
+
+    response: ModelResponse
+    events: Sequence[Event]
+    seconds: float
+    streamed: bool
+
+    @property
+    def replies(self) -> Iterable[ModelReplied]:
+        """What each model that was called replied."""
+        return (event for event in self.events if isinstance(event, ModelReplied))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        called = [
+            {"model": reply.model, "role": reply.role, "seconds": reply.seconds, "usage": usage_to_json(reply.usage)}
+            for reply in self.replies
+        ]
+        return {
+            "answer": self.response.text,
+            "model": self.response.model,
+            "stop": self.response.stop,
+            "seconds": round(self.seconds, 3),
+            "usage": usage_to_json(self.response.usage),
+            "calls": called,
+        }
+
+
+def request_answer(loaded: Loaded, how: Mapping[str, Any], title: str) -> Answered:
+    """Asks once, and shows what happens meanwhile as the options of the command say in `how`."""
     shown = None if how["quiet"] or how["as_json"] else view(sys.stdout, ViewOptions(turns=1, verbose=how["verbose"]))
-    begun = time.monotonic()
+    begun, events = time.monotonic(), list[Event]()
     try:
-        response, replies = asyncio.run(_ask(loaded, shown, how["system"], one_line(question or text, TITLE)))
+        response = asyncio.run(_ask(loaded, shown, how["system"], title, events))
     finally:
         if shown:
             shown.close()
-    _show(response, replies, time.monotonic() - begun, how, streamed=isinstance(shown, LiveView))
+    return Answered(response, events, time.monotonic() - begun, isinstance(shown, LiveView))
 
 
 async def _ask(
-    loaded: Loaded, shown: LiveView | PlainLines | None, system: str, title: str
-) -> tuple[ModelResponse, Sequence[ModelReplied]]:
-    """Returns the answer, and what each model that was called on the way replied."""
-    replies: list[ModelReplied] = []
+    loaded: Loaded, shown: LiveView | PlainLines | None, system: str, title: str, events: list[Event]
+) -> ModelResponse:
+    """Returns the answer; `events` gets what happens on the way, without the pieces of texts."""
     tell = _tell_remarks if isinstance(shown, PlainLines) else shown or ignore
 
     async def listen(event: Event) -> None:
-        if isinstance(event, ModelReplied):
-            replies.append(event)
+        if not isinstance(event, DELTAS):
+            events.append(event)
         await tell(event)
 
     if not isinstance(shown, LiveView):
-        return await asking.answer(loaded, listen, WHOLE_ANSWER, system), replies
+        return await asking.answer(loaded, listen, WHOLE_ANSWER, system)
     speaker = next(iter(loaded.file.discussion.models))
     await shown(RunStarted(title, "", {speaker: ""}))
     await shown(TurnStarted(1, 1, speaker))
     response = await asking.answer(loaded, listen, EVERYTHING, system)
     await shown(TurnFinished(1, 1, speaker, response.message, response.usage, response.model, 0.0))
-    return response, replies
+    return response
 
 
 async def _tell_remarks(event: Event) -> None:
@@ -82,40 +121,22 @@ async def _tell_remarks(event: Event) -> None:
         click.echo(printable(line), err=True)
 
 
-def _show(
-    response: ModelResponse, replies: Sequence[ModelReplied], seconds: float, how: dict[str, Any], *, streamed: bool
-) -> None:
-    if how["as_json"]:
-        print_json(_document(response, replies, seconds))
-        return
-    if not streamed:
+def show_answer(answered: Answered, *, quiet: bool) -> None:
+    """Shows an answer that was not streamed, and on standard error what it took."""
+    response = answered.response
+    if not answered.streamed:
         click.echo(printable(response.text))
-    if not how["quiet"]:
-        models = ", ".join(dict.fromkeys(printable(reply.model) for reply in replies))
+    if not quiet:
+        models = ", ".join(dict.fromkeys(printable(reply.model) for reply in answered.replies))
         spent = f"{tokens(response.usage)}, {dollars(response.usage.cost_usd)}"
-        click.secho(f"{models}: {spent}, {seconds:.1f} s", dim=True, err=True)
+        click.secho(f"{models}: {spent}, {answered.seconds:.1f} s", dim=True, err=True)
 
 
-def _document(response: ModelResponse, replies: Sequence[ModelReplied], seconds: float) -> dict[str, Any]:
-    called = [
-        {"model": reply.model, "role": reply.role, "seconds": reply.seconds, "usage": usage_to_json(reply.usage)}
-        for reply in replies
-    ]
-    return {
-        "answer": response.text,
-        "model": response.model,
-        "stop": response.stop,
-        "seconds": round(seconds, 3),
-        "usage": usage_to_json(response.usage),
-        "calls": called,
-    }
-
-
-def _with_input(question: str) -> str:
+def with_input(question: str, command: str = "ask") -> str:
     """Returns the question with what was piped to the command; raises `click.UsageError` where there is neither."""
     piped = "" if sys.stdin is None or sys.stdin.isatty() else _decode(sys.stdin.buffer.read(LARGEST_TEXT + 1))
     if not (question.strip() or piped.strip()):
-        raise click.UsageError("Ask something: ai-battle ask QUESTION, or pipe the question to it.")
+        raise click.UsageError(f"Ask something: ai-battle {command} QUESTION, or pipe the question to it.")
     return "\n\n".join(filter(None, (question.strip(), piped.strip())))
 
 

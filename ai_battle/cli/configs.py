@@ -1,5 +1,7 @@
 """`ai-battle configs`: the discussions that come with the package."""
 
+from typing import Any
+
 import click
 
 from ai_battle.config.packaged import description, in_brief, packaged_config, packaged_names
@@ -10,7 +12,7 @@ from .options import as_json
 from .output import print_json
 from .tables import show_rows
 
-GAPS = {"padding": (0, 2, 0, 0)}
+GAPS: dict[str, Any] = {"padding": (0, 2, 0, 0)}
 
 
 @click.group("configs", invoke_without_command=True)

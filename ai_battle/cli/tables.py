@@ -57,7 +57,7 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "T
     return table
 
 
-def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], **options: Any) -> None:
+def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool = False, **options: Any) -> None:
     """Shows columns under `heads`, whose cells take more lines where they are too long; `options` are those of rich."""
     from rich.table import Table
 
@@ -66,10 +66,10 @@ def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], **options: An
         table.add_column(head, overflow="fold")
     for cells in rows:
         table.add_row(*cells)
-    show_table(table)
+    show_table(table, err=err)
 
 
-def show_table(table: "Table") -> None:
+def show_table(table: "Table", *, err: bool = False) -> None:
     """Prints it as wide as the terminal, without spaces at line ends; what others say is never taken for markup."""
     from rich.console import Console
 
@@ -77,4 +77,4 @@ def show_table(table: "Table") -> None:
     with console.capture() as shown:
         console.print(table)
     for line in shown.get().splitlines():
-        click.echo(line.rstrip())
+        click.echo(line.rstrip(), err=err)

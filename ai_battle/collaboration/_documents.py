@@ -103,7 +103,7 @@ def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
 
 def lead_decision(reply: str, *, last: bool) -> LeadDecision:
     """Return what a reply decides. In the last round any text is an answer; asking on is none."""
-    said = _json_object(reply)
+    said = json_object(reply)
     text = _words(said.get("answer"))
     questions = tuple(filter(None, map(_words, _list(said.get("questions")))))[:MOST_QUESTIONS]
     kind = _words(said.get("decision")).casefold()
@@ -120,7 +120,7 @@ def lead_decision(reply: str, *, last: bool) -> LeadDecision:
 
 def piece_findings(reply: str, piece: str, questions: Sequence[str]) -> Iterator[PieceFinding]:
     """Return what a reader found in its piece; what it left open is left out."""
-    for each in _list(_json_object(reply).get("findings")):
+    for each in _list(json_object(reply).get("findings")):
         if not isinstance(each, Mapping):
             continue
         number, answer, quote = each.get("question"), _words(each.get("answer")), _words(each.get("quote"))
@@ -163,7 +163,7 @@ def _break(text: str, least: int, most: int) -> int:
     return most
 
 
-def _json_object(reply: str) -> Mapping[str, Any]:
+def json_object(reply: str) -> Mapping[str, Any]:
     start = reply.find("{", 0, LONGEST_REPLY)
     if start < 0:
         return {}

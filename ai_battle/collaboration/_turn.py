@@ -292,9 +292,9 @@ class Turn:
             return None, str(error)
 
     async def report_failure(self, reason: str, what_for: str = "") -> None:
-        """Tell listeners that help came to nothing; `failure` is why the last time."""
-        self.failure = reason
+        """Tell listeners that help came to nothing; `failure` is why the last time, to whoever asks at once."""
         await self.emit(HelpFailed(what_for or self.strategy, reason))
+        self.failure = reason
 
     async def drop(self, draft: Draft, reason: str, attempt: int = 0) -> None:
         """Tell listeners that this answer will not become that of the turn."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ..core.client import ClientWrapper
 from ..core.errors import ConfigError, translate_errors
-from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore, quiet
+from ..core.events import AttemptFailed, DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolResult
 from ..core.redaction import STRUCTURE
@@ -69,6 +69,40 @@ def _plain(part: Part) -> Part:
 
 def _text(part: Text | Image | Document) -> Text:
     return Text(part.text) if isinstance(part, Text) else LEFT_OUT
+
+
+class AnswerStream:
+    """Emits text of `model` as the answer, and can take it back."""
+
+    def __init__(self, emit: Emit, model: str) -> None:
+        self._said: list[str] = []
+        self._emit = emit
+        self._model = model
+
+    @property
+    def has_said(self) -> bool:
+        return bool(self._said)
+
+    async def say(self, text: str) -> None:
+        if text:
+            self._said.append(text)
+            await self._emit(TextDelta(text))
+
+    async def finish(self, text: str) -> None:
+        """Emit what is missing of `text`; where something else was said, that is taken back first."""
+        if not text.startswith("".join(self._said)):
+            await self.take_back("the answer became another one")
+        await self.say(text[len("".join(self._said)) :])
+
+    def forget(self) -> None:
+        """Start anew: listeners know that what was said is no answer."""
+        self._said.clear()
+
+    async def take_back(self, reason: str) -> None:
+        """Tell listeners that what was said is no answer, where they don't know."""
+        if self._said:
+            await self._emit(AttemptFailed(self._model, 1, reason, 0.0, partial="".join(self._said)))
+            self.forget()
 
 
 class OptimisticStream(ClientWrapper):

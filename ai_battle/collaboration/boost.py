@@ -19,6 +19,7 @@ from ._boost_prompt import HERE, BoostTemplate, FailedPlan, has_new_results, pla
 from ._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, is_plan, parse
 from ._prompts import packaged_prompt, with_note
 from ._turn import Draft, DraftListener, Helping, Turn
+from ._wrappers import AnswerStream
 
 TRAITS = StrategyTraits(
     models={"secondary": CalledModel("once in each turn, and up to two times more", "each turn", "boost")}, plans=True
@@ -83,7 +84,7 @@ class BoostTurn:
         self._text_will_do = not self._tools or has_new_results(request)
         self._turn = Turn("boost", loop.helping, emit)
         self._seconds = SECONDS if loop.helping.timeout is None else loop.helping.timeout
-        self._stream = AnswerStream(emit)
+        self._stream = AnswerStream(emit, "boost")
         self._planned: list[Draft] = []
         self._failed: list[FailedPlan] = []
         self._answers: list[Draft] = []
@@ -139,7 +140,7 @@ class BoostTurn:
         """Accept the best that the auxiliary model has said; if nothing, what it answers without guidance."""
         best = max(reversed(self._answers), key=self._worth, default=None)
         if best:
-            return await self._accept(best, AnswerStream(self._emit))
+            return await self._accept(best, AnswerStream(self._emit, "boost"))
         await self._turn.report_failure(NO_PLAN)
         return await self.answer_directly()
 
@@ -152,7 +153,7 @@ class BoostTurn:
         if self._seconds <= 0:
             await self._turn.report_failure("no time is left for another attempt")
             return None
-        loop, self._stream = self._loop, AnswerStream(self._emit)
+        loop, self._stream = self._loop, AnswerStream(self._emit, "boost")
         planner = loop.boost if self._must_call else StreamedPlanner(loop.boost, self._stream)
         asked = plan_request(loop.template, self._request, self._tools, self._failed, loop.helping.sees)
         why = self._failed[-1].why if self._failed else "Each request is planned first."
@@ -180,45 +181,12 @@ class BoostTurn:
             return None
         return listener.usage.draft(response)
 
-    async def _accept(self, draft: Draft, stream: "AnswerStream") -> ModelResponse:
+    async def _accept(self, draft: Draft, stream: AnswerStream) -> ModelResponse:
         for other in self._answers:
             if other is not draft:
                 await self._turn.drop(other, NO_TOOL)
         await stream.finish(draft.text)
         return replace(draft.response, usage=self._turn.usage)
-
-
-class AnswerStream:
-    """Emits text as the answer, and can take it back."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._said: list[str] = []
-        self._emit = emit
-
-    @property
-    def has_said(self) -> bool:
-        return bool(self._said)
-
-    async def say(self, text: str) -> None:
-        if text:
-            self._said.append(text)
-            await self._emit(TextDelta(text))
-
-    async def finish(self, text: str) -> None:
-        """Emit what is missing of `text`; where something else was said, that is taken back first."""
-        if not text.startswith("".join(self._said)):
-            await self.take_back("the answer became another one")
-        await self.say(text[len("".join(self._said)) :])
-
-    def forget(self) -> None:
-        """Start anew: listeners know that what was said is no answer."""
-        self._said.clear()
-
-    async def take_back(self, reason: str) -> None:
-        """Tell listeners that what was said is no answer, where they don't know."""
-        if self._said:
-            await self._emit(AttemptFailed("boost", 1, reason, 0.0, partial="".join(self._said)))
-            self.forget()
 
 
 class StreamedPlanner(ClientWrapper):
@@ -254,7 +222,7 @@ class ExecutionListener:
 
     def __init__(self, emit: Emit, *, is_answer: bool) -> None:
         self.usage = DraftListener(ignore)
-        self.stream = AnswerStream(emit)
+        self.stream = AnswerStream(emit, "boost")
         self.has_called = False
         self._emit = emit
         self._is_answer = is_answer

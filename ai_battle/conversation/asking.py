@@ -82,7 +82,31 @@ def question(
     """
     if helper and str(parse(helper)) == str(parse(model)):
         raise ConfigError(f"{model!r} can't help itself; name another model.")
-    discussion = participants({str(parse(model)): model}, helper, strategy)
+    return _checked(text, participants({str(parse(model)): model}, helper, strategy), files, max_cost)
+
+
+def council(
+    text: str,
+    members: Sequence[str],
+    *,
+    chair: str = "",
+    files: Sequence[str | os.PathLike[str]] = (),
+    max_cost: float | None = None,
+) -> Loaded:
+    """Returns a checked question on which models deliberate; without a `chair` the first of them has it.
+
+    Raises `ConfigError` like `question`.
+    """
+    first = str(parse(members[0]))
+    named = chair if chair and str(parse(chair)) != first else ()
+    pair = {"primary": first, "peers": [*members[1:]], "secondary": named, "strategy": "deliberation"}
+    models = participants({first: members[0]})
+    return _checked(text, {**models, "collaboration": {"pairs": [pair]}}, files, max_cost)
+
+
+def _checked(
+    text: str, discussion: dict[str, Any], files: Sequence[str | os.PathLike[str]], max_cost: float | None
+) -> Loaded:
     discussion["models"][ASKER] = {"role": "user"}
     written = {
         **discussion,

@@ -62,13 +62,18 @@ def usual_answer(model: Model) -> int:
 def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterator[ExpectedHelp]:
     """Of all models of a pair of `name`, whose own requests have about `read` tokens."""
     own = usual_answer(recipe.model)
+    beside = recipe.traits.own_calls(has_secondary=bool(recipe.help.secondary))
+    attempts = own * (1 + len(recipe.help.peers)) if beside else own
+    for called in beside:
+        calls, priced = _within(turns, recipe), _estimate_usage(recipe.model, read + attempts, own)
+        yield ExpectedHelp(str(recipe.model.name), called.role, called.when, calls, priced)
     for key, model in recipe.helpers.items():
         kind = key.partition(".")[0]
         if kind == "secondary" and key not in ("secondary", "secondary.0"):
             continue  # of a pool the others stand in where the first fails
         called = recipe.traits.call_of(kind)
         answer = min(usual_answer(model), called.max_tokens or USUAL_ANSWER)
-        priced = _estimate_usage(model, read if kind == "peers" else read + own, answer)
+        priced = _estimate_usage(model, read if called.role == "peer" else read + attempts, answer)
         calls = _within(_calls(called, recipe, turns), recipe)
         yield ExpectedHelp(str(model.name), called.role, called.when.format(name=name), calls, priced)
     if recipe.traits.samples > 1:
@@ -81,7 +86,7 @@ def _calls(called: CalledModel, recipe: "assembly.Recipe", turns: int) -> float 
     """The share of turns that get help, where the file says it; of several models after the first nobody knows."""
     detector = recipe.detector
     if called.often == "each turn":
-        return turns
+        return turns * called.calls
     if called.role != "helper" or detector is None or recipe.help.models:
         return None
     if called.often != "when stuck" and not detector.agreement:

@@ -11,7 +11,7 @@ from ..core.helping import AnswersCompared, BoostStep, DraftDropped, HelpAsked, 
 from .participant import Cost
 
 _TELLING = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
-_ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "peer")
+_ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "chair", "peer")
 
 
 @dataclass(slots=True)

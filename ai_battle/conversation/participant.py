@@ -12,6 +12,8 @@ from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import (
     AnswerChecked,
     AnswersCompared,
+    AnswersMerged,
+    AnswersRanked,
     BoostStep,
     DraftDropped,
     HelpAsked,
@@ -33,7 +35,7 @@ Cost: TypeAlias = Callable[[Usage], float | None]
 EVENTS_WITH_SPEAKER = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
     AnswerChecked, StuckFound, HelpAsked, ModelConsulted, HelpFailed, HelpDeclined, DraftDropped, AnswersCompared,
-    LadderStood, BoostStep, ToolsOffered, ToolProposed, ToolDecided,
+    AnswersRanked, AnswersMerged, LadderStood, BoostStep, ToolsOffered, ToolProposed, ToolDecided,
 )  # fmt: skip
 
 

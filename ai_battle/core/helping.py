@@ -8,7 +8,7 @@ from .exchange import NOTHING_USED, Usage
 
 VERIFICATION = "verification"
 """By whom an answer is checked that is verified by running."""
-Role = Literal["own", "helper", "boost", "peer", "judge", "arbiter"]
+Role = Literal["own", "helper", "boost", "peer", "judge", "chair", "arbiter"]
 """What a model was called for: to answer itself, or for one that answers; an arbiter judges a whole run."""
 MOST_CHARACTERS = 16_000
 """Of a longer text an event has the beginning and the end; what is left out between them is told there."""
@@ -56,7 +56,7 @@ class HelpAsked:
     @property
     def is_help(self) -> bool:
         """A peer, which answers beside the participant in each turn, is no help by itself."""
-        return self.role in ("helper", "boost")
+        return self.role in ("helper", "boost", "chair")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,37 @@ class AnswersCompared:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersRanked:
+    """Answers of several models were ranked by those that gave them, and their ranks pooled by Borda's count.
+
+    Each of `rows`, best first, is `{label, member, model, rank, points, firsts, judges, cost_usd, seconds}`: members
+    count from 1, `points` is the mean share of the other answers that a ranking puts below it, None where nobody ranked
+    it, and `firsts` of its `judges` put it first. Each of `rankings` is `{judge, ranking}` by labels, best first.
+    `left_out` says who brought no answer or no ranking, and why; `seed` what the order for each reader is drawn from.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    rankings: Sequence[Mapping[str, Any]] = ()
+    left_out: Sequence[str] = ()
+    seed: str = ""
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersMerged:
+    """A chair made one answer of several, by their labels: those that it `used`, and why it `left_out` others.
+
+    Of those that are `unmentioned` it said nothing, though somebody ranked them first; the answer then ends with a line
+    that says so.
+    """
+
+    used: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    unmentioned: Sequence[str] = ()
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LadderStood:
     """Where the help of a ladder begins after a turn: its `rung`, and how many turns in a row were troubled or calm.
 
@@ -192,6 +223,8 @@ HelpEvent = (
     | HelpDeclined
     | DraftDropped
     | AnswersCompared
+    | AnswersRanked
+    | AnswersMerged
     | LadderStood
     | BoostStep
     | HelpSummed
@@ -207,4 +240,6 @@ def without_texts(event: E) -> E:
             return replace(event, shown="", text="")
         case AnswerChecked() | DraftDropped() | BoostStep():
             return replace(event, text="")
+        case AnswersMerged(left_out=left_out):
+            return replace(event, left_out=dict.fromkeys(left_out, ""))
     return event

@@ -11,13 +11,15 @@ from .helping import Role
 class CalledModel:
     """When a strategy calls one of its models, and what for; `{name}` in `when` is the participant that is helped.
 
-    `max_tokens` is the most that it is asked to write, where the strategy bounds it.
+    `max_tokens` is the most that it is asked to write, where the strategy bounds it. `calls` is how often it is called
+    each time.
     """
 
     when: str = "where {name} is stuck"
     often: Literal["each turn", "when stuck", "unknown"] = "when stuck"
     role: Role = "helper"
     max_tokens: int | None = None
+    calls: int = 1
 
 
 _LOOKS = {
@@ -31,10 +33,12 @@ class StrategyTraits:
     """What commands, forecasts and checks have to know of a strategy.
 
     `measured` says what was measured of it, empty for an experimental one. `models` are the keys of a pair whose models
-    it calls; others only look at answers. `samples` is how many answers its primary gives to each request, where it is
-    several. `drafts_alone`: the primary's answer comes first, and nothing beside it, so it may be read before it is
-    judged. `sends_request_only`: its primary gets nothing but its request. `in_order`: several of it may help one
-    participant, each knowing its place. `plans`: its secondary's answers are plans, which a server may keep.
+    it calls; others only look at answers. At `primary` stands what that is called for beside its answer; a chair that a
+    pair does not name is the primary too. `same_twice`: one model may be in a pair twice. `samples` is how many answers
+    its primary gives to each request, where it is several. `drafts_alone`: the primary's answer comes first, and
+    nothing beside it, so it may be read before it is judged. `sends_request_only`: its primary gets nothing but its
+    request. `in_order`: several of it may help one participant, each knowing its place. `plans`: its secondary's
+    answers are plans, which a server may keep.
     `replayed` is what it gives where the small model is stuck, told from recorded answers of both models: the helper's,
     the better one, or a new one of the small model, which nobody knows; empty where they tell nothing.
     `each_step`: it stands between a model and its tools, and so sees each step of a turn.
@@ -49,10 +53,16 @@ class StrategyTraits:
     plans: bool = False
     replayed: Literal["", "helper", "better", "new"] = ""
     each_step: bool = False
+    same_twice: bool = False
 
     def call_of(self, key: str) -> CalledModel:
         """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
         return self.models.get(key) or _LOOKS.get(key, CalledModel())
+
+    def own_calls(self, *, has_secondary: bool) -> tuple[CalledModel, ...]:
+        """Return what the primary is called for beside its answer."""
+        chair = () if has_secondary else (called for called in self.models.values() if called.role == "chair")
+        return *(called for key, called in self.models.items() if key == "primary"), *chair
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from ..core.exchange import NOTHING_USED, Stop, Usage
 from ..core.helping import (
     AnswerChecked,
     AnswersCompared,
+    AnswersMerged,
+    AnswersRanked,
     BoostStep,
     DraftDropped,
     HelpAsked,
@@ -55,6 +57,7 @@ ROLES: Mapping[Role, str] = {
     "boost": "boost model",
     "peer": "peer",
     "judge": "judge",
+    "chair": "chair",
     "arbiter": "arbiter",
 }
 _KINDS = {"wrap_up": "wrap-up", "observation": "observation"}
@@ -138,6 +141,10 @@ def _help_asked(event: HelpAsked) -> str:
     sees = f", shown the {event.sees}" if event.sees else ""
     if event.role == "peer":
         return f"A peer answers beside {event.speaker}{sees}"
+    if event.role == "judge":
+        return f"A model ranks the answers for {event.speaker}{sees}"
+    if event.role == "chair":
+        return f"One answer for {event.speaker} is made of all{sees}"
     return f"{event.speaker} gets help by {event.strategy}{sees}{f': {event.reason}' if event.reason else ''}"
 
 
@@ -169,6 +176,26 @@ def _answers_compared(event: AnswersCompared) -> str:
     if event.is_replaced:
         return f"With help the answer of {event.speaker} went from quality {event.before:.2f} to {event.after:.2f}"
     return f"Help brought {event.speaker} no better answer: quality {event.before:.2f} before, {event.after:.2f} after"
+
+
+def _answers_ranked(event: AnswersRanked) -> str:
+    ranks = [row["rank"] for row in event.rows]
+    stands = (f"{_standing_words(row)}{' (tied)' if ranks.count(row['rank']) > 1 else ''}" for row in event.rows)
+    said = "ranked, best first" if event.rankings else "not ranked"
+    return "; ".join((f"The answers for {event.speaker} are {said}: {', '.join(stands)}", *event.left_out))
+
+
+def _standing_words(row: Mapping[str, Any]) -> str:
+    """Says where an answer stands: its letter, its model, and its points where somebody ranked it."""
+    points = "" if row["points"] is None else f" {row['points']:.2f}"
+    return f"{row['label']} by {row['model'] or 'a model'}{points}"
+
+
+def _answers_merged(event: AnswersMerged) -> str:
+    used = f"The answer of {event.speaker} is made of {' and '.join(event.used)}"
+    left_out = (f"{label} is left out{f': {why}' if why else ''}" for label, why in event.left_out.items())
+    silent = (f"{label} is left out without a word, though a member ranked it first" for label in event.unmentioned)
+    return "; ".join((used, *left_out, *silent))
 
 
 def _boost_step(event: BoostStep) -> str:
@@ -207,6 +234,8 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     HelpDeclined: lambda event: f"{event.speaker} asks for help by {event.strategy}, and gets none: {event.reason}",
     DraftDropped: _draft_dropped,
     AnswersCompared: _answers_compared,
+    AnswersRanked: _answers_ranked,
+    AnswersMerged: _answers_merged,
     BoostStep: _boost_step,
     HelpSummed: _help_summed,
 }

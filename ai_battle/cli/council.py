@@ -1,0 +1,77 @@
+"""`ai-battle council`: models answer a question and rank each other's answers, and one answer is made of them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from ai_battle.conversation import asking
+from ai_battle.core.events import Event
+from ai_battle.core.exchange import NOTHING_USED
+from ai_battle.core.helping import AnswersMerged, AnswersRanked
+from ai_battle.core.texts import printable
+
+from .arguments import MODEL
+from .ask import TITLE, Answered, request_answer, show_answer, with_input
+from .options import USD, as_json, attached, quiet, verbose
+from .output import dollars, one_line, print_json
+from .tables import show_rows
+
+HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")
+
+
+@click.command("council")
+@click.argument("question", required=False, default="")
+@click.option("-m", "--model", "members", type=MODEL, multiple=True, help="A member; say it for each of two or more.")
+@click.option("--chair", type=MODEL, default="", help="The model that makes one answer of all; by default the first.")
+@click.option("--system", metavar="TEXT", default="", help="A system prompt.")
+@attached
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
+@quiet
+@verbose
+@as_json
+def command(question: str, members: Sequence[str], chair: str, **how: Any) -> None:
+    """Let models answer QUESTION, rank each other's answers without names, and make one answer of them."""
+    if len(members) < 2:
+        raise click.UsageError("A council has two members or more: -m TYPE -m TYPE. One model answers with ask.")
+    text = with_input(question, "council")
+    loaded = asking.council(text, members, chair=chair, files=how["files"], max_cost=how["max_cost"])
+    answered = request_answer(loaded, how, one_line(question or text, TITLE))
+    if how["as_json"]:
+        print_json({**answered.document, **_ranking(answered.events)})
+        return
+    show_answer(answered, quiet=how["quiet"])
+    for event in answered.events if not how["quiet"] else ():
+        if isinstance(event, AnswersRanked):
+            show_rows(HEADS, [*_rows(event, members), _chair_row(answered, chair or members[0])], err=True)
+            click.echo("\n".join(map(printable, event.left_out)), nl=bool(event.left_out), err=True)
+
+
+def _rows(ranked: AnswersRanked, members: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The members that answered, best first."""
+    for row in ranked.rows:
+        points = "not ranked" if row["points"] is None else f"{row['points']:.2f}"
+        rank = "" if row["points"] is None else str(row["rank"])
+        firsts = f"{row['firsts']} of {row['judges']}"
+        spent = (dollars(row["cost_usd"]), f"{row['seconds']:.1f}")
+        yield (rank, row["label"], printable(members[row["member"] - 1]), points, firsts, *spent)
+
+
+def _chair_row(answered: Answered, chair: str) -> tuple[str, ...]:
+    replies = [reply for reply in answered.replies if reply.role == "chair"]
+    usage = sum((reply.usage for reply in replies), NOTHING_USED)
+    seconds = sum(reply.seconds for reply in replies)
+    return ("", "", f"{printable(chair)} (chair)", "", "", dollars(usage.cost_usd), f"{seconds:.1f}")
+
+
+def _ranking(events: Sequence[Event]) -> dict[str, Any]:
+    """What a document has of the ranking, and of what became of each answer."""
+    found: dict[str, Any] = {"ranking": [], "rankings": [], "missing": [], "used": [], "left_out": {}}
+    for event in events:
+        match event:
+            case AnswersRanked():
+                found |= {"ranking": event.rows, "rankings": event.rankings, "missing": event.left_out}
+                found |= {"seed": event.seed}
+            case AnswersMerged():
+                found |= {"used": event.used, "left_out": event.left_out, "unmentioned": event.unmentioned}
+    return found

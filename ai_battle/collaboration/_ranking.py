@@ -1,0 +1,156 @@
+"""Rankings of answers without names: an order for each reader, what was written read, and ranks pooled by Borda."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from hashlib import sha256
+from string import ascii_uppercase
+from typing import Any
+
+from ..wire.dialects.thinking import ThoughtFilter
+from ._documents import json_object
+
+LABELS = ascii_uppercase
+LONGEST_HEAD = 8_000
+"""Characters in which a chair has to come to its answer."""
+LONGEST_KEY = 20
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"why": {"type": "string"}, "ranking": {"type": "array", "items": {"type": "string"}}},
+    "required": ["why", "ranking"],
+    "additionalProperties": False,
+}
+_NUMBERED = re.compile(r"(?im)^\W{0,4}\d{1,2}[.):][\s*_]*(?:(?:answer|response)[\s*_]+)?([A-Z])\b")
+_CHAIN = re.compile(r"(?i)\b[A-Z]\b(?:[\s*_\"']*(?:>|,|;|→)[\s*_\"']*(?:(?:answer|response)[\s*_]+)?[A-Z]\b)+")
+_LETTER = re.compile(r"(?<![A-Za-z])([A-Za-z])(?![A-Za-z])")
+_HEAD = re.compile(r"[\s*_#>-]*(?:used|left[ _]out|answer)[\s*_]*:", re.IGNORECASE)
+_ANSWER = re.compile(r"^[ \t*_#>-]*(?:final )?answer[ \t*_]*:[*_]*(?=[^*_])", re.IGNORECASE | re.MULTILINE)
+_USED = re.compile(r"^[\s*_#>-]*used[\s*_]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+_LEFT_OUT = re.compile(r"^[\s*_#>-]*left[ _]out[\s*_]*:(.*)\Z", re.IGNORECASE | re.MULTILINE | re.DOTALL)
+_REASON = re.compile(r"[\s*_>-]*(?:answer[\s*_]+)?([A-Z])[\s*_]*(?:[:\u2013\u2014,(-]|$)[\s*_]*(.*)", re.DOTALL)
+
+Ranking = tuple[int, ...]
+"""Answers by their numbers, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an answer stands among all: of equal `points` the `rank` is the same.
+
+    `points` is the mean share of the others that a ranking puts below it, None where nobody ranked it; `firsts` is how
+    many of its `judges` put it first.
+    """
+
+    number: int
+    rank: int
+    points: Fraction | None
+    firsts: int
+    judges: int
+
+
+def shuffled(seed: str, reader: str, numbers: Iterable[int]) -> Ranking:
+    """Return them in an order of this reader's own, the same for the same seed."""
+    return tuple(sorted(numbers, key=lambda number: sha256(f"{seed}/{reader}/{number}".encode()).digest()))
+
+
+def pool(numbers: Sequence[int], rankings: Iterable[Ranking]) -> tuple[Standing, ...]:
+    """Return the standings, best first, by Borda's count; of equals the earlier of `numbers` comes first.
+
+    A ranking need not have all of them, as nobody ranks an answer of its own: the mean counts, not the sum. One of a
+    single answer says nothing.
+    """
+    telling = [ranking for ranking in rankings if len(ranking) > 1]
+    given = {number: [_points(ranking, number) for ranking in telling if number in ranking] for number in numbers}
+    points = {number: sum(got, Fraction()) / len(got) if got else None for number, got in given.items()}
+
+    def height(number: int) -> Fraction:
+        found = points[number]
+        return Fraction(-1) if found is None else found
+
+    return tuple(
+        Standing(
+            number,
+            1 + sum(height(other) > height(number) for other in numbers),
+            points[number],
+            sum(ranking[0] == number for ranking in telling),
+            len(given[number]),
+        )
+        for number in sorted(numbers, key=height, reverse=True)
+    )
+
+
+def _points(ranking: Ranking, number: int) -> Fraction:
+    last = len(ranking) - 1
+    return Fraction(last - ranking.index(number), last)
+
+
+def read_ranking(reply: str, count: int) -> Ranking:
+    """Return the places of the first `count` letters in the order of a reply; empty where it is no order of them all.
+
+    It is read as JSON, else as a numbered list or a chain such as `B > A`, behind the last "ranking" or anywhere.
+    """
+    wanted = LABELS[:count]
+    for found in _orders(without_thought(reply)):
+        if sorted(found) == sorted(wanted):
+            return tuple(map(wanted.index, found))
+    return ()
+
+
+def without_thought(text: str) -> str:
+    thoughts = ThoughtFilter()
+    return thoughts.feed(text) + thoughts.rest()
+
+
+def _orders(text: str) -> Iterator[list[str]]:
+    said = json_object(text)
+    if "ranking" in said:  # what else it says is no ranking
+        yield [letter for each in _items(said["ranking"]) for letter in _letters(each)[:1]]
+        return
+    for section in (text[text.casefold().rfind("ranking") + 1 :], text):
+        yield [letter.upper() for letter in _NUMBERED.findall(section)]
+        if chains := [match.group() for match in _CHAIN.finditer(section)]:
+            yield _letters(chains[-1])
+
+
+def _items(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return _letters(value)
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def _letters(text: str) -> list[str]:
+    return [letter.upper() for letter in _LETTER.findall(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class ChairNote:
+    """What a chair says of the answers, by their letters: which it `used`, and why it `left_out` others."""
+
+    used: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, head: str) -> "ChairNote":
+        used, left_out = _USED.search(head), _LEFT_OUT.search(head)
+        reasons: dict[str, str] = {}
+        for line in re.split(r"[\n;]", left_out[1]) if left_out else ():
+            if found := _REASON.fullmatch(line.strip()):
+                reasons[found[1]] = found[2].strip()
+            elif reasons and line.strip():
+                last = [*reasons][-1]
+                reasons[last] = f"{reasons[last]} {line.strip()}"
+        letters = dict.fromkeys(_letters(used[1])) if used else ()
+        return cls(tuple(letters), {label: why for label, why in reasons.items() if why})
+
+
+def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
+    """Return a chair's note and where its answer begins behind it; None where that is not known (yet).
+
+    A text that does not begin with a note is all answer; one that has nothing else is none.
+    """
+    if not _HEAD.match(text):
+        is_open = not is_whole and len(text.lstrip()) < LONGEST_KEY and "\n" not in text.strip()
+        return None if is_open or not text.strip() else ("", 0)
+    found = _ANSWER.search(text, 0, LONGEST_HEAD)
+    return (text[: found.start()], found.end()) if found and text[found.end() :].strip() else None

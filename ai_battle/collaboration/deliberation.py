@@ -1,0 +1,310 @@
+"""Deliberation: models answer, rank each other's answers without names, and a chair makes one answer of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from time import monotonic
+from typing import Any
+
+from ..core.client import ClientWrapper, ModelClient
+from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError
+from ..core.events import AttemptFailed, Emit, Event, TextDelta, Warned, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import AnswersMerged, AnswersRanked
+from ..core.ledger import Budget, charge_to
+from ..core.messages import assistant
+from ..core.traits import CalledModel, StrategyTraits
+from ..wire.dialects.thinking import ThoughtFilter
+from ._attempts import Strategy
+from ._checks import ANOTHER
+from ._prompts import HelpCase, bounded_text, data_section, packaged_prompt, request_in_place, with_note
+from ._ranking import (
+    LABELS,
+    SCHEMA,
+    ChairNote,
+    Ranking,
+    Standing,
+    pool,
+    read_ranking,
+    shuffled,
+    split_answer,
+    without_thought,
+)
+from ._turn import Draft, Helping, Turn, consultation_event, why_unusable
+from ._wrappers import AnswerStream, MutedClient, run_together
+
+MOST = 12
+"""Members; each reads the answers of all others."""
+NAME = "deliberation"
+UNMENTIONED = (
+    "(An answer that a member ranked first is left out here, and the chair did not say why; the ranking has it.)"
+)
+TRAITS = StrategyTraits(
+    models={
+        "primary": CalledModel("to rank the answers", "each turn", "judge"),
+        "peers": CalledModel("to answer and to rank", "each turn", "peer", calls=2),
+        "secondary": CalledModel("to make one answer of all", "each turn", "chair"),
+    },
+    same_twice=True,
+)
+
+
+@dataclass(slots=True)
+class Member:
+    """One that answers and ranks; its `number` counts from 1, and `budget` has what it took, also in vain."""
+
+    number: int
+    client: ModelClient
+    budget: Budget = field(default_factory=Budget)
+    seconds: float = 0.0
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Put down to it what is called inside."""
+        started = monotonic()
+        try:
+            with charge_to(self.budget):
+                yield
+        finally:
+            self.seconds += monotonic() - started
+
+
+class Deliberation(Strategy):
+    """`primary` and `peers` answer at once and rank; `chair` edits, or the first that answered where there is none.
+
+    Nobody ranks an answer of its own, unless `ranks_own`; so where there are two, the chair reads them unranked. One
+    alone is served as it is.
+    """
+
+    def __init__(
+        self,
+        primary: ModelClient,
+        peers: Sequence[ModelClient],
+        chair: ModelClient | None = None,
+        helping: Helping | None = None,
+        *,
+        ranks_own: bool = False,
+    ) -> None:
+        super().__init__(primary, *peers, chair, helping=helping)
+        if not 1 <= len(peers) < MOST:
+            said = f"deliberation takes 1 to {MOST - 1} models in 'peers' beside the first, not {len(peers)}"
+            raise ConfigError(f"{said}: they rank each other's answers.", "peers")
+        if self.helping.sees == "prompt":
+            raise ConfigError("Members read each other's answers: helper_sees is attempt or history.", "helper_sees")
+        self.peers = tuple(peers)
+        self.chair = chair
+        self.ranks_own = ranks_own
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        members = [Member(number, client) for number, client in enumerate((self.primary, *self.peers), 1)]
+        council = Council(Turn(NAME, self.helping, emit), request, members)
+        await council.collect_answers()
+        standings = await council.rank(ranks_own=self.ranks_own)
+        chair = self.chair or council.members[next(iter(council.answers))].client
+        best = standings[0].number
+        response = await council.edit(chair, standings) if council.can_edit(best) else None
+        return response or await council.serve(best)
+
+
+class Council:
+    """One request: its members and their answers, both by number, and who brought nothing."""
+
+    def __init__(self, turn: Turn, request: ModelRequest, members: Sequence[Member]) -> None:
+        self.turn = turn
+        self.request = request
+        self.members = {member.number: member for member in members}
+        self.answers: dict[int, Draft] = {}
+        self._labels: dict[int, str] = {}
+        self._seed = ""
+        self._left_out: list[str] = []
+        self._error: ProviderError | BudgetExceeded | None = None
+
+    async def collect_answers(self) -> None:
+        """Ask all at once; raises what kept the first from answering, where nobody answers."""
+        drafts = await run_together(*map(self._answer, self.members.values()))
+        self.answers = {number: draft for number, draft in zip(self.members, drafts, strict=True) if draft}
+        if not self.answers:
+            raise self._error or BadReply(f"None of the {len(self.members)} models answered.")
+        said = "\0".join(bounded_text(draft.response.message) for draft in self.answers.values())
+        # A resumed or replayed run has to shuffle as before, so the seed is made of what was said.
+        self._seed = sha256(said.encode("utf-8", "replace")).hexdigest()[:8]
+        self._labels = dict(zip(shuffled(self._seed, "chair", self.answers), LABELS, strict=False))
+
+    async def _answer(self, member: Member) -> Draft | None:
+        with member.at_work():
+            if member.number == 1:
+                draft = await self._own_answer(member.client)
+            else:
+                asked = request_in_place(HelpCase(self.request), self.turn.helping.sees)
+                draft = await self.turn.ask(MutedClient(member.client), asked, "it deliberates", "peer")
+        if not draft:
+            self._left_out.append(f"member {member.number} brought no answer: {self.turn.failure}")
+        return draft
+
+    async def _own_answer(self, client: ModelClient) -> Draft | None:
+        """That of the first member; what keeps it from answering is an error only where nobody else answers."""
+        started, draft, problem = monotonic(), None, ""
+        try:
+            draft = await self.turn.request_draft(MutedClient(client), self.request)
+            problem = why_unusable(draft.response, "peer")
+        except (ProviderError, BudgetExceeded) as error:
+            self._error, problem = error, str(error)
+        await self.turn.emit(consultation_event(NAME, "own", self.request, draft, monotonic() - started))
+        if problem:
+            await self._refuse(draft, problem)
+        return None if problem else draft
+
+    async def rank(self, *, ranks_own: bool) -> tuple[Standing, ...]:
+        """Return how the answers stand, best first; who could rank no two is not asked."""
+        choices = {judge: [each for each in self.answers if ranks_own or each != judge] for judge in self.answers}
+        judges = [judge for judge, numbers in choices.items() if len(numbers) > 1]
+        rankings = await run_together(*(self._ranking(self.members[judge], choices[judge]) for judge in judges))
+        standings = pool([*self.answers], rankings)
+        by_judge = [
+            {"judge": self._labels[judge], "ranking": [self._labels[number] for number in ranking]}
+            for judge, ranking in zip(judges, rankings, strict=True)
+            if ranking
+        ]
+        await self.turn.emit(AnswersRanked([*map(self._row, standings)], by_judge, sorted(self._left_out), self._seed))
+        return standings
+
+    async def _ranking(self, judge: Member, numbers: Sequence[int]) -> Ranking:
+        """In an order and with letters of this judge alone; empty where there is none that can be read."""
+        order = shuffled(self._seed, str(judge.number), numbers)
+        asked = self._request("rank", order, letters=", ".join(LABELS[: len(order)]))
+        asked = replace(asked, output_schema=SCHEMA, options={})
+        with judge.at_work():
+            draft = await self.turn.ask(MutedClient(judge.client), asked, "the answers are ranked", "judge")
+        places = read_ranking(draft.text, len(order)) if draft else ()
+        if draft and not places:
+            await self._refuse(draft, f"its ranking can't be read: {draft.text[:80]!r}")
+        if not places:
+            self._left_out.append(f"member {judge.number} brought no ranking: {self.turn.failure}")
+        return tuple(order[place] for place in places)
+
+    def _request(self, prompt: str, order: Ranking, **values: str) -> ModelRequest:
+        """The request as it came, with the answers in this order behind it; no tool is called for them."""
+        asked = request_in_place(HelpCase(self.request), self.turn.helping.sees)
+        sections = (
+            f"Answer {label}:\n{data_section('answer', bounded_text(self.answers[number].response.message))}"
+            for label, number in zip(LABELS, order, strict=False)
+        )
+        note = packaged_prompt(prompt, answers="\n\n".join(sections), **values)
+        return replace(with_note(asked, note), tool_choice="none", output_schema=None)
+
+    def _row(self, standing: Standing) -> Mapping[str, Any]:
+        member = self.members[standing.number]
+        return {
+            "label": self._labels[standing.number],
+            "member": standing.number,
+            "model": self.answers[standing.number].response.model,
+            "rank": standing.rank,
+            "points": None if standing.points is None else round(float(standing.points), 4),
+            "firsts": standing.firsts,
+            "judges": standing.judges,
+            "cost_usd": member.budget.ledger.usage.cost_usd,
+            "seconds": round(member.seconds, 3),
+        }
+
+    def can_edit(self, best: int) -> bool:
+        """Whether there is something to choose from, and in words: calls of tools and JSON are served as they are."""
+        is_text = self.request.output_schema is None and not self.answers[best].response.tool_calls
+        return is_text and len(self.answers) > 1
+
+    async def edit(self, chair: ModelClient, standings: Sequence[Standing]) -> ModelResponse | None:
+        """Return the answer that a chair makes of all, heard while it comes; None where it makes none."""
+        table = "\n".join(f"{self._labels[each.number]}: {_standing_words(each)}" for each in standings)
+        asked = self._request("chair", tuple(self._labels), table=table)
+        stream = AnswerStream(self.turn.emit, "chair")
+        draft = await self.turn.ask(StreamedChair(chair, stream), asked, "one answer is made of all", "chair")
+        text = without_thought(draft.text) if draft else ""
+        found = split_answer(text, is_whole=True)
+        if draft and not found:
+            await self._refuse(draft, "its answer can't be found in what it wrote")
+        if not draft or not found:
+            await stream.take_back(self.turn.failure)
+            return None
+        head, start = found
+        is_complete = await self._merge(ChairNote.of(head), standings)
+        answer = text[start:].lstrip() + ("" if is_complete else f"\n\n{UNMENTIONED}")
+        await stream.finish(answer)
+        steps = self.answers[standings[0].number].response.steps
+        return replace(draft.response, message=assistant(answer), steps=steps, usage=self.turn.usage)
+
+    async def _merge(self, note: ChairNote, standings: Sequence[Standing]) -> bool:
+        """Tell what became of each answer, and return whether the chair speaks of all that somebody ranked first.
+
+        One that wrote no note is taken to have used the best.
+        """
+        known = self._labels.values()
+        used = [label for label in note.used if label in known] or [self._labels[standings[0].number]]
+        left_out = {label: why for label, why in note.left_out.items() if label in known and label not in used}
+        firsts = [self._labels[each.number] for each in standings if each.firsts]
+        unmentioned = [label for label in firsts if label not in (*used, *left_out)]
+        await self.turn.emit(AnswersMerged(used, left_out, unmentioned))
+        for number, label in self._labels.items():
+            if label not in used:
+                await self.turn.drop(self.answers[number], left_out.get(label, "the chair left it out"))
+        return not unmentioned
+
+    async def serve(self, best: int) -> ModelResponse:
+        """Accept the answer of a member as it is."""
+        if len(self.answers) == 1:
+            words = f"Only one of {len(self.members)} models answered: its answer is all there is."
+            await self.turn.emit(Warned(words))
+        for number, draft in self.answers.items():
+            if number != best:
+                await self.turn.drop(draft, ANOTHER)
+        return await self.turn.accept(self.answers[best])
+
+    async def _refuse(self, draft: Draft | None, problem: str) -> None:
+        if draft:
+            await self.turn.drop(draft, problem)
+        await self.turn.report_failure(problem)
+
+
+def _standing_words(standing: Standing) -> str:
+    if standing.points is None:
+        return "nobody ranked it"
+    points = f"{float(standing.points):.2f} of 1 point, rank {standing.rank}"
+    return f"{points}, ranked first by {standing.firsts} of {standing.judges}"
+
+
+class StreamedChair(ClientWrapper):
+    """A chair whose answer is heard as it comes, and what it notes before it is not."""
+
+    def __init__(self, chair: ModelClient, stream: AnswerStream) -> None:
+        super().__init__(chair)
+        self._stream = stream
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        thoughts, text, stream = ThoughtFilter(), "", self._stream
+
+        async def listen(event: Event) -> None:
+            nonlocal thoughts, text
+            if isinstance(event, AttemptFailed):
+                thoughts, text = ThoughtFilter(), ""
+                stream.forget()
+            if not isinstance(event, TextDelta):
+                await emit(event)
+            elif stream.has_said:
+                await stream.say(event.text)
+            else:
+                text += thoughts.feed(event.text)
+                if found := split_answer(text, is_whole=False):
+                    await stream.say(text[found[1] :].lstrip())
+
+        return await self.client.complete(request, listen)
+
+
+def create(
+    primary: ModelClient,
+    secondary: ModelClient | None = None,
+    *,
+    peers: Sequence[ModelClient] = (),
+    ranks_own: bool = False,
+    helping: Helping | None = None,
+) -> ModelClient:
+    """`secondary` has the chair; `ranks_own` lets each member rank its own answer too."""
+    return Deliberation(primary, peers, secondary, helping, ranks_own=ranks_own)

@@ -1,0 +1,75 @@
+"""Borda's count as the literature has it: who ranks, and what answers are called, is all one."""
+
+from fractions import Fraction
+from itertools import pairwise
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_battle.collaboration._ranking import pool, shuffled
+
+COUNT = st.integers(2, 6)
+Election = tuple[list[int], list[tuple[int, ...]]]
+
+
+@st.composite
+def elections(draw: st.DrawFn) -> Election:
+    """Answers by number, and rankings of all or of some."""
+    numbers = list(range(1, draw(COUNT) + 1))
+    ranking = st.permutations(numbers).flatmap(lambda order: st.integers(1, len(order)).map(lambda n: tuple(order[:n])))
+    return numbers, draw(st.lists(ranking, max_size=6))
+
+
+def points(numbers: list[int], rankings: list[tuple[int, ...]]) -> dict[int, tuple[int, Fraction | None]]:
+    return {each.number: (each.rank, each.points) for each in pool(numbers, rankings)}
+
+
+@given(elections(), st.randoms())
+def test_who_ranked_how_is_all_one(election: Election, random: Random) -> None:
+    numbers, rankings = election
+    mixed = sorted(rankings, key=lambda _: random.random())
+    assert points(numbers, mixed) == points(numbers, rankings)
+
+
+@given(elections(), st.data())
+def test_other_names_have_the_same_standings(election: Election, data: st.DataObject) -> None:
+    numbers, rankings = election
+    renamed = dict(zip(numbers, data.draw(st.permutations(numbers)), strict=True))
+    others = points([renamed[number] for number in numbers], [tuple(map(renamed.__getitem__, one)) for one in rankings])
+    assert {renamed[number]: stands for number, stands in points(numbers, rankings).items()} == others
+
+
+@given(elections())
+def test_a_ranking_and_its_reverse_leave_everything_tied(election: Election) -> None:
+    numbers, _ = election
+    both = [tuple(numbers), tuple(reversed(numbers))]
+    assert set(points(numbers, both).values()) == {(1, Fraction(1, 2))}
+
+
+@given(elections())
+def test_equal_points_share_a_rank_and_more_points_are_before(
+    election: Election,
+) -> None:
+    numbers, rankings = election
+    standings = pool(numbers, rankings)
+    for first, second in pairwise(standings):
+        assert (first.rank == second.rank) == (first.points == second.points)
+        assert first.rank <= second.rank
+    assert all(each.points is None or 0 <= each.points <= 1 for each in standings)
+
+
+@given(elections())
+def test_first_for_all_is_first(election: Election) -> None:
+    numbers, rankings = election
+    best = numbers[-1]
+    praised = [(best, *(number for number in one if number != best)) for one in rankings]
+    assert pool(numbers, [*praised, (best, numbers[0])])[0].number == best
+
+
+def test_a_reader_s_order_is_its_own_and_always_the_same() -> None:
+    numbers = range(1, 9)
+    assert shuffled("seed", "1", numbers) == shuffled("seed", "1", reversed(numbers))
+    orders = {shuffled("seed", str(reader), numbers) for reader in range(10)}
+    assert len(orders) == 10
+    assert all(sorted(order) == [*numbers] for order in orders)

@@ -14,6 +14,7 @@ from ._documents import json_object
 LABELS = ascii_uppercase
 LONGEST_HEAD = 8_000
 """Characters in which a chair has to come to its answer."""
+LONGEST_REASON = 500
 LONGEST_KEY = 20
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -141,7 +142,7 @@ class ChairNote:
                 last = [*reasons][-1]
                 reasons[last] = f"{reasons[last]} {line.strip()}"
         letters = dict.fromkeys(_letters(used[1])) if used else ()
-        return cls(tuple(letters), {label: why for label, why in reasons.items() if why})
+        return cls(tuple(letters), {label: why[:LONGEST_REASON] for label, why in reasons.items() if why})
 
 
 def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:

@@ -20,6 +20,8 @@ from ai_battle.core.events import (
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.helping import (
     AnswerChecked,
+    AnswersMerged,
+    AnswersRanked,
     BoostStep,
     DraftDropped,
     HelpAsked,
@@ -32,6 +34,7 @@ from ai_battle.core.helping import (
 from ai_battle.core.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
 from ai_battle.core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 
+RANKED = {"rank": 1, "member": 1, "points": 1.0, "firsts": 1, "judges": 1, "cost_usd": 0.1, "seconds": 0.1}
 OWN = "document.title='owned'"
 HOSTILE = (
     "<script>document.title = 'owned'</script>"
@@ -87,6 +90,10 @@ def events(address: str) -> tuple[Event, ...]:
         HelpFailed(line, bad, name),
         HelpDeclined(line, bad, name),
         BoostStep(0, "guidance", bad + "3", name),
+        AnswersRanked(
+            ({**RANKED, "label": line, "model": line},), ({"judge": line, "ranking": [line]},), (bad,), "", name
+        ),
+        AnswersMerged((line,), {line: bad}, (line,), name),
         DraftDropped(bad, spent, speaker=name, text=bad + "4", attempt=1),
         ToolProposed(call, "question", name),
         ToolDecided(call, "denied", "person", bad, name),

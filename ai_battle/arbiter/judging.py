@@ -18,6 +18,7 @@ from ..conversation.participant import Participant, request_aside
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ..core.events import Emit, as_role, ignore
 from ..core.exchange import NOTHING_USED, WHOLE_ANSWER, ModelRequest, Usage
+from ..core.files import lock_directory
 from ..core.ledger import Budget, SpendingLimits, charge_to
 from ..core.messages import Message, assistant, user
 from ..core.texts import printable
@@ -27,6 +28,8 @@ from .verdict import Rating, Verdict, keep
 PROMPT = Path(__file__).parent / "prompts" / "judge.md"
 MOST, CHARACTERS, ANSWER_ROOM = 400_000, 3, 12_000
 """Characters that a judge reads at the most; those of a token, at the least; and the tokens that are left free."""
+FEW, ENTRY = 12, 400
+"""Scores for which any model has room in an answer, and the tokens of one where there are more."""
 REPAIR = "That is not the JSON that was asked for. Give the same judgement once more, as JSON alone."
 NO_LIMITS = SpendingLimits()
 ORDERS = {False: "in the first order", True: "in the other order"}
@@ -104,11 +107,17 @@ class Sitting:
         return [_second(rating, mended[rating.participant, rating.criterion]) for rating in ratings]
 
     async def _ask(self, messages: tuple[Message, ...]) -> str:
-        request = ModelRequest(messages, self._instructions, tool_choice="none", output_schema=self._schema)
+        entries = len(self._judged) * len(self.rubric.criteria)
+        options = {"max_tokens": entries * ENTRY} if entries > FEW else {}
+        request = ModelRequest(
+            messages, self._instructions, tool_choice="none", output_schema=self._schema, options=options
+        )
         answer, usage = await request_aside(self.judge, request, self.emit, WHOLE_ANSWER)
         self.usage += usage
         if isinstance(answer, AIBattleError):
             raise ProviderError(str(answer)) from answer
+        if answer.stop == "length":
+            raise ProviderError("its answer was cut off at its length limit")
         return answer.text
 
     @property
@@ -201,7 +210,7 @@ def _entries(answer: str) -> Sequence[Mapping[str, Any]] | None:
 def _number(written: object) -> float | None:
     try:
         return None if isinstance(written, bool) else float(written)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -234,9 +243,10 @@ async def judge_run(
     try:
         for model in arbiter.models.values():
             require_priced(model, limits)
-        with redactor.errors(), charge_to(Budget(limits, payer="the judge")):
+        # Locked meanwhile, so that nothing is paid for that can't be kept.
+        with redactor.errors(), lock_directory(Path(run_dir)), charge_to(Budget(limits, payer="the judge")):
             verdict = redactor.value(await arbiter.judge(Path(run_dir), emit))
+            keep(Path(run_dir), verdict)
     finally:
         await arbiter.aclose()
-    keep(Path(run_dir), verdict)
     return verdict

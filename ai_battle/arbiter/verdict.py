@@ -1,8 +1,6 @@
 """What judges made of a run: their ratings, what follows from them, and how far judges and orders agree."""
 
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -12,13 +10,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pydantic_core import from_json
+
+from ..conversation.records import record_bytes
 from ..core.errors import JournalError
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.files import lock_directory, open_private
+from ..core.files import write_private
 from ..wire.genai import usage_from_json, usage_to_json
 
 FILE = "judgements.jsonl"
 VERSION = 1
+BOTH = (0, 1)
+"""The orders in which a judge has the participants: as they are, and swapped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,91 +61,64 @@ class Verdict:
     usage: Usage = NOTHING_USED
     notes: tuple[str, ...] = ()
 
-    @property
-    def measured_by(self) -> tuple[Any, ...]:
-        """Returns what two verdicts have to have in common for their scores to be compared."""
-        return self.judges, (*self.weights.items(),), self.scale
-
     @cached_property
-    def _given(self) -> Mapping[tuple[str, str, str, bool], float]:
-        return {(r.judge, r.participant, r.criterion, r.swapped): r.score for r in self.ratings if r.score is not None}
+    def _pairs(self) -> Mapping[tuple[str, str, str], tuple[float, float]]:
+        """The scores of both orders, by judge, participant and criterion; where one is missing, neither counts."""
+        first, other = (
+            {(r.judge, r.participant, r.criterion): r.score for r in self.ratings if r.swapped is swapped}
+            for swapped in (False, True)
+        )
+        pairs = {key: (score, other.get(key)) for key, score in first.items()}
+        return {key: (a, b) for key, (a, b) in pairs.items() if a is not None and b is not None}
 
-    def given(self, judge: str, participant: str, criterion: str) -> float | None:
-        """Returns the mean of both orders."""
-        pair = [self._given.get((judge, participant, criterion, swapped)) for swapped in (False, True)]
-        scores = [score for score in pair if score is not None]
-        return fmean(scores) if len(scores) == 2 else None
+    def _scores(self, participant: str, criterion: str, orders: Sequence[int] = BOTH) -> Sequence[float]:
+        pairs = [self._pairs.get((judge, participant, criterion)) for judge in self.judges]
+        return [pair[order] for pair in pairs if pair for order in orders]
 
     def score(self, participant: str, criterion: str) -> float | None:
         """Returns the mean of the judges whose score stands."""
-        scores = [self.given(judge, participant, criterion) for judge in self.judges]
-        known = [score for score in scores if score is not None]
-        return fmean(known) if known else None
+        scores = self._scores(participant, criterion)
+        return fmean(scores) if scores else None
 
-    def total(self, participant: str) -> float | None:
+    def total(self, participant: str, orders: Sequence[int] = BOTH) -> float | None:
         """Returns the weighted mean of all criteria; None where one of them was not measured."""
-        scores = {criterion: self.score(participant, criterion) for criterion in self.weights}
-        known = [score * self.weights[criterion] for criterion, score in scores.items() if score is not None]
-        return fsum(known) if len(known) == len(self.weights) else None
+        scores = {criterion: self._scores(participant, criterion, orders) for criterion in self.weights}
+        return fsum(self.weights[name] * fmean(scores[name]) for name in scores) if all(scores.values()) else None
 
     @property
     def mean(self) -> float | None:
         """Returns the mean total of the participants, which is the score of the whole run."""
-        totals = [total for total in map(self.total, self.participants) if total is not None]
+        totals = [total for each in self.participants if (total := self.total(each)) is not None]
         return fmean(totals) if totals and len(totals) == len(self.participants) else None
 
     @property
-    def is_comparable(self) -> bool:
-        """Whether all participants were measured by the same judges in all that counts."""
-        if self.mean is None:
-            return False
-        rows = [
-            {self.given(judge, each, criterion) is None for each in self.participants}
-            for judge in self.judges
-            for criterion in self.weights
-        ]
-        return all(len(row) == 1 for row in rows)
+    def measured_by(self) -> Hashable:
+        """Returns what scores need to have in common to be compared; None where those in it can't be."""
+        used = {frozenset(key[::2] for key in self._pairs if key[1] == each) for each in self.participants}
+        is_comparable = len(used) == 1 and self.mean is not None
+        return (used.pop(), (*self.weights.items(),), self.scale) if is_comparable else None
 
     @property
     def leader(self) -> str:
         """Returns who is ahead in both orders; empty where that is nobody: a tie, or not to be compared."""
-        if not self.is_comparable or len(self.participants) < 2:
-            return ""
-        ahead = {self._ahead(swapped) for swapped in (False, True)}
-        return ahead.pop() if len(ahead) == 1 else ""
+        ahead = {self._ahead(order) for order in BOTH}
+        return ahead.pop() if len(ahead) == 1 and len(self.participants) > 1 and self.measured_by else ""
 
-    def _ahead(self, swapped: bool) -> str:
-        totals = {each: self._total_in(each, swapped) for each in self.participants}
-        best = max(totals.values())
-        first, *others = [each for each, total in totals.items() if isclose(total, best, abs_tol=1e-9)]
+    def _ahead(self, order: int) -> str:
+        totals = {each: self.total(each, (order,)) or 0.0 for each in self.participants}
+        first, *others = [each for each in totals if isclose(totals[each], max(totals.values()), abs_tol=1e-9)]
         return "" if others else first
-
-    def _total_in(self, participant: str, swapped: bool) -> float:
-        """The total of one order, by the judges who count for each criterion."""
-        return fsum(
-            weight
-            * fmean(
-                self._given[judge, participant, criterion, swapped]
-                for judge in self.judges
-                if self.given(judge, participant, criterion) is not None
-            )
-            for criterion, weight in self.weights.items()
-        )
 
     @property
     def agreement(self) -> float | None:
         """Returns Krippendorff's alpha of the judges, over each criterion of each participant."""
-        units = [[self.given(judge, *unit) for judge in self.judges] for unit in self._units]
-        return krippendorff_alpha(units)
-
-    @property
-    def _units(self) -> Sequence[tuple[str, str]]:
-        return [(each, criterion) for each in self.participants for criterion in self.weights]
+        units = [(each, criterion) for each in self.participants for criterion in self.weights]
+        pairs = [[self._pairs.get((judge, *unit)) for judge in self.judges] for unit in units]
+        return krippendorff_alpha([[fmean(pair) if pair else None for pair in row] for row in pairs])
 
     def order_gap(self, judge: str) -> tuple[float, float] | None:
         """Returns how far a judge's scores of the two orders lie apart: on average, and at the most."""
-        orders = [[self._given.get((judge, *unit, swapped)) for swapped in (False, True)] for unit in self._units]
-        gaps = [abs(first - second) for first, second in orders if first is not None and second is not None]
+        gaps = [abs(first - other) for key, (first, other) in self._pairs.items() if key[0] == judge]
         return (fmean(gaps), max(gaps)) if gaps else None
 
     @property
@@ -173,7 +149,7 @@ class Verdict:
             return f"{self.leader} is ahead, in both orders."
         if len(self.participants) < 2:
             return ""
-        if not self.is_comparable:
+        if not self.measured_by:
             return "Nobody is ahead, as not everything was measured for all of them."
         return "A tie: nobody is ahead in both orders."
 
@@ -195,35 +171,24 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Returns it for files and programs, with what follows from the ratings."""
-        totals = {each: self.total(each) for each in self.participants}
-        scores = {each: {name: self.score(each, name) for name in self.weights} for each in self.participants}
-        followed = {"scores": scores, "totals": totals, "leader": self.leader, "agreement": self.agreement}
-        return {
-            "participants": [*self.participants],
-            "judges": [*self.judges],
-            "weights": dict(self.weights),
-            "scale": [*self.scale],
-            **followed,
-            "false_quotations": self.false_quotations,
-            "ratings": [asdict(rating) for rating in self.ratings],
-            "usage": usage_to_json(self.usage),
-            "notes": [*self.notes],
+        followed = {
+            "scores": {each: {name: self.score(each, name) for name in self.weights} for each in self.participants},
+            "totals": {each: self.total(each) for each in self.participants},
+            "leader": self.leader,
+            "agreement": self.agreement,
         }
+        return {**asdict(self), **followed, "usage": usage_to_json(self.usage)}
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> "Verdict":
-        """Raises `KeyError`, `TypeError` or `ValueError` for what is none."""
-        low, high = said["scale"]
-        ratings = ({**each, "false_quotations": tuple(each["false_quotations"])} for each in said["ratings"])
-        return cls(
-            tuple(said["participants"]),
-            tuple(said["judges"]),
-            dict(said["weights"]),
-            (low, high),
-            tuple(Rating(**each) for each in ratings),
-            usage_from_json(said["usage"]),
-            tuple(said["notes"]),
-        )
+        """Raises `JournalError` for what is none."""
+        try:
+            lists = {name: tuple(said[name]) for name in ("participants", "judges", "scale", "notes")}
+            ratings = [Rating(**{**each, "false_quotations": (*each["false_quotations"],)}) for each in said["ratings"]]
+            usage, weights = usage_from_json(said["usage"]), dict(said["weights"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise JournalError(f"this is no verdict ({error!r}); mend or remove the line.") from error
+        return cls(**lists, weights=weights, ratings=tuple(ratings), usage=usage)
 
 
 def _figure(score: float | None) -> str:
@@ -246,27 +211,23 @@ def krippendorff_alpha(units: Sequence[Sequence[float | None]]) -> float | None:
     return 1 - (len(pooled) - 1) * observed / expected
 
 
-def keep(run_dir: Path, verdict: Verdict) -> Path:
-    """Adds the verdict to the file of them beside the journal, which stays as it is; raises `JournalError`."""
+def keep(run_dir: Path, verdict: Verdict) -> None:
+    """Adds the verdict to the file of them in a run directory that is locked; raises `JournalError`."""
     path = run_dir / FILE
     line = {"v": VERSION, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **verdict.to_json()}
-    with lock_directory(run_dir):
-        try:
-            fd = open_private(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            with open(fd, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise JournalError(f"{path} can't be written: {error.strerror}.") from error
-    return path
+    try:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        write_private(path, [before, record_bytes(line).decode(), "\n"])
+    except OSError as error:
+        raise JournalError(f"{path} can't be written: {error.strerror}.") from error
 
 
 def kept(run_dir: Path) -> Iterator[Verdict]:
     """Yields what was judged after the run, in order; raises `JournalError` for a line that can't be read."""
     path = run_dir / FILE
-    if not path.is_file():
-        return
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    lines = path.read_bytes().splitlines() if path.is_file() else ()
+    for number, line in enumerate(lines, 1):
         try:
-            yield Verdict.from_json(json.loads(line))
-        except (KeyError, TypeError, ValueError) as error:
-            raise JournalError(f"{path}:{number}: this is no verdict; mend or remove the line.") from error
+            yield Verdict.from_json(from_json(line))
+        except (ValueError, JournalError) as error:
+            raise JournalError(f"{path}:{number}: {error}") from error

@@ -17,6 +17,7 @@ from ai_battle.conversation.reading import messages
 from ai_battle.conversation.replay import Difference, replay, swap
 from ai_battle.conversation.run_config import recast
 from ai_battle.core.events import RunStarted, ignore
+from ai_battle.core.texts import printable
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
 from ai_battle.reporting.sentences import verdict_words
@@ -94,7 +95,7 @@ def _report(run_dir: Path, swapped: Path, variant: str, *, as_json: bool) -> Non
     write_comparison(swapped / COMPARISON, runs[1].account.name, runs, ())
     for run in runs:
         if run.verdict:
-            click.echo(f"{run.label}: {verdict_words(run.verdict)}", err=as_json)
+            click.echo(printable(f"{run.label}: {verdict_words(run.verdict)}"), err=as_json)
     usage = runs[1].account.usage
     click.echo(f"The new answers took {tokens(usage)}, {dollars(usage.cost_usd)}.", err=as_json)
     click.echo(f"Both beside each other: {swapped / COMPARISON}\n{swapped}", err=as_json)

@@ -19,6 +19,7 @@ from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.helping import HelpSummed
 from ai_battle.core.telemetry import set_up_telemetry
+from ai_battle.core.texts import printable
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence, verdict_words
@@ -217,7 +218,7 @@ def print_summary(result: RunResult, display: Display) -> None:
     if result.help:
         click.echo(sentence(result.help), err=result.status == "failed")
     if result.verdict:
-        click.echo(without_secrets(verdict_words(result.verdict)))
+        click.echo(printable(without_secrets(verdict_words(result.verdict))))
     if not display.quiet and sys.stdout and sys.stdout.isatty():
         show_participants(result.run_dir)
     if result.status == "failed":

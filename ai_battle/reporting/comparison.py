@@ -167,11 +167,11 @@ def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
 
 def _scores(runs: Sequence[ComparedRun]) -> Iterator[Measure]:
     """What judges gave, where the same ones judged all runs by the same rubric: that of the run, and of each in it."""
-    verdicts = [run.verdict for run in runs]
-    if len({verdict and verdict.measured_by for verdict in verdicts}) > 1 or not all(verdicts):
+    measured_by = {run.verdict and run.verdict.measured_by for run in runs}
+    if len(measured_by) != 1 or None in measured_by or not runs[0].verdict:
         return
     yield Measure("score", ComparedRun.score, score)
-    for name in dict.fromkeys(name for verdict in verdicts if verdict for name in verdict.participants):
+    for name in runs[0].verdict.participants:
         yield Measure(f"score of {name}", partial(ComparedRun.score, participant=name), score)
 
 

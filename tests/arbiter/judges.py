@@ -58,11 +58,13 @@ class RuleJudge(ModelClient):
 
     def __init__(self, rule: Rule | None = None, say: Callable[[Asked], str] | None = None) -> None:
         self.asked: list[Asked] = []
+        self.options: Mapping[str, Any] = {}
         self._say = say or (lambda asked: answer(asked, rule or plain))
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         asked = Asked.of([message.text for message in request.messages if message.role == "user"])
         self.asked.append(asked)
+        self.options = request.options
         return ModelResponse(assistant(self._say(asked)), usage=Usage(100, 10, cost_usd=0.01), model="rule")
 
 

@@ -1,6 +1,7 @@
 """`judge:` in a discussion and `ai-battle judge` behind it, with models over HTTP."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from ai_battle.arbiter import Verdict
 from ai_battle.conversation.reading import read
+from ai_battle.core.files import lock_directory
 from ai_battle.core.helping import RunJudged
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.cli.conftest import Run, ai_battle, folder
@@ -111,6 +113,28 @@ class TestTheCommand:
         assert "r was not judged: " in outcome.err
         assert "it answers in prose: Ann was great!" in outcome.err
         assert not Path("r/judgements.jsonl").exists()
+
+    def test_an_answer_that_is_cut_off_is_told_as_that(self, ai_battle: Run, judges: FakeProviders) -> None:
+        ai_battle("run", "bees.yaml", "-q", "--out", "r")
+        judges.openai.always(reply('{"scores": [', stop="length"))
+        assert "its answer was cut off at its length limit" in ai_battle("judge", "r", "-m", "gpt-4o").err
+
+    def test_a_run_that_somebody_works_on_is_not_judged_and_costs_nothing(
+        self, ai_battle: Run, judges: FakeProviders
+    ) -> None:
+        ai_battle("run", "bees.yaml", "-q", "--out", "r")
+        with lock_directory(Path("r")):
+            outcome = ai_battle("judge", "r", "-m", "gpt-4o")
+        assert outcome.code == 1
+        assert str(os.getpid()) in outcome.err
+        assert judges.openai.questions == []
+
+    def test_a_line_that_is_no_verdict_is_named(self, ai_battle: Run, judges: FakeProviders) -> None:
+        ai_battle("run", "bees.yaml", "-q", "--out", "r")
+        Path("r/judgements.jsonl").write_text('{"v": 1}\n')
+        outcome = ai_battle("export", "r")
+        assert outcome.code == 1
+        assert "r/judgements.jsonl:1: this is no verdict" in outcome.err
 
     def test_no_more_is_spent_than_allowed(self, ai_battle: Run, judges: FakeProviders) -> None:
         ai_battle("run", "bees.yaml", "-q", "--out", "r")

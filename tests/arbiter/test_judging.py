@@ -172,7 +172,7 @@ class TestAnswers:
         with pytest.raises(ProviderError, match="it answers in prose"):
             await judge(run, RuleJudge(say=lambda asked: "Ann, by far."))
 
-    @pytest.mark.parametrize("score", [0, 11, "many", None, True, float("nan"), [5]])
+    @pytest.mark.parametrize("score", [0, 11, "many", None, True, float("nan"), 10**400, [5]])
     async def test_a_score_off_the_scale_is_none(self, tmp_path: Path, score: object) -> None:
         def rule(asked: Asked, label: str, criterion: str) -> Mapping[str, Any]:
             given = score if criterion == "progress" else 5
@@ -198,6 +198,13 @@ class TestAnswers:
     async def test_json_between_other_words_is_read(self, tmp_path: Path) -> None:
         client = RuleJudge(say=lambda asked: f"Here you are:\n```json\n{answer(asked, plain)}\n```\nThanks!")
         assert (await judge(await write_run(tmp_path / "r", BEES), client)).total("Ann") == 5
+
+    async def test_many_scores_have_room_in_an_answer(self, tmp_path: Path) -> None:
+        said = [(f"Voice{n}", f"I am the voice of number {n}.") for n in range(30)]
+        verdict = await judge(await write_run(tmp_path / "r", said), client := RuleJudge(plain))
+        assert client.asked[0].labels[-1] == client.asked[1].labels[-1] == "Participant D1"
+        assert {verdict.total(name) for name, _ in said} == {5}
+        assert client.options["max_tokens"] == 60 * 400
 
 
 class TestWhatAJudgeReads:

@@ -1,10 +1,10 @@
-"""What asking an advisor brings and costs, measured: `python -m research.advisor [--misses] [--unseen]`.
+"""What asking an advisor brings and costs, measured: `python -m research.advisor [--misses] [--unseen | --later]`.
 
 Scripted workers do 200 agent tasks (`research.agents`) over HTTP, with an advisor that knows the right way: one that
 never asks, one that always asks, one that asks before it begins where it does not know how, one that asks well, and one
 that asks well and ignores what it is told. Each does all tasks at the defaults and bounded by a help rate. It takes a
-minute or two and needs nothing but this machine. `--misses` lists what went wrong, `--unseen` takes fifty other tasks:
-whoever changes what finds trouble does not look at what comes of each of them.
+minute or two and needs nothing but this machine. `--misses` lists what went wrong, `--unseen` takes fifty other tasks
+and `--later` ninety: whoever changes what finds trouble does not look at what comes of each of them.
 
 The columns: tasks solved; the share of those that go wrong in which advice came at most two steps after what first
 shows it (`in time`); answers of the advisor; tasks that go right and got advice that nobody asked for (`disturbed`);
@@ -32,7 +32,20 @@ from ai_battle.testing import FakeProviders
 from ai_battle.testing.servers import FakeProvider
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
-from research.agents import ADVISOR, FOLDER, UNSEEN, AgentTask, Asks, Worker, always, first, never, read_tasks, well
+from research.agents import (
+    ADVISOR,
+    FOLDER,
+    LATER,
+    UNSEEN,
+    AgentTask,
+    Asks,
+    Worker,
+    always,
+    first,
+    never,
+    read_tasks,
+    well,
+)
 
 SOON = 2
 """Steps after the first evidence within which advice is in time."""
@@ -272,7 +285,8 @@ def misses(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    tasks = read_tasks(UNSEEN if "--unseen" in arguments else FOLDER)
+    others = {"--unseen": UNSEEN, "--later": LATER}
+    tasks = read_tasks(next((folder for name, folder in others.items() if name in arguments), FOLDER))
     print(f"{len(tasks)} tasks, of which {sum(task.goes_wrong for task in tasks)} go wrong without advice")
     print(HEADS)
     rows = asyncio.run(measure(tasks))

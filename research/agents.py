@@ -18,7 +18,7 @@ from ai_battle.testing import Reply, call, reply
 from ai_battle.tools.base import Parameters, Tool
 
 FOLDER = Path(__file__).parent / "tasks"
-UNSEEN = FOLDER / "unseen"
+UNSEEN, LATER = FOLDER / "unseen", FOLDER / "later"
 ADVISOR = "advisor"
 """What the tool of the strategy is called."""
 
@@ -28,7 +28,7 @@ BETTER, ON = "Leave this way and take another one:", "You are on the right way. 
 _LINE = re.compile(r"(!?)([-+WAQ])(x?)(!?) (.*)")
 _CALL = re.compile(r"(\w+) ?(.*?) ?=> ?(.*)")
 _NEXT_ARGUMENT = re.compile(r"; (?=\w+=)")
-_ALWAYS_THERE = ("calculate", "search_text")
+ALWAYS_THERE = ("calculate", "search_text")
 """Tools that each task offers, so that there is something to call where nothing has to be called."""
 
 
@@ -41,6 +41,16 @@ class Step:
     result: str
     is_error: bool
     writes: bool
+
+    @property
+    def returned(self) -> dict[str, Any]:
+        """What the tool returns for it."""
+        try:
+            said = json.loads(self.result)
+        except ValueError:
+            said = None
+        found = said if isinstance(said, dict) else {"result": self.result}
+        return {"error": self.result} if self.is_error and "error" not in found else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +193,7 @@ class Worker:
     def tools(self) -> list[Tool]:
         """The tools of the task; what they return is what stands in it."""
         steps = (*self.task.wrong, *self.task.right)
-        names = dict.fromkeys((*_ALWAYS_THERE, *(step.tool for step in steps)))
+        names = dict.fromkeys((*ALWAYS_THERE, *(step.tool for step in steps)))
         return [_WrittenTool(self, name, [step for step in steps if step.tool == name]) for name in names]
 
 
@@ -218,9 +228,4 @@ class _WrittenTool(Tool):
         step = self._worker.step
         if step is None:
             raise SystemExit(f"{self._name} is called, and the worker is at no step")
-        try:
-            said = json.loads(step.result)
-        except ValueError:
-            said = None
-        found = said if isinstance(said, dict) else {"result": step.result}
-        return {"error": step.result} if step.is_error and "error" not in found else found
+        return step.returned

@@ -1,6 +1,5 @@
 """Advice in the midst of a turn: the tool that brings it, what there was of it so far, and whether it is due."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -11,29 +10,13 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, Part, ToolCall, ToolResult, user
 from ..judging.assessment import steps_of
 from ..judging.trajectory import why_hand_over
-from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
-from ..signals.states import denies
-from ..signals.trouble import NEWEST, ToolStep, in_trouble
+from ..signals.trouble import NEWEST, ToolStep, in_trouble, tells_failure
 from ._prompts import calls_again, data_section, packaged_prompt
 
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
 FAILED = NO_ADVICE.format("the advisor had none to give")
 LONG_WORK = 8
 """Calls after which a look at the work is worth its price though nothing has gone wrong."""
-LONGEST_MESSAGE = 400
-"""Characters of a result that may be a message; words of failure in a longer one, as of a file, mean nothing."""
-# Not what is said to be nought: "0 failed", "no errors", "failures: 0".
-_FAILURE = re.compile(
-    r"(?<!\b0 )(?<!\bno )\b(?:\w{0,40}errors?|fail\w*|fatal|invalid|denied|refused|forbidden|unable|can(?:'|no)t|cannot"
-    r"|missing|unknown|timed? ?out|not found|no such|traceback|abort\w*|reject\w*|expired|exceed\w*|unavailable"
-    r"|unsupported|not (?:allowed|permitted)|fehl\w*|ung\u00fcltig\w*|verweigert|abgelehnt|erreur|\u00e9chec)\b"
-    r"(?!\W{0,3}0\b)",
-    re.IGNORECASE,
-)
-_FAILURE_CODE = re.compile(
-    r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b|\b(?:ok|success)\W{1,4}false\b",
-    re.IGNORECASE,
-)
 
 
 def advice_result(who: str, advice: str, notes: str = "") -> str:
@@ -58,13 +41,15 @@ def advisor_tool(name: str, labels: tuple[tuple[str, str], ...]) -> ToolSpec:
 class TurnRecord:
     """What a turn has brought so far: how often advice was `given`, `declined`, or not to be had (`failed`).
 
-    `work` is what was done since the last advice, `in_a_row` how many questions have come since anything was done.
+    `done` is what the tools have returned, `work` that of it that came since the last advice, `in_a_row` how many
+    questions have come since anything was done.
     """
 
     given: int
     declined: int
     failed: int
     in_a_row: int
+    done: tuple[ToolResult, ...]
     work: tuple[ToolResult, ...]
 
     @classmethod
@@ -75,13 +60,14 @@ class TurnRecord:
         failed = sum(results[place].text == FAILED for place in asked)
         work = [place for place, result in enumerate(results) if result.call.name != tool]
         in_a_row = len(results) - 1 - max(work, default=-1)
+        done = tuple(results[place] for place in work)
         since = tuple(results[place] for place in work if place > max(given, default=-1))
-        return cls(len(given), len(asked) - len(given) - failed, failed, in_a_row, since)
+        return cls(len(given), len(asked) - len(given) - failed, failed, in_a_row, done, since)
 
     @property
     def is_doubtful(self) -> bool:
         """Whether anything of the work since the last advice failed, brought nothing, or came again."""
-        return any(map(_is_doubtful, self.steps)) or bool(in_trouble(_with_results(self.steps)))
+        return any(map(tells_failure, self.steps)) or bool(in_trouble(_with_results(self.steps)))
 
     @property
     def steps(self) -> tuple[ToolStep, ...]:
@@ -113,40 +99,12 @@ def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
     return reason or ("" if why_hand_over(newest[:-1], prompt) else why_hand_over(newest, prompt))
 
 
-def doubt_of_answer(text: str, prompt: str, steps: Sequence[ToolStep], *, is_first: bool) -> str:
-    """Return why a short answer is no end of work with tools; empty where it may be one.
-
-    `is_first`: nothing was answered before; later in a talk, to ask back is a turn like any other.
-    """
-    if len(text) > LONGEST_MESSAGE:
-        return ""
-    if steps and _is_doubtful(steps[-1]) and not (denies(text) or _FAILURE.search(text)):
-        return "it says nothing of it that the last call failed"
-    early = "" if steps else _doubt_before_work(text, prompt, is_first=is_first)
-    return early or ("it announces what it has not done" if only_announces(text, prompt) else "")
-
-
-def _doubt_before_work(text: str, prompt: str, *, is_first: bool) -> str:
-    if refuses(text) or gives_up(text, prompt):
-        return "it gives up before it has called a tool"
-    if is_first and text.rstrip().endswith(QUESTION_MARKS):
-        return "it asks back before it has looked with a tool"
-    return ""
-
-
 def _with_results(steps: Sequence[ToolStep]) -> list[ToolStep]:
     """The steps with what came of each as part of its call: a call with another result is another one."""
     return [
-        replace(step, call=f"{step.call} {step.result}", is_error=step.is_error or _is_doubtful(step)) for step in steps
+        replace(step, call=f"{step.call} {step.result}", is_error=step.is_error or tells_failure(step))
+        for step in steps
     ]
-
-
-def _is_doubtful(step: ToolStep) -> bool:
-    ends = f"{step.result[:LONGEST_MESSAGE]}\n{step.result[-LONGEST_MESSAGE:]}"
-    is_message = len(step.result) <= LONGEST_MESSAGE
-    return not step.brought_something or bool(
-        _FAILURE_CODE.search(ends) or (is_message and _FAILURE.search(step.result))
-    )
 
 
 def with_forced_calls_in_rounds(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:

@@ -19,6 +19,7 @@ from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..core.traits import CalledModel, StrategyTraits
 from ..judging.detector import StuckDetector
+from ..judging.unfinished import EndOfWork, unfinished_work
 from ._advice import (
     FAILED,
     LONG_WORK,
@@ -26,7 +27,6 @@ from ._advice import (
     TurnRecord,
     advice_result,
     advisor_tool,
-    doubt_of_answer,
     parts_without_calls,
     trouble_now,
     with_forced_calls_in_rounds,
@@ -257,13 +257,13 @@ class AdvisedStep:
         return self._forced < self._model.terms.max_forced and self._may_advise
 
     def _doubt(self, draft: Draft) -> str:
-        """Why an answer that is good by itself is no end of the work."""
-        if not self._request.tools:
+        """Why an answer that is good by itself is no end of the work; what advice has just led to is not doubted."""
+        record, case = self._record, HelpCase(self._asked)
+        if not self._request.tools or (record.given and not record.work):
             return ""
-        case = HelpCase(self._asked)
         is_first = all(message.role != "assistant" for message in self._asked.messages[: case.place])
         prompt = "".join(message.text for message in case.prompt)
-        return doubt_of_answer(draft.text, prompt, self._record.steps, is_first=is_first)
+        return unfinished_work(EndOfWork(draft.text, prompt, record.done, self._request.tools, is_first))
 
     async def _consult(
         self, call: ToolCall, said: Sequence[Part], forced: str, objection: str = "", report: str = ""

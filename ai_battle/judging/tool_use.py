@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..core.exchange import ToolSpec
@@ -66,10 +66,10 @@ def call_measures(case: Case) -> dict[str, float]:
 
 
 def on_the_way(case: Case) -> dict[str, float]:
-    """What became of the calls since the prompt."""
+    """What became of the calls since the prompt; a call from which something else came is no repeated one."""
     if not case.steps:
         return {}
-    measured = troubles(case.steps)
+    measured = troubles([replace(step, call=f"{step.call} {step.result}") for step in case.steps])
     return {name: float(measured[key] > 0) for key, name in _TROUBLES.items()}
 
 

@@ -13,8 +13,38 @@ _VARIES = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|\b0x[0
 _FAILED = re.compile(
     r"\s*(?:\{\s*[\"']?error[\"']?\s*:|(?:\w*error|exception|traceback|fatal|failed|failure)\b)", re.IGNORECASE
 )
+LONGEST_MESSAGE = 400
+"""Characters of a result that may be a message; words of failure in a longer one, as of a file, mean nothing."""
+# Not what is said to be nought: "0 failed", "no errors", "failures: 0".
+FAILURE = re.compile(
+    r"(?<!\b0 )(?<!\bno )\b(?:\w{0,40}errors?|fail\w*|fatal|invalid|denied|refused|forbidden|unable|can(?:'|no)t|cannot"
+    r"|missing|unknown|timed? ?out|not found|no such|traceback|abort\w*|reject\w*|expired|exceed\w*|unavailable"
+    r"|unsupported|not (?:allowed|permitted)|fehl\w*|ung\u00fcltig\w*|verweigert|abgelehnt|erreur|\u00e9chec)\b"
+    r"(?!\W{0,3}0\b)",
+    re.IGNORECASE,
+)
+_FAILURE_CODE = re.compile(
+    r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b|\b(?:ok|success)\W{1,4}false\b",
+    re.IGNORECASE,
+)
 _FRAME = " \t\r\n[]{}()\"',."
-_NOTHING = frozenset(("", "null", "none", "nil", "no result", "no results", "no results found", "not found", "empty"))
+# A result in the one field of an object is what stands there.
+_FIELD = re.compile(r"\s*\{\s*\"\w{1,30}\"\s*:\s*(?=[^{]{0,60}\}\s*\Z)")
+_NOTHING = frozenset(
+    (
+        "",
+        "null",
+        "none",
+        "nil",
+        "no result",
+        "no results",
+        "no results found",
+        "not found",
+        "empty",
+        "0 rows",
+        "no rows",
+    )
+).union(("no matches", "no match", "nothing found", "0 results", "keine", "keine treffer", "aucun r\u00e9sultat"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +61,8 @@ class ToolStep:
 
     @property
     def brought_something(self) -> bool:
-        return not self.is_failure and self.result[:LONGEST].strip(_FRAME).casefold() not in _NOTHING
+        said = _FIELD.sub("", self.result[:LONGEST])
+        return not self.is_failure and said.strip(_FRAME).casefold() not in _NOTHING
 
 
 def in_trouble(steps: Sequence[ToolStep]) -> str:
@@ -45,6 +76,15 @@ def in_trouble(steps: Sequence[ToolStep]) -> str:
     if same_errors(steps):
         return "the same error came twice"
     return ""
+
+
+def tells_failure(step: ToolStep) -> bool:
+    """Whether it brought nothing, or what it brought says in words that it failed."""
+    ends = f"{step.result[:LONGEST_MESSAGE]}\n{step.result[-LONGEST_MESSAGE:]}"
+    is_message = len(step.result) <= LONGEST_MESSAGE
+    return not step.brought_something or bool(
+        _FAILURE_CODE.search(ends) or (is_message and FAILURE.search(step.result))
+    )
 
 
 def troubles(steps: Sequence[ToolStep], prompt: str = "") -> dict[str, float]:

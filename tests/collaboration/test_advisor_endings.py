@@ -1,4 +1,4 @@
-"""An answer that is no end of the work is asked about: what failed is passed over, given up or asked back too soon."""
+"""An answer that is no end of the work is asked about: it passes over a failure, is half, gives up or asks too soon."""
 
 from typing import Any
 
@@ -88,3 +88,98 @@ async def test_two_results_in_a_row_that_tell_of_failure_are_trouble_whatever_th
     failing = ("UnicodeDecodeError: byte 0xd0", "NameError: name 'x' is not defined", "ok")
 
     assert await reasons(RUN, RUN_ALL, RUN_AGAIN, "It is built.", results=failing) == ["two calls in a row failed"]
+
+
+@tool
+def look_up(what: str, branch: str = "") -> str:
+    """Looks something up."""
+    return LOOKED_UP[what, branch]
+
+
+@tool(writes=True)
+def send_message(to: str, text: str) -> str:
+    """Sends a message."""
+    return "delivered"
+
+
+LOOKED_UP = {
+    ("library", ""): "Mon-Sat 10-19",
+    ("fees", ""): "25 a year",
+    ("state", "marsh"): "passed",
+    ("state", "meadow"): "2 of 9 tests do not pass",
+    ("signatures", ""): "signed: 41, open: 7",
+    ("Elena", ""): "Kiel, Hafen 3",
+}
+
+
+async def reasons_of(prompt: str, *worker: Any) -> list[str]:
+    """Why the advisor was asked, of a worker that has these two tools."""
+    model, helper = ScriptedClient(*worker, "That is all."), ScriptedClient("Look again.", loop=True)
+    log = EventLog()
+    client = ToolCapableClient(advisor.create(model, helper), [look_up, send_message], IN_TIME)
+    await client.complete(ModelRequest((user(prompt),)), log)
+    return [event.reason for event in log.events if isinstance(event, HelpAsked)]
+
+
+LOOK = {what: call("look_up", what=what) for what in ("library", "fees", "signatures", "Elena")}
+LOOK_AT = {branch: call("look_up", what="state", branch=branch) for branch in ("marsh", "meadow")}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "steps", "reason"),
+    [
+        (
+            "When is the library open, and what is the fee of a year?",
+            (LOOK["library"], "It is open from Monday to Saturday, 10 to 19."),
+            "it leaves out a part of the request, and so did the calls",
+        ),
+        (
+            "Did the branch meadow pass?",
+            (LOOK_AT["marsh"], "The branch meadow passed."),
+            "something else was looked up than what the request names",
+        ),
+        (
+            "How many have signed?",
+            (LOOK["signatures"], "48 have signed."),
+            "it tells another figure than the tools have returned",
+        ),
+        (
+            "Where does Elena live?",
+            (LOOK["Elena"], "One moment, I am going to check that."),
+            "it speaks of itself, and tells nothing of what the tools have returned",
+        ),
+        (
+            "Send Ben the address of Elena.",
+            (LOOK["Elena"], "I have sent Ben the address: Kiel, Hafen 3."),
+            "it was asked to do something, and has changed nothing",
+        ),
+    ],
+)
+async def test_what_the_request_names_is_looked_for_in_calls_results_and_answer(
+    prompt: str, steps: tuple[Any, ...], reason: str
+) -> None:
+    assert await reasons_of(prompt, *steps) == [reason]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "steps"),
+    [
+        (
+            "When is the library open, and what is the fee of a year?",
+            (LOOK["library"], LOOK["fees"], "Monday to Saturday from ten to seven; a year costs 25."),
+        ),
+        ("Did the branch meadow pass?", (LOOK_AT["meadow"], "No, two of its tests fail.")),
+        ("How many have signed?", (LOOK["signatures"], "41, and seven are open.")),
+        ("Where does Elena live?", (LOOK["Elena"], "In Kiel, I found: Hafen 3.")),
+        (
+            "Send Ben the address of Elena.",
+            (LOOK["Elena"], call("send_message", to="Ben", text="Kiel, Hafen 3"), "Done, Ben has it."),
+        ),
+        (
+            "Frage Elena, ob sie kommt.",
+            (call("send_message", to="Elena", text="Kommst du?"), "Ich habe ihr geschrieben."),
+        ),
+    ],
+)
+async def test_work_that_is_done_is_left_alone_however_it_is_told(prompt: str, steps: tuple[Any, ...]) -> None:
+    assert await reasons_of(prompt, *steps) == []

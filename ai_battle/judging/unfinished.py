@@ -1,0 +1,348 @@
+"""Whether an answer leaves work undone: the request is held against the calls, what came of them, and what is said.
+
+What is found is evidence and no proof, as it may be right to ask back or to be brief: all of it is weighed together.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from unicodedata import normalize
+
+from ..core.exchange import ToolSpec
+from ..core.messages import ToolResult
+from ..signals.invention import takes_anything
+from ..signals.languages import UNSPACED, has_word, language_of, name_stems, plain_words, words_everywhere
+from ..signals.provenance import facts
+from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
+from ..signals.states import denies
+from ..signals.trouble import FAILURE, ToolStep, tells_failure
+
+LONGEST, AKIN, MOST_PARTS, FEW_WORDS = 400, 4, 6, 3
+"""Characters of an answer that is judged; letters that two words begin with that are forms of one; parts of a request
+that is short enough to be counted through."""
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_WORD = re.compile(r"[^\W\d_]{3,}|\d+")
+_PART = re.compile(r"[,;:.!?]\s|\b(?:and|then|und|dann|et|puis|y|oraz|ve)\b", re.IGNORECASE)
+_FILE = re.compile(r"(?<![\w/.])(?=\S*[a-z])[\w-]+(?:[./@][\w-]+)+")
+_NAME = re.compile(r"(?<=[^\s.!?:] )(?:[A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]{3,}|[A-Za-z]{1,4}-?\d{1,6}\b)")
+_FIGURE = re.compile(
+    r"(?P<name>[^\W\d_]{3,})\"?\s?[:=]\s?(?P<value>\d[\d.,:]*)(?!\w)"
+    r"|(?<![\w.:,])(?P<count>\d[\d.,:]*) (?P<counted>[^\W\d_]{3,})"
+)
+_VERDICT = re.compile(r"\W{0,3}(?:yes|no|not|ja|nein|oui|non|s[i\u00ed])\b", re.IGNORECASE)
+_PLEASE = re.compile(r"\b(?:please|bitte|veuillez|merci de|s'il (?:te|vous)|por favor|per favore)\b", re.IGNORECASE)
+# Of something that was to be done: "0 of 812 rows", "Imported: 0", "413 payload too large".
+_NOUGHT = re.compile(r"\b0 ?(?:of|von|sur|de|/)\b|: ?0(?![\w.,])|(?<![\w.,:])0 [^\W\d]|\"[45]\d\d [^\W\d]")
+_DIGITS = re.compile(r"\d+")
+_NAME_PART = re.compile(r"[^a-z]+")
+_READS = frozenset(("find", "get", "list", "search", "read", "show", "count", "check", "look", "fetch", "query"))
+_ACTS = frozenset(
+    (
+        "add",
+        "append",
+        "apply",
+        "archive",
+        "assign",
+        "bash",
+        "book",
+        "build",
+        "buy",
+        "cancel",
+        "change",
+        "clean",
+        "clear",
+    )
+).union(
+    ("close", "copy", "create", "delete", "deploy", "disable", "edit", "enable", "execute", "import", "insert"),
+    ("install", "invite", "kill", "mark", "merge", "move", "open", "order", "pay", "post", "print", "publish", "push"),
+    ("put", "remove", "rename", "replace", "reply", "reserve", "reset", "resize", "restart", "restore", "save", "send"),
+    ("schedule", "set", "share", "start", "stop", "store", "submit", "transfer", "update", "upload", "write"),
+)
+# What a request has of these is met by any answer.
+_TELLING = frozenset(
+    (
+        "say",
+        "tell",
+        "show",
+        "try",
+        "check",
+        "see",
+        "sag",
+        "sage",
+        "sagen",
+        "zeig",
+        "zeige",
+        "nenn",
+        "nenne",
+        "dis",
+        "dire",
+    )
+)
+EVIDENCE: Mapping[str, tuple[float, str]] = {
+    "asks": (2.5, "it asks back before it has looked with a tool"),
+    "begs": (2.7, "it asks for what a tool could tell"),
+    "speaks_of_itself": (2.4, "it speaks of itself, and has called no tool"),
+    "gives_up_early": (1.0, "it gives up before it has called a tool"),
+    "guesses": (1.2, "it answers a question, and has called no tool"),
+    "no_tool_fits": (-1.3, ""),
+    "announces": (0.7, "it announces what it has not done"),
+    "tells_deed": (0.8, "it was asked to do something, and has changed nothing"),
+    "leaves_tool": (2.2, "it was asked to do something, and has changed nothing"),
+    "no_news": (0.6, "it tells nothing of what the tools have returned"),
+    "only_of_itself": (4.9, "it speaks of itself, and tells nothing of what the tools have returned"),
+    "half": (3.9, "it leaves out a part of the request, and so did the calls"),
+    "untouched": (1.8, "the request names a file that no call has touched"),
+    "other_name": (3.8, "something else was looked up than what the request names"),
+    "other_value": (3.1, "something else was looked up than what the request names"),
+    "hides_failure": (5.0, "it says nothing of it that the last call failed"),
+    "other_figure": (3.8, "it tells another figure than the tools have returned"),
+}
+"""What each finding adds to the logit of work left undone, and how it is told; learned by `research.unfinished`.
+
+That no tool fits counts half of what was learned: there each task has but a few tools.
+"""
+NO_EVIDENCE = -2.4
+
+
+def unfinished_work(end: "EndOfWork") -> str:
+    """Return why a short answer is no end of work with tools; empty where it may be one."""
+    found = end.findings() if len(end.text) <= LONGEST else []
+    if sum(EVIDENCE[name][0] for name in found) + NO_EVIDENCE <= 0:
+        return ""
+    return EVIDENCE[max(found, key=lambda name: EVIDENCE[name][0])][1]
+
+
+@dataclass(frozen=True)
+class EndOfWork:
+    """An answer beside the request and what was done for it: `results` of the turn so far, `tools` that were offered.
+
+    `is_first`: nothing was answered before; later in a talk, to ask back is a turn like any other.
+    """
+
+    text: str
+    prompt: str
+    results: Sequence[ToolResult]
+    tools: Sequence[ToolSpec]
+    is_first: bool = True
+
+    def findings(self) -> list[str]:
+        """The names of what speaks for work left undone."""
+        looks = (*_ALWAYS, *(_WITH_CALLS if self.results else _WITHOUT_CALLS))
+        return [look.__name__ for look in looks if look(self)]
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        return _roots(self.prompt)
+
+    @cached_property
+    def said(self) -> frozenset[str]:
+        return _roots(self.text)
+
+    @cached_property
+    def arguments(self) -> str:
+        """The names of the tools that were called, and all that they were called with."""
+        return "\n".join(" ".join((each.call.name, *each.call.arguments, *_values(each))) for each in self.results)
+
+    @cached_property
+    def returned(self) -> str:
+        return "\n".join(result.text for result in self.results)
+
+    @cached_property
+    def found(self) -> frozenset[str]:
+        return _roots(self.returned)
+
+    @cached_property
+    def done(self) -> frozenset[str]:
+        return _roots(self.arguments) | self.found
+
+    @cached_property
+    def is_question(self) -> bool:
+        return self.prompt.rstrip().endswith(QUESTION_MARKS)
+
+    @cached_property
+    def asks_back(self) -> bool:
+        return any(mark in self.text for mark in QUESTION_MARKS)
+
+    @cached_property
+    def is_of_itself(self) -> bool:
+        language = language_of(self.text) or language_of(self.prompt) or "en"
+        return has_word(self.text, language, "own")
+
+    @cached_property
+    def is_verdict(self) -> bool:
+        return _VERDICT.match(self.text) is not None
+
+    @cached_property
+    def denies(self) -> bool:
+        """By words of its own: who is told to mend an error may say that it is mended."""
+        asked = set(plain_words(self.prompt))
+        own = " ".join(word for word in plain_words(self.text) if word not in asked)
+        return denies(own) or FAILURE.search(own) is not None
+
+    @cached_property
+    def tells_news(self) -> bool:
+        """It has something that the tools have returned and nobody had before, a figure of its own, or a yes or no."""
+        given = (self.prompt, self.arguments)
+        return self.is_verdict or bool((self.said - self.asked) & self.found or _digits(self.text) - _digits(*given))
+
+    @cached_property
+    def idle_tools(self) -> list[ToolSpec]:
+        """The tools that change something, where an order was given and none of them was called."""
+        if self.is_question or self.denies or self.asks_back:
+            return []
+        acting, called = list(filter(_acts, self.tools)), {result.call.name for result in self.results}
+        return [] if any(tool.name in called for tool in acting) else acting
+
+
+def announces(end: EndOfWork) -> bool:
+    return only_announces(end.text, end.prompt)
+
+
+def tells_deed(end: EndOfWork) -> bool:
+    return bool(end.idle_tools) and end.is_of_itself
+
+
+def leaves_tool(end: EndOfWork) -> bool:
+    return any(name_stems(tool.name) & name_stems(end.prompt) for tool in end.idle_tools)
+
+
+def asks(end: EndOfWork) -> bool:
+    return end.is_first and end.asks_back
+
+
+def begs(end: EndOfWork) -> bool:
+    return end.is_first and _PLEASE.search(end.text) is not None
+
+
+def speaks_of_itself(end: EndOfWork) -> bool:
+    return end.is_of_itself and not end.asks_back
+
+
+def gives_up_early(end: EndOfWork) -> bool:
+    return refuses(end.text) or gives_up(end.text, end.prompt)
+
+
+def guesses(end: EndOfWork) -> bool:
+    return end.is_question and not end.is_verdict
+
+
+def no_news(end: EndOfWork) -> bool:
+    return end.is_question and not end.tells_news
+
+
+def only_of_itself(end: EndOfWork) -> bool:
+    return end.is_of_itself and not end.tells_news and not _has_acted(end)
+
+
+def half(end: EndOfWork) -> bool:
+    """A later part of the request has no word in common with the calls, what they returned, or the answer."""
+    parts = [*filter(None, map(_roots, _PART.split(end.prompt)))]
+    if len(end.results) >= len(parts) or language_of(end.prompt) in UNSPACED:
+        return False
+    return len(parts) <= MOST_PARTS and any(part.isdisjoint(end.done | end.said) for part in parts[1:])
+
+
+def untouched(end: EndOfWork) -> bool:
+    return any(name not in end.arguments and name not in end.returned for name in _FILE.findall(end.prompt))
+
+
+def other_name(end: EndOfWork) -> bool:
+    """A name or a code that request and answer have is nowhere in the work; another one was looked up, and not told."""
+    if language_of(end.prompt) == "de":  # where each noun has a capital
+        return False
+    seen, told = _plain(f"{end.arguments}\n{end.returned}"), _plain(end.text)
+    missing = [name for name in map(_plain, _NAME.findall(end.prompt)) if name not in seen and name[:5] in told]
+    asked = f"{_plain(end.prompt)}\n{told}"
+    names = (value for each in end.results for value in _values(each) if _NAME.fullmatch(f"= {value}", 2))
+    return bool(missing) and any(_plain(name)[:5] not in asked for name in names)
+
+
+def other_value(end: EndOfWork) -> bool:
+    """Request and answer speak of a "branch meadow", and a call was made with another branch."""
+    pairs = (pair for result in end.results for pair in result.call.arguments.items())
+    return any(_is_other_value(name, str(value), end) for name, value in pairs)
+
+
+def hides_failure(end: EndOfWork) -> bool:
+    """The last call has failed or came to nothing, of which it says no word."""
+    last = end.results[-1]
+    if end.denies or not (_fails(last) or (not end.is_question and _NOUGHT.search(last.text))):
+        return False
+    others = (each for each in end.results if each.call.name == last.call.name and not _fails(each))
+    if not last.is_error and len(last.text.split()) <= FEW_WORDS and any(others):
+        return False  # one of several searches that has nothing
+    told = (_roots(last.text) - end.asked) & end.said or _digits(last.text) & _digits(end.text)
+    return not told
+
+
+def other_figure(end: EndOfWork) -> bool:
+    """What a result calls by a word of the request is not the figure that the answer gives."""
+    said = [fact for fact in facts(end.text) if fact.values]
+    figures: dict[str, set[str]] = {}
+    for found in _FIGURE.finditer(end.results[-1].text):
+        word = _plain(found["name"] or found["counted"])[:AKIN]
+        figures.setdefault(word, set()).add(found["value"] or found["count"])
+    of_asked = (facts(*values) for word, values in figures.items() if word in end.asked and len(values) == 1)
+    return bool(said) and any(
+        not any(fact.is_shown_as(other) for other in said) for each in of_asked for fact in each if fact.values
+    )
+
+
+def no_tool_fits(end: EndOfWork) -> bool:
+    """None has a word in common with the request, nor takes whatever is written into it."""
+    return not any(takes_anything(tool) or _roots(_about(tool)) & end.asked for tool in end.tools)
+
+
+_ALWAYS = (announces, tells_deed, leaves_tool)
+_WITHOUT_CALLS = (asks, begs, speaks_of_itself, gives_up_early, guesses, no_tool_fits)
+_WITH_CALLS = (no_news, only_of_itself, half, untouched, other_name, other_value, hides_failure, other_figure)
+
+
+def _has_acted(end: EndOfWork) -> bool:
+    called = {result.call.name for result in end.results}
+    return any(tool.name in called and _acts(tool) for tool in end.tools)
+
+
+def _about(tool: ToolSpec) -> str:
+    return " ".join((tool.name, tool.description, *(tool.schema.get("properties") or ())))
+
+
+def _acts(tool: ToolSpec) -> bool:
+    parts = set(_NAME_PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).casefold()))
+    return tool.writes or (parts.isdisjoint(_READS) and not parts.isdisjoint(_ACTS))
+
+
+def _is_other_value(name: str, value: str, end: EndOfWork) -> bool:
+    named = re.search(rf"\b{re.escape(name)} (\w+)", end.prompt, re.IGNORECASE)
+    if not named or not value.isalnum() or value.casefold() in end.prompt.casefold():
+        return False
+    root = _roots(named[1])
+    return bool(root) and root <= end.said and root.isdisjoint(end.done) and _roots(value).isdisjoint(end.said)
+
+
+def _fails(result: ToolResult) -> bool:
+    return tells_failure(ToolStep("", result.text, result.is_error))
+
+
+def _values(result: ToolResult) -> list[str]:
+    return [str(value) for value in result.call.arguments.values()]
+
+
+def _digits(*texts: str) -> set[str]:
+    return {digits.lstrip("0") for text in texts for digits in _DIGITS.findall(text)}
+
+
+def _plain(text: str) -> str:
+    return _ACCENTS.sub("", normalize("NFKD", text.casefold()))
+
+
+@cache
+def _closed() -> frozenset[str]:
+    """Words that say nothing of what a request is about, in all languages."""
+    kinds = ("function", "question", "courtesy", "own", "pointer", "now")
+    return _TELLING.union(_plain(word) for kind in kinds for word in words_everywhere(kind)) - {"list"}
+
+
+def _roots(text: str) -> frozenset[str]:
+    return frozenset(word[:AKIN] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _closed())

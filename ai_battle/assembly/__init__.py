@@ -9,13 +9,13 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ..providers._calls import RetryPolicy
-    from .discussion import build, check, direct, named_code, participants_of
+    from .discussion import build, check, direct, named_code, participants_of, read_as_they_are
     from .models import NO_RECORDING, RecordingFiles, create_client
     from .pairs import spelling
     from .recipes import Recipe
 
 _HOME = {
-    "discussion": ("build", "check", "direct", "participants_of", "named_code"),
+    "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
     "recipes": ("Recipe",),
     "pairs": ("spelling",),
     "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client"),
@@ -32,6 +32,7 @@ __all__ = [
     "direct",
     "named_code",
     "participants_of",
+    "read_as_they_are",
     "spelling",
 ]
 

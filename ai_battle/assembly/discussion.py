@@ -31,6 +31,7 @@ from .models import (
     find_unreachable,
     judge_models,
     participant,
+    readable_kinds,
     require_no_tools,
     require_priced,
     with_tools,
@@ -43,7 +44,8 @@ class Assembled:
     """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
 
     `help_use` is what the helpers of each participant have used, which counts against their limits; `standings` is
-    where its ladders stand, `recipes` are its pairs. `judges` judge the run at its end, by their names.
+    where its ladders stand, `recipes` are its pairs. `judges` judge the run at its end, by their names; `describer` is
+    the model of `describe_with`, which takes no part.
     """
 
     models: Mapping[str, Model]
@@ -54,6 +56,7 @@ class Assembled:
     standings: "Mapping[str, Sequence[collaboration.LadderState]]" = field(default_factory=dict)
     recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
     judges: Mapping[str, Model] = field(default_factory=dict)
+    describer: Model | None = None
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:
         """Return the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
@@ -63,7 +66,8 @@ class Assembled:
             for recipe in recipes
             for key, model in recipe.helpers.items()
         ]
-        return await find_unreachable(self.models.items()), await find_unreachable(helpers)
+        needed = [*self.models.items(), *([("describe_with", self.describer)] if self.describer else ())]
+        return await find_unreachable(needed), await find_unreachable(helpers)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Give the models their tools, once it is known where the run is kept; raises `ConfigError`."""
@@ -73,6 +77,8 @@ class Assembled:
     async def aclose(self) -> None:
         for model in (*self.models.values(), *self.judges.values()):
             await model.client.aclose()
+        if self.describer:
+            await self.describer.client.aclose()
         for recipes in self.recipes.values():
             for recipe in recipes:
                 await recipe.aclose_looks()
@@ -116,7 +122,22 @@ def build(
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     judges = judge_models(said.judge.models if said.judge else (), context)
     helping = (builder.help_use, builder.standings, builder.recipes)
-    return Assembled(models, warnings, context.recorder, tool_set, *helping, judges)
+    return Assembled(models, warnings, context.recorder, tool_set, *helping, judges, _describer(said, context))
+
+
+def _describer(said: Discussion, context: BuildContext) -> Model | None:
+    if not said.describe_with or said.describe_with in said.models:
+        return None
+    return participant("describe_with", HelperSettings(type=said.describe_with), context)
+
+
+def read_as_they_are(loaded: Loaded) -> Iterator[frozenset[str]]:
+    """Return for each model of a file the kinds of files that it is sent as they are."""
+    said, providers = loaded.file.discussion, BuildContext.of(loaded).providers
+    for spec in said.models.values():
+        if spec.role != "user":
+            with suppress(ConfigError):  # which is told where the model is made
+                yield readable_kinds(parse(spec.type, providers), spec.capabilities)
 
 
 def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Model]:
@@ -161,6 +182,8 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
     said, pairs = loaded.file.discussion, Pairs(loaded.file.discussion, context := BuildContext.of(loaded))
     types = [*(spec.type for spec in said.models.values() if spec.type), *_helper_types(pairs)]
     types += [judge.type for judge in said.judge.models] if said.judge else ()
+    if said.describe_with and said.describe_with not in said.models:
+        types.append(said.describe_with)
     modules = [parse(type_, context.providers).provider for type_ in types]
     modules += [each.pair.strategy for each in pairs.all]
     code = tools.named_code(said.tools) if said.tools else ()
@@ -182,6 +205,7 @@ def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
     yield from _participant_problems(pairs, models, unsure={problem.path[1] for problem in wrong})
     yield from _pair_problems(pairs, models)
     yield from _judge_problems(pairs)
+    yield from _describer_problems(pairs)
     if said.tools and has_tools(said):
         for path, words in tools.settings_problems(said.tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
@@ -198,6 +222,23 @@ def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure:
                 models[name] = _try_to_make(name, spec, pairs)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
+
+
+def _describer_problems(pairs: Pairs) -> Iterator[Problem]:
+    named = pairs.said.describe_with
+    place = ("discussion", "describe_with")
+    if (named or "") in pairs.said.models:
+        spec = pairs.said.models[named or ""]
+        if spec.role == "user" or "images" not in readable_kinds(
+            parse(spec.type, pairs.context.providers), spec.capabilities
+        ):
+            yield Problem(place, f"{named} sees no pictures, so it can't describe any; name a model that does")
+        return
+    try:
+        if named:
+            _try_to_make("describe_with", HelperSettings(type=named), pairs)
+    except ConfigError as error:
+        yield Problem(place, f"{error} It is no participant, either: {', '.join(pairs.said.models)}.")
 
 
 def _pair_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import SpendingLimits, unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
-from ..providers._capabilities import capabilities_offline
+from ..providers._capabilities import capabilities_offline, readable_files
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms
@@ -45,6 +45,7 @@ class RecordingFiles:
     replay: str = ""
 
 
+ALL_FILES = frozenset({"images", "documents", "video"})
 NO_RECORDING: RecordingFiles = RecordingFiles()
 
 
@@ -109,7 +110,8 @@ async def _believe() -> None:
 class Model:
     """A participant's model, ready to answer.
 
-    `options` go with each request; `helper` is the large one that helps it. What it costs and how much it holds is
+    `options` go with each request; `helper` is the large one that helps it, `reads` the kinds of files that it is sent
+    as they are. What it costs and how much it holds is
     looked up when it is asked for, as loading the list of prices takes a while.
     """
 
@@ -122,6 +124,7 @@ class Model:
     endpoint: str = ""
     require_listener: Callable[[], Awaitable[None]] = field(default=_believe, repr=False)
     helper: "Model | None" = None
+    reads: frozenset[str] = ALL_FILES
 
     @property
     def upstream(self) -> str:
@@ -167,10 +170,17 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
 
 
 def _within(stated: Capabilities, made: Model) -> Model:
-    """What the file says that a model can't do is not asked of it."""
-    if lacks := stated.lacking & LEFT_OUT:
-        made = replace(made, client=CapabilityFilter(made.client, lacks))
+    """What a model can't do is not asked of it, and files go to it in a form that it reads."""
+    made = replace(made, reads=readable_kinds(made.name, stated))
+    lacks = stated.lacking & LEFT_OUT | ALL_FILES - made.reads
+    made = replace(made, client=CapabilityFilter(made.client, lacks))
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
+
+
+def readable_kinds(name: ModelName, stated: Capabilities) -> frozenset[str]:
+    """The kinds of files that it is sent as they are: pictures unless it sees none, others only where that is known."""
+    known = readable_files(name, stated.stated_values())
+    return frozenset(kind for kind, reads in known.items() if reads or (reads is None and kind == "images"))
 
 
 def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> Model:

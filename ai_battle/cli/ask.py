@@ -11,11 +11,11 @@ import click
 
 from ai_battle.config import Loaded
 from ai_battle.conversation import asking
-from ai_battle.conversation.inputs import LARGEST_TEXT, MIB
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from ai_battle.core.texts import printable
+from ai_battle.files.reading import LARGEST_TEXT, MIB
 from ai_battle.wire.genai import usage_to_json
 
 from .arguments import MODEL

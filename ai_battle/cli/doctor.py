@@ -56,9 +56,9 @@ def _printable(mark: str) -> str:
 
 EXTRAS = {
     "xllamacpp": ("local", "GGUF files inside this process"),
-    "PIL": ("images", "pictures scaled to a size"),
+    "PIL": ("images", "pictures that are made smaller"),
     "mcp": ("mcp", "tools of MCP servers"),
-    "pypdf": ("web", "PDF files from the web"),
+    "pypdf": ("pdf", "the text of PDF files"),
     "sqlalchemy": ("database", "databases other than SQLite"),
 }
 

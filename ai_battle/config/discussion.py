@@ -31,7 +31,6 @@ from .values import (
 )
 
 FileType = Literal["image", "video", "text", "code", "pdf"]
-VIDEOS = (".mp4", ".mov", ".avi", ".webm", ".mkv", ".m4v")
 Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]
 
 
@@ -43,19 +42,22 @@ def _files(written: Any) -> Any:
     return {"files": written} if isinstance(written, list | tuple) else written
 
 
+MAX_RESOLUTION = "Pictures and frames of videos are fitted into this; by default 1568x1568, frames 768x768."
+FRAMES = "How many pictures are taken of a video, for models that read none."
+RESEND = "Whether later requests bring the file again; by default while files are small, else they refer to it."
+Frames = Annotated[int, Field(ge=1, le=64), AS_NUMBER]
+
+
 class InputFile(Section):
-    """A file that goes with the first prompt."""
+    """A file that goes with the first prompt; a folder, by `is_directory`, stands for its files."""
 
     path: Name = Field(description="Relative to this YAML; ~ is the home directory.", examples=["./diagram.png"])
     type: FileType | None = Field(default=None, description="What it is; by default found from its content.")
-    max_resolution: Resolution | None = Field(
-        default=None, description="Larger images are scaled down (needs the extra 'images').", examples=["1024x1024"]
-    )
-
-    @property
-    def names_video(self) -> bool:
-        """Whether the file is called a video, by its type or else by its ending; such a file is not read."""
-        return self.type == "video" or (self.type is None and self.path.lower().endswith(VIDEOS))
+    max_resolution: Resolution | None = Field(default=None, description=MAX_RESOLUTION, examples=["1024x1024"])
+    frames: Frames | None = Field(default=None, description=f"{FRAMES} By default 16.")
+    resend: Flag | None = Field(default=None, description=RESEND)
+    is_directory: Flag = Field(default=False, description="The path is a folder; input_files.directory says the same.")
+    file_pattern: str = Field(default="*", description="Which files of a folder.", examples=["**/*.py"])
 
     def resolve(self, base: Path) -> Path:
         return base / os.path.expanduser(self.path)
@@ -67,11 +69,15 @@ AnyFile = Annotated[InputFile, Short(_file, TEXT)]
 class InputFiles(Section):
     """Several files: listed, or found in a directory."""
 
-    files: Listed[AnyFile] = Field(default=(), description="The files, each a path or {path, type, max_resolution}.")
+    files: Listed[AnyFile] = Field(default=(), description="The files, each a path or a mapping.")
     directory: str = Field(default="", description="Takes the files of this directory.", examples=["./src"])
-    file_pattern: str = Field(default="*", description="Which files of the directory.", examples=["*.py"])
+    file_pattern: str = Field(
+        default="*", description="Which files of the directory; ** stands for any folders in it.", examples=["**/*.py"]
+    )
     max_files: Positive = Field(default=10, description="At most this many files of the directory.")
-    max_resolution: Resolution | None = Field(default=None, description="For images that say nothing else.")
+    max_resolution: Resolution | None = Field(default=None, description=f"For files that say nothing: {MAX_RESOLUTION}")
+    frames: Frames | None = Field(default=None, description=f"For files that say nothing: {FRAMES}")
+    resend: Flag | None = Field(default=None, description=f"For files that say nothing: {RESEND}")
 
 
 AnyFiles = Annotated[InputFiles, Short(_files, {"type": "array", "items": {"type": ["string", "object"]}})]
@@ -221,6 +227,12 @@ class Discussion(Section):
     )
     input_file: AnyFile | None = Field(default=None, description="A file that goes with the first prompt.")
     input_files: AnyFiles | None = Field(default=None, description="Several files that go with the first prompt.")
+    describe_with: Name | None = Field(
+        default=None,
+        description="Who describes pictures to models that see none: a participant, or a model type. By default the "
+        "first participant that is known to see.",
+        examples=["gemini-2.5-flash"],
+    )
     tools: AnyTools | None = Field(default=None, description="Tools that the models may use.")
     collaboration: Collaboration | None = Field(default=None, description="Models that help each other.")
     established_facts: Free = Field(default=None, description="Shared with every participant; any shape.")

@@ -32,6 +32,8 @@ class Loaded(ConfigDocument):
     file: DiscussionFile = field(repr=False)
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The models that a check has made, by participant: who makes them first for a run takes these."""
+    read: list[Any] = field(default_factory=list, repr=False, compare=False)
+    """The input files as a check has read them: the first run takes these, too."""
 
     def with_overrides(self, *overrides: str) -> "Loaded":
         """Returns the same with further `path=value`, though the file may have changed since; raises `ConfigError`."""

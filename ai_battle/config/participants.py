@@ -14,8 +14,9 @@ class Capabilities(Section):
     """What is said here goes before what refusals, the server or a table tell; what it can't do is not asked of it."""
 
     tools: Flag | None = Field(default=None, description="Native tool calls.")
-    images: Flag | None = Field(default=None, description="Pictures; without, it is told where one was.")
-    documents: Flag | None = Field(default=None, description="Files such as PDF.")
+    images: Flag | None = Field(default=None, description="Pictures; without, it reads a description of them.")
+    documents: Flag | None = Field(default=None, description="PDF files as they are; without, it is sent their text.")
+    video: Flag | None = Field(default=None, description="Videos as they are; without, it is sent pictures of them.")
     reasoning: Flag | None = Field(default=None, description="Thinking before it answers.")
     json_schema: Flag | None = Field(default=None, description="Answers that follow a JSON Schema.")
     context_window: Positive | None = Field(

@@ -16,7 +16,7 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.events import Emit, SpeakerSelected, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, assistant
-from .inputs import read_part
+from .inputs import read_parts
 
 Reader: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Shows a prompt, whose last line stands before what is typed, and returns that; None at the end of the input."""
@@ -24,7 +24,7 @@ Reader: TypeAlias = Callable[[str], Awaitable[str | None]]
 T = TypeVar("T")
 COMMANDS = {
     "/ask NAME WORDS": "say the words, and let NAME speak next",
-    "/attach FILE": "send a text or a picture with what you say next",
+    "/attach FILE": "send a file with what you say next: a text, a picture, a PDF or a video",
     "/skip": "let your turn pass, as an empty line does",
     "/leave": "leave; the others go on",
     "/end": "end the discussion",
@@ -118,7 +118,7 @@ class PersonClient(ModelClient):
         self._base = base
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        files: dict[str, Part] = {}
+        files: dict[str, tuple[Part, ...]] = {}
         words, note, self._told = None, self._told, ""
         while words is None:
             line = await self._read(f"{note}\n{self._name}> " if note else f"{self._name}> ")
@@ -130,10 +130,10 @@ class PersonClient(ModelClient):
         text = f"{words}\n\n(attached: {', '.join(files)})".strip() if files else words
         await emit(TextDelta(text))
         # Only what has the role of a user crosses to others whole; so the files come as a step before the words.
-        steps = (Message("user", tuple(files.values())),) if files else ()
+        steps = (Message("user", tuple(part for parts in files.values() for part in parts)),) if files else ()
         return ModelResponse(assistant(text), usage=NOTHING_USED, model="person", steps=steps)
 
-    async def _obey(self, line: str, files: dict[str, Part], emit: Emit) -> tuple[str | None, str]:
+    async def _obey(self, line: str, files: dict[str, tuple[Part, ...]], emit: Emit) -> tuple[str | None, str]:
         """Returns the words to say; or None, and what the person has to know before the next line."""
         found = _COMMAND.fullmatch(line.strip())
         if not found:
@@ -146,7 +146,7 @@ class PersonClient(ModelClient):
             case "ask":
                 return await self._call_on(rest, emit)
             case "attach":
-                return None, self._attach(rest, files)
+                return None, await self._attach(rest, files)
             case "help":
                 return None, HELP
         return None, f"There is no command /{found[1]}; /help lists those there are, //{found[1]} says it as it is."
@@ -158,9 +158,10 @@ class PersonClient(ModelClient):
         await emit(SpeakerSelected(name, "called"))
         return words, ""
 
-    def _attach(self, path: str, files: dict[str, Part]) -> str:
+    async def _attach(self, path: str, files: dict[str, tuple[Part, ...]]) -> str:
+        """Others may be speaking, so that a large file is read beside them."""
         try:
-            files[path] = read_part(path, self._base)
+            files[path] = await asyncio.to_thread(read_parts, path, self._base)
         except ConfigError as error:
             return str(error)
         return f"{path} goes with what you say next."

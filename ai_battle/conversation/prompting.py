@@ -12,7 +12,7 @@ from string import Template
 from typing import Any, Literal, TypeAlias
 
 from ..core.errors import ConfigError
-from ..core.messages import Message, Part, Text, Thinking, user
+from ..core.messages import Message, Part, Text, Thinking, file_of, join_text, user
 from ..core.plugins import near
 from .participant import Participant
 from .plan import Plan
@@ -215,11 +215,12 @@ def _speaker(said: Sequence[Message]) -> str:
 
 
 def _is_file(message: Message, part: Part) -> bool:
-    return message.role == "user" and not isinstance(part, Text)
+    """Files stay parts of their own, in their order, as each may give way to a reference later."""
+    return message.role == "user" and (not isinstance(part, Text) or bool(file_of(part)))
 
 
 def _text_with_name(message: Message, naming: Naming) -> str:
-    text = message.text.strip()
+    text = join_text(part for part in message.parts if not _is_file(message, part)).strip()
     if naming != "prefixed" or message.role == "user" or text.startswith(f"{message.speaker}:"):
         return text
     return f"{message.speaker}: {text}"

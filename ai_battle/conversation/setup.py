@@ -317,7 +317,7 @@ def check(loaded: Loaded) -> list[Problem]:
 
 def notes(loaded: Loaded) -> tuple[str, ...]:
     """What the user of a file that is right should know before it runs."""
-    return (*loaded.notes, *unused_params(loaded), *inputs.notes(loaded))
+    return (*loaded.notes, *unused_params(loaded), *inputs.read_all(loaded).warnings)
 
 
 def _rubric(loaded: Loaded) -> Iterator[Problem]:

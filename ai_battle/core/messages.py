@@ -76,6 +76,17 @@ class ToolResult:
 Part = Text | Image | Document | Thinking | ToolCall | ToolResult
 
 
+def file_of(part: Part) -> Mapping[str, Any]:
+    """What is known of the file that a part was read from; empty for any other part.
+
+    `name`, `kind` and `about` say which file it is; `size` (pixels), `pages` and `seconds` how much there is to read;
+    `text` is what to read in place of a PDF. Parts with a `form` stand for one another: a model that reads the file as
+    it is ("native") takes those, any other one the "plain" ones. `resend` is what its user wants of later requests.
+    """
+    known: Mapping[str, Any] = part.extra.get("file", {})
+    return known
+
+
 def join_text(parts: Iterable[Part]) -> str:
     return "".join(part.text for part in parts if isinstance(part, Text))
 

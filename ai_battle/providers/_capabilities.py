@@ -11,6 +11,7 @@ from ._refusals import RefusalMemory
 
 _ALL = {"tools": True, "images": True, "json_schema": True, "reasoning": True}
 _READING = {**_ALL, "documents": True}
+_WATCHING = {**_READING, "video": True}
 _NO_REASONING = {**_ALL, "reasoning": False}
 _TOOLS = {"tools": True, "images": False, "reasoning": False, "json_schema": True}
 _THINKING_TOOLS = {**_TOOLS, "reasoning": True}
@@ -18,12 +19,12 @@ _TEXT = {**_TOOLS, "tools": False}
 _PICTURES = {**_TEXT, "images": True}
 
 TABLE: tuple[tuple[str, dict[str, bool]], ...] = (
-    ("openai/gpt-4o*", _NO_REASONING),
-    ("openai/gpt-4.1*", _NO_REASONING),
-    ("openai/gpt-*", _ALL),
-    ("openai/o[0-9]*", _ALL),
+    ("openai/gpt-4o*", {**_NO_REASONING, "documents": True}),
+    ("openai/gpt-4.1*", {**_NO_REASONING, "documents": True}),
+    ("openai/gpt-*", _READING),
+    ("openai/o[0-9]*", _READING),
     ("anthropic/claude-*", _READING),
-    ("gemini/gemini-*", _READING),
+    ("gemini/gemini-*", _WATCHING),
     ("groq/openai/gpt-oss*", _THINKING_TOOLS),
     ("ollama/gpt-oss*", _THINKING_TOOLS),
     ("ollama/qwen3-vl*", _ALL),
@@ -46,7 +47,7 @@ TABLE: tuple[tuple[str, dict[str, bool]], ...] = (
 
 
 Says = Mapping[str, Any]
-NAMES = ("tools", "images", "documents", "reasoning", "json_schema", "context_window", "max_output_tokens")
+NAMES = ("tools", "images", "documents", "video", "reasoning", "json_schema", "context_window", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,15 @@ def merge_capabilities(
         refused,
         note,
     )
+
+
+def readable_files(name: ModelName, stated: Says) -> Mapping[str, bool | None]:
+    """Whether a model reads "images", "documents" and "video" as they are, by the file, else the table; None: unknown.
+
+    It costs nothing: nobody is asked, and no list of prices is loaded.
+    """
+    known = first_known((("file", stated), ("table", _table(name))))
+    return {kind: known[kind].value if kind in known else None for kind in ("images", "documents", "video")}
 
 
 def _table(name: ModelName) -> Says:

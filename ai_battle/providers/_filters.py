@@ -1,7 +1,8 @@
 """Clients around a client that change what it is asked, or what is heard of it."""
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeAlias
 
 from ..core.client import ClientWrapper, ModelClient
@@ -19,7 +20,7 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import ModelRequest, ModelResponse
-from ..core.messages import Image, Message, Part, Text, ToolResult
+from ..core.messages import Document, Image, Message, Part, Text, ToolResult, file_of
 from ..core.redaction import Redactor
 
 
@@ -49,7 +50,7 @@ class NamedClient(ClientWrapper):
         return await self.client.complete(replace(request, system=system, options=options), emit_named)
 
 
-LEFT_OUT = frozenset({"images", "json_schema", "reasoning"})
+LEFT_OUT = frozenset({"images", "documents", "video", "json_schema", "reasoning"})
 UNSEEN = Text("(a picture, which you can't see)\n\n")
 
 
@@ -61,31 +62,39 @@ class CapabilityFilter(ClientWrapper):
         self._lacks = lacks
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        return await self.client.complete(self._filter_request(request), emit)
+        return await self.client.complete(self.filtered_request(request), emit)
 
-    def _filter_request(self, request: ModelRequest) -> ModelRequest:
+    def filtered_request(self, request: ModelRequest) -> ModelRequest:
+        """The request as it is sent."""
         if "json_schema" in self._lacks and request.output_schema is not None:
             request = replace(request, output_schema=None)
         if "reasoning" in self._lacks and "reasoning" in request.options:
             options = {name: value for name, value in request.options.items() if name != "reasoning"}
             request = replace(request, options=options)
-        if "images" in self._lacks:
-            request = replace(request, messages=tuple(map(_without_images, request.messages)))
-        return request
+        messages = tuple(readable_message(message, self._lacks) for message in request.messages)
+        return request if all(map(is_, messages, request.messages)) else replace(request, messages=messages)
 
 
-def _without_images(message: Message) -> Message:
-    """Where pictures are, a word on them; any other message as it is, with the bytes that it was sent as."""
-    parts = tuple(_in_words(message.parts))
+def readable_message(message: Message, lacks: frozenset[str]) -> Message:
+    """Files in the form that a model reads which lacks that; any other message as it is, with its encoded bytes."""
+    if all(isinstance(part, Text) and not part.extra for part in message.parts):
+        return message
+    parts = tuple(_in_readable_form(message.parts, lacks))
     return message if parts == message.parts else replace(message, parts=parts)
 
 
-def _in_words(parts: Iterable[Part]) -> Iterable[Part]:
+def _in_readable_form(parts: Iterable[Part], lacks: frozenset[str]) -> Iterator[Part]:
+    video = "plain" if "video" in lacks else "native"
     for part in parts:
+        known = file_of(part)
+        if known.get("form", video) != video:
+            continue
         match part:
-            case Image():
+            case Image() if "images" in lacks:
                 yield UNSEEN
-            case ToolResult(parts=shown):
+            case Document() if known and known["kind"] == "pdf" and "documents" in lacks:
+                yield Text(known.get("text") or f"({known['name']}, a PDF, which you can't read)\n\n", extra=part.extra)
+            case ToolResult(parts=shown) if "images" in lacks:
                 yield replace(part, parts=tuple(UNSEEN if isinstance(each, Image) else each for each in shown))
             case _:
                 yield part

@@ -66,36 +66,6 @@ def test_a_template_that_nobody_knows_is_named_with_those_that_there_are(ai_batt
     assert "goal_oriented_instructions" in said.out
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        "  input_file: {path: ./scan.mp4, type: video, max_resolution: 4K}\n",
-        "  input_file: ./scan.mp4\n",
-        "  input_file: {path: ./scan.bin, type: video}\n",
-        "  input_files: {files: [{path: ./scan.mp4, type: video}]}\n",
-        "  input_files: {directory: films, file_pattern: '*.mp4'}\n",
-    ],
-)
-@pytest.mark.parametrize("is_there", [True, False])
-def test_a_video_is_told_of_and_the_discussion_runs_without_it(
-    ai_battle: Run, folder: Path, more: str, is_there: bool
-) -> None:
-    (folder / "films").mkdir()
-    (folder / "films" / "scan.mp4").write_bytes(b"\0\0\0\x18ftypmp42")
-    if is_there:
-        (folder / "scan.mp4").write_bytes(b"\0\0\0\x18ftypmp42")
-        (folder / "scan.bin").write_bytes(bytes(range(256)))
-    path = written(more=more)
-
-    checked = ai_battle("validate", path)
-    assert checked.code == 0
-    assert "is a video; videos can't be sent yet, so this runs without it" in checked.out
-    said = ai_battle("run", path)
-    assert said.code == 0
-    assert said.out.count("videos can't be sent yet") == 1
-    assert "Thyme." in said.out
-
-
 def test_the_files_of_a_directory_go_with_the_prompt_by_name_up_to_the_most(ai_battle: Run, folder: Path) -> None:
     (folder / "src" / "deep").mkdir(parents=True)
     for name in ("c.py", "a.py", "b.py", "notes.txt", ".hidden.py", "deep/d.py"):

@@ -10,9 +10,9 @@ from PIL import Image as Pillow
 
 from ai_battle.config import load
 from ai_battle.conversation.inputs import read_all
-from ai_battle.conversation.pictures import damage, media_type
 from ai_battle.conversation.setup import check
 from ai_battle.core.errors import ConfigError
+from ai_battle.files.pictures import damage, media_type
 from tests.pixels import SIGNATURE, chunk, png
 
 HEADER = png()[8:33]

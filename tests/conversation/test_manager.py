@@ -69,9 +69,10 @@ discussion:
     result = await ConversationManager.from_config("deep/robot.yaml").run_discussion(log := EventLog())
 
     prompt = result.messages[0]
-    assert isinstance(prompt.parts[0], Image)
-    assert prompt.parts[0].data == PNG
-    assert "notes.py:\n````py\nprint('```')\n````" in prompt.text
+    assert isinstance(prompt.parts[1], Image)
+    assert prompt.parts[1].data == PNG
+    assert "x.png:\n" in prompt.text
+    assert "notes.py:\n````py\n1| print('```')\n````" in prompt.text
     assert prompt.text.endswith("Look at it.")
     warnings = [event.message for event in log.events if isinstance(event, Warned)]
     assert warnings == []
@@ -113,23 +114,21 @@ async def test_a_killed_scripted_run_goes_on_with_the_next_line_of_the_script(he
             r"discussion\.input_file\.path: odd\.bin is neither an image nor text",
         ),
         ({"input_files": ["empty.txt"]}, r"discussion\.input_files\.files\[0\]\.path: empty\.txt is empty"),
-        ({"input_file": {"path": "paper.pdf"}}, None),
+        (
+            {"input_file": {"path": "paper.pdf"}},
+            r"input_file\.path: paper\.pdf is a PDF that can't be read: it is damaged",
+        ),
     ],
 )
-async def test_an_input_that_can_not_be_read_is_found_before_anything_runs(
-    change: dict[str, Any], message: str | None, here: Path
+def test_an_input_that_can_not_be_read_is_found_before_anything_runs(
+    change: dict[str, Any], message: str, here: Path
 ) -> None:
     (here / "odd.bin").write_bytes(b"\xff\xfe\x00\x01")
     (here / "empty.txt").write_bytes(b"\n")
     (here / "paper.pdf").write_bytes(b"%PDF-1.7 ...")
 
-    if message:
-        with pytest.raises(ConfigError, match=message):
-            ConversationManager.from_config(config(**change))
-        return
-    manager = ConversationManager.from_config(config(**change))
-    with pytest.raises(ConfigError, match=r"paper\.pdf is a PDF; PDF files can't be sent yet"):
-        await manager.run_discussion()
+    with pytest.raises(ConfigError, match=message):
+        ConversationManager.from_config(config(**change))
     assert not (here / "runs").exists()
 
 

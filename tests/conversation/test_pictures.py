@@ -11,10 +11,10 @@ import pytest
 from PIL import Image as Pillow
 
 from ai_battle.config import load
-from ai_battle.conversation import pictures
 from ai_battle.conversation.inputs import Inputs, problems, read_all
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.messages import Image
+from ai_battle.files import pictures
 from tests.pixels import chunk, png
 
 ORIENTATION = 0x0112
@@ -38,7 +38,7 @@ def inputs(folder: Path, data: bytes, resolution: str | None, **more: object) ->
 
 
 def opened(read: Inputs) -> Any:
-    (part,) = read.parts
+    _, part = read.parts
     assert isinstance(part, Image)
     return Pillow.open(BytesIO(part.data))
 
@@ -53,8 +53,8 @@ def test_a_larger_picture_is_scaled_down_in_its_own_shape_and_format(
     read = inputs(tmp_path, picture((2000, 1000), kind), resolution)
 
     assert (opened(read).format, opened(read).size, read.warnings) == (kind, expected, ())
-    assert isinstance(read.parts[0], Image)
-    assert read.parts[0].media_type == FORMATS[kind]
+    assert isinstance(read.parts[1], Image)
+    assert read.parts[1].media_type == FORMATS[kind]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -63,15 +63,24 @@ def test_pictures_of_any_colours_can_be_scaled_down(mode: str, tmp_path: Path) -
     assert opened(inputs(tmp_path, picture((300, 300), kind, mode), "100x100")).size == (100, 100)
 
 
-@pytest.mark.parametrize("resolution", [None, "2000x1000", "4K"])
-def test_a_picture_that_fits_is_not_touched(resolution: str | None, tmp_path: Path) -> None:
-    data = picture((2000, 1000), "JPEG", exif=_exif())
+@pytest.mark.parametrize("resolution", ["2000x1000", "4K"])
+def test_a_picture_that_fits_is_not_touched(resolution: str, tmp_path: Path) -> None:
+    data = picture((2000, 1000), "JPEG")
     read = inputs(tmp_path, data, resolution)
-    assert (read.parts, read.warnings) == ((Image("image/jpeg", data),), ())
+    assert isinstance(read.parts[1], Image)
+    assert (read.parts[1].data, read.warnings) == (data, ())
 
 
-def test_what_the_camera_added_does_not_leave_and_the_picture_stands_upright(tmp_path: Path) -> None:
-    smaller = opened(inputs(tmp_path, picture((2000, 1000), "JPEG", exif=_exif()), "1000x1000"))
+def test_by_default_a_picture_is_made_as_small_as_models_would_make_it(tmp_path: Path) -> None:
+    assert opened(inputs(tmp_path, picture((2000, 1000)), None)).size == (1568, 784)
+
+
+@pytest.mark.parametrize("resolution", ["1000x1000", "4K"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_what_the_camera_added_does_not_leave_and_the_picture_stands_upright(
+    kind: str, resolution: str, tmp_path: Path
+) -> None:
+    smaller = opened(inputs(tmp_path, picture((1000, 500), kind, exif=_exif()), resolution))
     assert (smaller.size, dict(smaller.getexif())) == ((500, 1000), {})
 
 
@@ -116,11 +125,11 @@ sys.modules["PIL"] = None
 from ai_battle.config import load
 from ai_battle.conversation.inputs import read_all
 read = read_all(load({str(tmp_path / "look.yaml")!r}))
-print(len(read.parts[0].data), *read.warnings)
+print(len(read.parts[1].data), *read.warnings)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
     assert said == (
-        f"{len(data)} Larger than max_resolution, and sent as they are: x.img. "
-        "PIL.Image is not installed; it comes with: pip install 'ai-battle[images]'\n"
+        f"{len(data)} x.img is sent in its size and with its metadata: "
+        "PIL.Image is not installed; it comes with: pip install 'ai-battle[images]'.\n"
     )

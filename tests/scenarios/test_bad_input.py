@@ -265,17 +265,15 @@ class TestInputFiles:
             "thing.bin is neither an image nor text in UTF-8 (byte 128)"
         )
 
-    def test_one_that_can_not_be_sent_yet(self, ai_battle: Command) -> None:
+    def test_a_pdf_that_is_damaged(self, ai_battle: Command) -> None:
         written(b"%PDF-1.7 text", "thing.any")
-        path = written(GOOD + "  input_file: {path: thing.any, type: image}\n")
+        path = written(GOOD + "  input_file: {path: thing.any, type: pdf}\n")
 
-        said = ai_battle("validate", path)
-        assert said.code == 0, "it is no mistake"
-        assert "note: this will not run: talk.yaml:7:22 discussion.input_file.path: thing.any is a PDF" in said.out
         message = refusal(ai_battle("run", path))
         assert message.startswith(
-            "talk.yaml:7:22 discussion.input_file.path: thing.any is a PDF; PDF files can't be sent yet"
+            "talk.yaml:7:22 discussion.input_file.path: thing.any is a PDF that can't be read: it is damaged"
         )
+        assert ai_battle("validate", path).out.strip() == message
 
     def test_a_directory_without_a_file_that_matches(self, ai_battle: Command, here: Path) -> None:
         (here / "src").mkdir()

@@ -54,10 +54,12 @@ discussion:
     Ann:
       type: {TYPES[wire]}
       role: human
+      capabilities: {{images: true}}
       persona: {json.dumps(PERSONA)}
       instructions: Ask one question at a time.
     Bob:
       type: {TYPES[wire]}
+      capabilities: {{images: true}}
       persona: An engineer who builds bridges.
       instructions: {{template: ai_system_instructions, params: {{domain: structural engineering}}}}
   input_files:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ... import files
 from ...core import plugins
 from ...core.errors import ToolError
 from .. import web
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..web.requests import Page
 
 HTML_SIZE, LINKS = 2 << 20, 200
-PDF_PROGRAM = Path(web.__file__).with_name("pdf_text.py")
+PDF_PROGRAM = Path(files.__file__).with_name("pdf_text.py")
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
 TEXTUAL = re.compile(
     r"utf-?(8|16)|us-ascii|latin-?1|iso-?8859|windows-|cp\d|shift_jis|euc-|gb|big5|koi8|mac", re.IGNORECASE
@@ -115,4 +116,5 @@ async def _pdf_text(data: bytes, seconds: float) -> dict[str, Any]:
         raise ToolError("The PDF can't be read: it is damaged, or needs too much memory.") from error
     if "error" in found:
         raise ToolError(f"The PDF can't be read: {found['error']}.")
-    return found
+    texts = found.pop("texts")
+    return {**found, "text": "\n\n".join(texts), "read": len(texts)}

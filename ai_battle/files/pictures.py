@@ -20,6 +20,11 @@ PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (
 JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers of segments that tell the size (ITU-T T.81, table B.1)."""
 JPEG_SCAN = 0xDA
+JPEG_METADATA, PNG_METADATA = (0xE1, 0xED, 0xFE), (b"eXIf", b"tEXt", b"zTXt", b"iTXt")
+WEBP_METADATA = 0b1100
+QUALITY, SHRINKING, SMALLEST = 85, 0.75, 64
+BYTES_PER_PIXEL = 0.2
+"""Of a JPEG of that quality, at the least that is common."""
 CUT = "it is cut off"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -64,12 +69,24 @@ def is_larger(data: bytes, box: Size) -> bool:
     return width > box[0] or height > box[1]
 
 
+def has_metadata(data: bytes) -> bool:
+    """Whether it tells more than its pixels, such as where and when it was taken (EXIF, XMP, comments)."""
+    match media_type(data):
+        case "image/jpeg":
+            return any(marker in JPEG_METADATA for _, marker, _ in _segments(data))
+        case "image/png":
+            return any(kind in PNG_METADATA for kind, _, _ in _chunks(data))
+        case "image/webp":
+            return data[12:16] == b"VP8X" and bool(data[20] & WEBP_METADATA)
+    return False
+
+
 def check_pixels(data: bytes, name: str) -> None:
     """Raises `ConfigError` for a small file that would fill the memory when it is opened."""
     width, height = size(data)
     if width * height > MOST_PIXELS:
         most = f"{MOST_PIXELS / 1e6:.0f} million"
-        raise ConfigError(f"{name} has {width}x{height} pixels; {most} are the most that can be scaled down")
+        raise ConfigError(f"{name} has {width}x{height} pixels; {most} are the most that a picture may have")
 
 
 def lacking() -> str:
@@ -81,20 +98,41 @@ def lacking() -> str:
     return ""
 
 
-def scale_down(data: bytes, box: Size, name: str) -> bytes:
-    """As large as fits into `box`: upright, in the same format, without what cameras add (EXIF).
+def fit(data: bytes, box: Size, most_bytes: int, name: str) -> bytes:
+    """As large as fits into `box` and `most_bytes`: upright, without what cameras add (EXIF).
 
-    Raises `ConfigError` without Pillow, and for a picture that is damaged.
+    It keeps its format, but one that is too long becomes a JPEG. Raises `ConfigError` without Pillow, and for a picture
+    that is damaged.
     """
     pillow, operations = (plugins.optional(module, EXTRA) for module in ("PIL.Image", "PIL.ImageOps"))
     with translate_errors(f"{name} can't be scaled down", ConfigError), pillow.open(BytesIO(data)) as picture:
         kind = picture.format
+        picture.draft(None, box)  # a JPEG is then decoded at about that size, which saves most of the memory
         smaller = operations.exif_transpose(_in_plain_colours(picture))
         smaller.thumbnail(box, pillow.Resampling.LANCZOS)
-        smaller.info = {}
-        written = BytesIO()
-        smaller.save(written, kind)
-        return written.getvalue()
+        written = _encode(smaller, kind)
+        side = min(max(smaller.size), int((most_bytes / BYTES_PER_PIXEL) ** 0.5))
+        while len(written) > most_bytes and side >= SMALLEST:
+            smaller.thumbnail((side, side), pillow.Resampling.LANCZOS)
+            written = _encode(_on_white(smaller, pillow), "JPEG")
+            side = int(side * SHRINKING)
+        return written
+
+
+def _encode(picture: Any, kind: str) -> bytes:
+    picture.info = {}
+    written = BytesIO()
+    picture.save(written, kind, **({} if kind in ("PNG", "GIF") else {"quality": QUALITY}))
+    return written.getvalue()
+
+
+def _on_white(picture: Any, pillow: Any) -> Any:
+    """A JPEG has no transparency."""
+    if "A" not in picture.getbands():
+        return picture.convert("RGB")
+    ground = pillow.new("RGB", picture.size, "white")
+    ground.paste(picture, mask=picture.getchannel("A"))
+    return ground
 
 
 def _in_plain_colours(picture: Any) -> Any:

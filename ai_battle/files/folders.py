@@ -1,0 +1,117 @@
+"""The files of a folder that match a pattern, found without looking at more than anybody would wait for."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from ..core.errors import ConfigError
+from . import pictures, video
+from .texts import is_text
+
+MOST_ENTRIES = 20_000
+HEAD = 1024
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FolderListing:
+    """Names from the folder on, sorted; `notes` say in the words of a sentence's end what of it is left out."""
+
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderWalk:
+    """A walk through a folder; what it may not take is counted in `hidden` and `outside`."""
+
+    top: str
+    deep: bool
+    hidden: list[str]
+    outside: list[str]
+
+    def names(self) -> Iterator[str]:
+        """Every regular file that is not hidden; raises `ConfigError` where there are too many entries."""
+        looked_at, folders = 0, [""]
+        while folders:
+            inside = folders.pop()
+            with os.scandir(os.path.join(self.top, inside)) as entries:
+                for entry in entries:
+                    looked_at += 1
+                    if looked_at > MOST_ENTRIES:
+                        raise ConfigError(
+                            f"the directory has more than {MOST_ENTRIES:,} entries; name a folder with fewer"
+                        )
+                    name = os.path.join(inside, entry.name)
+                    if self.deep and entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                        folders.append(name)
+                    elif self._is_taken(entry, name):
+                        yield PurePosixPath(Path(name)).as_posix()
+
+    def _is_taken(self, entry: "os.DirEntry[str]", name: str) -> bool:
+        if not entry.is_file():
+            return False
+        if entry.name.startswith("."):
+            self.hidden.append(name)
+            return False
+        is_inside = not entry.is_symlink() or os.path.realpath(entry.path).startswith(os.path.join(self.top, ""))
+        if not is_inside:
+            self.outside.append(name)
+        return is_inside
+
+
+def list_folder(folder: Path, pattern: str, most: int) -> FolderListing:
+    """The first `most` files that match; a pattern with a slash, as `**/*.py`, also looks into the folders in it.
+
+    Hidden and binary files, and links that lead out of the folder, are left out. Raises `ConfigError`.
+    """
+    walk = _FolderWalk(os.path.realpath(folder), "/" in pattern or pattern == "**", [], [])
+    try:
+        matching = sorted(name for name in walk.names() if _matches(name.split("/"), pattern.split("/")))
+        kept, binary = _sendable(walk.top, matching, most)
+    except OSError as error:
+        raise ConfigError(f"{error.filename} can't be read: {error.strerror}") from error
+    beyond = len(matching) - len(binary) > most
+    notes = [f"has {len(matching)} files that match; the first {most} are sent (max_files)."] if beyond else []
+    for names, words in (
+        (walk.hidden, "hidden"),
+        (binary, "neither texts nor pictures"),
+        (walk.outside, "links out of it"),
+    ):
+        notes += [_left_out(names, words)] if names else []
+    return FolderListing(tuple(kept), tuple(notes))
+
+
+def _sendable(top: str, names: Sequence[str], most: int) -> tuple[list[str], list[str]]:
+    """The first names of files that can be sent, and those before them that can't."""
+    kept: list[str] = []
+    binary: list[str] = []
+    for name in names:
+        if len(kept) == most:
+            break
+        with open(os.path.join(top, name), "rb", opener=open_at_once) as file:
+            head = file.read(HEAD) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b"\0"
+        known = pictures.media_type(head) or video.media_type(head) or b"%PDF-" in head
+        (kept if known or is_text(head) else binary).append(name)
+    return kept, binary
+
+
+def open_at_once(path: str, flags: int) -> int:
+    """A pipe without a writer is opened too, so that it can be refused, where it would be waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _left_out(names: Sequence[str], words: str) -> str:
+    some = ", ".join(sorted(names)[:NAMED])
+    return f"has files that are left out, as they are {words}: {some}{', ...' if len(names) > NAMED else ''}"
+
+
+def _matches(names: Sequence[str], pattern: Sequence[str]) -> bool:
+    if not pattern:
+        return not names
+    if pattern[0] == "**":
+        return _matches(names, pattern[1:] or ["*"]) or (bool(names) and _matches(names[1:], pattern))
+    return bool(names) and fnmatchcase(names[0], pattern[0]) and _matches(names[1:], pattern[1:])

@@ -1,0 +1,300 @@
+"""Reads one file within bounds: what it is its content says, and what was left out of it is told."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from io import BufferedReader, FileIO, TextIOWrapper
+from pathlib import Path, PurePath
+from typing import Any, Literal
+
+from ..core.errors import ConfigError
+from ..core.messages import Document, Image, Part, Text, file_of
+from . import pdf, pictures, texts, video
+from .folders import open_at_once
+from .texts import NothingToSend, decode, fenced
+
+Kind = Literal["image", "video", "pdf", "text", "code", "csv", "json"]
+
+MIB = 1024 * 1024
+LARGEST_TEXT = 2 * MIB
+LARGEST: Mapping[Kind, int] = {
+    "image": 20 * MIB, "video": 4096 * MIB, "pdf": 64 * MIB,
+    "text": LARGEST_TEXT, "code": LARGEST_TEXT, "csv": 64 * MIB, "json": 4 * MIB,
+}  # fmt: skip
+"""What a file may have before anything of it is read."""
+LARGEST_PICTURE, LARGEST_NATIVE, MOST_PAGES = 3_750_000, 7 * MIB, 100
+"""As it is sent: APIs take pictures of 5 MB in base64, requests of 20 MB, and PDFs of 100 pages (Gemini, Anthropic)."""
+PICTURE_BOX, FRAME_BOX = "1568x1568", "768x768"
+"""What a picture is fitted into: beyond it most models scale down what they are sent, so that it only costs."""
+HEAD = 1024
+CODE = re.compile(
+    r"\.(bash|c|cc|cpp|cs|css|go|h|hpp|html|java|jl|js|jsx|kt|lua|m|php|pl|ps1|py|r|rb|rs|scala|sh|sql|swift|ts|tsx|vue|zig)"
+)
+TITLES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How a file is to be read.
+
+    `type` is what its user says that it is. `resolution` is what pictures of it are fitted into, `most_bytes` what one
+    may have. `native` are the kinds of files ("documents", "video") that one model of a run reads as they are, `plain`
+    those that another one does not: both forms are made where both are needed. `frames` are pictures of a video.
+    """
+
+    type: str = ""
+    resolution: str = ""
+    most_bytes: int = LARGEST_PICTURE
+    native: frozenset[str] = frozenset()
+    plain: frozenset[str] = frozenset({"documents", "video"})
+    frames: int = 16
+    resend: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file as it is sent. `about` says in a few words what it is, `notes` what was cut."""
+
+    name: str
+    kind: Kind
+    about: str
+    parts: tuple[Part, ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFile:
+    """A regular file that is open, under the name that models are told."""
+
+    file: FileIO
+    path: Path
+    named: str
+    size: int
+    options: ReadingOptions
+    kind: Kind
+
+    def content(self, about: str, *parts: Part, notes: tuple[str, ...] = (), **known: Any) -> FileContent:
+        """The content whose parts all know which file they are of."""
+        resend = {} if self.options.resend is None else {"resend": self.options.resend}
+        file = {"name": self.shown, "kind": self.kind, "about": about, **resend, **known}
+        made = (type(part)(**_fields(part), extra={"file": {**file, **part.extra.get("file", {})}}) for part in parts)
+        return FileContent(self.named, self.kind, about, tuple(made), notes)
+
+    @property
+    def shown(self) -> str:
+        return shown_name(self.named)
+
+    def read(self, most: int = 0) -> bytes:
+        """All of it from its beginning; raises `ConfigError` where it has grown beyond what it may have."""
+        most = most or LARGEST[self.kind]
+        self.file.seek(0)
+        data = self.file.read(most + 1)
+        if len(data) > most:
+            raise ConfigError(f"{self.named} grew while it was read; {_a(self.kind)} may have {most // MIB} MiB")
+        return data
+
+
+def _fields(part: Part) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in part.__dataclass_fields__ if name != "extra"}
+
+
+def read_file(path: Path, named: str, options: ReadingOptions = ReadingOptions()) -> FileContent:
+    """The parts of a message that a file is; raises `ConfigError` for what can't be read or sent.
+
+    `named` is what its user calls it. Nothing is waited for: what is no regular file is refused, and other programs
+    that look into it have a clock.
+    """
+    try:
+        with open(path, "rb", buffering=0, opener=open_at_once) as file:  # others read from its descriptor too
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ConfigError(f"{named} is no regular file but {_special(status.st_mode)}")
+            kind = _kind(file.read(HEAD), named, options.type)
+            if status.st_size > LARGEST[kind]:
+                raise ConfigError(_too_large(named, kind, status.st_size))
+            return _READERS[kind](_OpenFile(file, path, named, status.st_size, options, kind))
+    except OSError as error:
+        raise ConfigError(f"{named} can't be read: {error.strerror}") from error
+
+
+def shown_name(named: str) -> str:
+    """What models are told: the path from the configuration on, but nothing of the folders of this machine above it."""
+    path = PurePath(named)
+    is_below = not path.is_absolute() and ".." not in path.parts and not named.startswith("~")
+    return " ".join((path.as_posix() if is_below else path.name).split())
+
+
+def _special(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    return "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+
+
+def _kind(head: bytes, named: str, type_: str) -> Kind:
+    if pictures.media_type(head):
+        return "image"
+    if video.media_type(head):
+        return "video"
+    if b"%PDF-" in head:
+        return "pdf"
+    suffix = PurePath(named).suffix.lower()
+    if type_ in ("text", "code"):
+        return "code" if type_ == "code" else _TABLES.get(suffix, "text")
+    return "code" if CODE.fullmatch(suffix) else _TABLES.get(suffix, "text")
+
+
+_TABLES: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".json": "json"}
+
+
+def _too_large(named: str, kind: Kind, size: int) -> str:
+    return f"{named} has {size / MIB:.1f} MiB; {_a(kind)} may have {LARGEST[kind] // MIB}"
+
+
+def _a(kind: str) -> str:
+    return {"image": "an image", "pdf": "a PDF", "csv": "a table", "json": "a JSON file", "code": "a text"}.get(
+        kind, f"a {kind}"
+    )
+
+
+def _read_image(opened: _OpenFile) -> FileContent:
+    data, options = opened.read(), opened.options
+    media_type = pictures.media_type(data)
+    if fault := pictures.damage(data, media_type):
+        raise ConfigError(f"{opened.named} begins like a {TITLES[media_type]}, and is damaged: {fault}")
+    pictures.check_pixels(data, opened.named)
+    notes: tuple[str, ...] = ()
+    box = pictures.resolution(options.resolution or PICTURE_BOX)
+    if pictures.is_larger(data, box) or len(data) > options.most_bytes or pictures.has_metadata(data):
+        data, notes = _fitted(data, box, opened)
+    about = f"{TITLES[pictures.media_type(data)]}, {'x'.join(map(str, pictures.size(data)))}"
+    return opened.content(about, *_picture(f"{opened.shown}:\n", data), notes=notes)
+
+
+def _fitted(data: bytes, box: pictures.Size, opened: _OpenFile) -> tuple[bytes, tuple[str, ...]]:
+    """The picture in its size and without metadata; where Pillow is missing as it is, and what the user has to know."""
+    if not (lacking := pictures.lacking()):
+        return pictures.fit(data, box, opened.options.most_bytes, opened.named), ()
+    if len(data) > opened.options.most_bytes:
+        most = f"{opened.options.most_bytes / 1e6:.2f} MB may be sent of it"
+        raise ConfigError(
+            f"{opened.named} has {len(data) / 1e6:.1f} MB, {most}, and it can't be scaled down: {lacking}"
+        )
+    return data, (f"{opened.named} is sent in its size and with its metadata: {lacking}",)
+
+
+def _picture(label: str, data: bytes) -> tuple[Part, Part]:
+    """Models are told the name in words: a picture has none."""
+    size = [*pictures.size(data)]
+    return Text(label), Image(pictures.media_type(data), data, extra={"file": {"size": size} if all(size) else {}})
+
+
+def _read_video(opened: _OpenFile) -> FileContent:
+    options = opened.options
+    native = "video" in options.native and opened.size <= LARGEST_NATIVE
+    if not native:
+        large = f"{opened.named} has {opened.size / MIB:.0f} MiB, too much to be sent as it is: pictures of it are"
+        return _read_frames(opened, notes=(large,) if "video" in options.native else ())
+    data = opened.read(LARGEST_NATIVE)
+    whole = Document(video.media_type(data), data, name=opened.shown)
+    if "video" not in options.plain:
+        return opened.content("video", whole)
+    shown = _read_frames(opened, form="plain")
+    itself = opened.content(shown.about, whole, form="native", seconds=file_of(shown.parts[0])["seconds"])
+    return replace(shown, parts=(*itself.parts, *shown.parts))
+
+
+def _read_frames(opened: _OpenFile, notes: tuple[str, ...] = (), **form: str) -> FileContent:
+    options = opened.options
+    box = pictures.resolution(options.resolution or FRAME_BOX)
+    length, shown = video.frames(opened.path, opened.named, options.frames, box)
+    parts = [part for frame in shown for part in _picture(f"{opened.shown} at {frame.time}:\n", frame.data)]
+    about = f"video of {video.Frame(length, b'').time} min, {len(shown)} pictures of it"
+    return opened.content(about, *parts, notes=notes, seconds=length, **form)
+
+
+def _read_pdf(opened: _OpenFile) -> FileContent:
+    options = opened.options
+    native = "documents" in options.native and opened.size <= LARGEST_NATIVE
+    if native and not pdf.has_reader() and "documents" not in options.plain:
+        return opened.content("PDF", _whole_pdf(opened))
+    opened.file.seek(0)
+    found = pdf.read_pages(opened.file, opened.named)
+    pages: int = found["pages"]
+    native = native and pages <= MOST_PAGES
+    notes = (*_pdf_notes(opened, found["texts"], pages, native),)
+    about = f"PDF, {pages} pages"
+    text = fenced(f"{opened.shown} ({about})", pdf.text_of_pages(found["texts"]))
+    if not native:
+        return opened.content(about, Text(text), notes=notes)
+    in_words = {"text": text} if "documents" in options.plain else {}
+    return opened.content(about, _whole_pdf(opened), notes=notes, pages=pages, **in_words)
+
+
+def _whole_pdf(opened: _OpenFile) -> Document:
+    return Document("application/pdf", opened.read(LARGEST_NATIVE), name=opened.shown)
+
+
+def _pdf_notes(opened: _OpenFile, texts: list[str], pages: int, native: bool) -> list[str]:
+    """What the user has to know of the text of a PDF; raises `ConfigError` where nobody could be sent any of it."""
+    needs_text = not native or "documents" in opened.options.plain
+    if not needs_text:
+        return []
+    if not any(map(str.strip, texts)):
+        words = "is a PDF without text (pictures of pages, as scanners make them)"
+        if not native:
+            raise NothingToSend(f"{opened.named} {words}: give pictures of its pages")
+        return [f"{opened.named} {words}; models that can't read a PDF as it is see nothing of it"]
+    large = (
+        [f"{opened.named} is too large to be sent as it is: its text is"]
+        if opened.options.native and not native
+        else []
+    )
+    cut = (
+        [f"{opened.named} has {pages} pages; the text of the first {len(texts)} is sent"] if len(texts) < pages else []
+    )
+    return [*large, *cut]
+
+
+def _read_text(opened: _OpenFile) -> FileContent:
+    text = decode(opened.read(), opened.named)
+    lines = text.rstrip().splitlines()
+    if opened.kind == "code":
+        width = len(str(len(lines)))
+        text = "\n".join(f"{number:>{width}}| {line}" for number, line in enumerate(lines, 1))
+    about = f"{opened.kind}, {len(lines):,} lines"
+    return opened.content(about, Text(fenced(opened.shown, text, PurePath(opened.named).suffix.lstrip("."))))
+
+
+def _read_csv(opened: _OpenFile) -> FileContent:
+    opened.file.seek(0)
+    try:
+        with TextIOWrapper(BufferedReader(opened.file), "utf-8-sig", newline="") as text:
+            return _table(opened, *texts.csv_text(text, opened.named))
+    except UnicodeDecodeError:
+        raise NothingToSend(f"{opened.named} is no text in UTF-8") from None
+
+
+def _read_json(opened: _OpenFile) -> FileContent:
+    text = decode(opened.read(), opened.named)
+    try:
+        return _table(opened, *texts.json_text(text))
+    except (ValueError, RecursionError):
+        note = f"{opened.named} is no valid JSON; it is sent as a text"
+        return opened.content("text", Text(fenced(opened.shown, text)), notes=(note,))
+
+
+def _table(opened: _OpenFile, text: str, shape: str, cut: str) -> FileContent:
+    if not text.strip():
+        raise NothingToSend(f"{opened.named} is empty")
+    told = f"{opened.shown} ({shape}{f'; {cut}' if cut else ''})"
+    return opened.content(
+        shape, Text(fenced(told, text, opened.kind)), notes=(f"{opened.named}: {cut}",) if cut else ()
+    )
+
+
+_READERS: Mapping[Kind, Callable[[_OpenFile], FileContent]] = {
+    "image": _read_image, "video": _read_video, "pdf": _read_pdf,
+    "text": _read_text, "code": _read_text, "csv": _read_csv, "json": _read_json,
+}  # fmt: skip

@@ -1,0 +1,129 @@
+"""Texts of files; of tables and JSON that are long the beginning, the shape, and how much was left out."""
+
+import csv
+import json
+from collections.abc import Iterator
+from io import StringIO
+from itertools import islice
+from typing import Any, TextIO
+
+from ..core.errors import ConfigError
+
+MOST_CHARACTERS = 20_000
+"""What is longer is sent in part."""
+COLUMNS, CELL = 60, 60
+FENCE = "```"
+DELIMITERS = ",;\t|"
+ENTRIES, DEEPEST, LONGEST_TEXT = (20, 5, 2, 1), 8, 300
+
+
+class NothingToSend(ConfigError):
+    """A file that is empty, or of a kind that no model is sent."""
+
+
+def fenced(name: str, text: str, language: str = "") -> str:
+    """The fence is longer than any in the text, so that a file can't break out of it."""
+    fence = FENCE
+    while fence in text:
+        fence += "`"
+    return f"{name}:\n{fence}{language}\n{text.rstrip()}\n{fence}\n\n"
+
+
+def is_text(head: bytes) -> bool:
+    """Whether a file that begins so may be a text in UTF-8, whose last character may be cut."""
+    try:
+        head.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return error.end == len(head) and len(head) - error.start < 4
+    return b"\0" not in head
+
+
+def decode(data: bytes, named: str) -> str:
+    """The text of a file in UTF-8; raises `NothingToSend` for what is none."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NothingToSend(f"{named} is neither an image nor text in UTF-8 (byte {error.start})") from None
+    if "\0" in text:
+        raise NothingToSend(f"{named} is neither an image nor a text")
+    if not text.strip():
+        raise NothingToSend(f"{named} is empty")
+    return text
+
+
+def csv_text(file: TextIO, name: str) -> tuple[str, str, str]:
+    """The text that stands for a table, its shape, and what was cut; empty where it is whole.
+
+    The first row is taken to name the columns. Raises `ConfigError` for what is no table.
+    """
+    beginning = file.read(MOST_CHARACTERS + 1)
+    file.seek(0)
+    rows = _rows(file, _delimiter(beginning), name)
+    names = next(rows, [])
+    head, kept, length = StringIO(), 0, 0
+    write = csv.writer(head, lineterminator="\n").writerow
+    write(names)
+    for row in rows:
+        length += 1
+        if head.tell() < MOST_CHARACTERS:
+            write(row)
+            kept = length
+    columns = ", ".join(each[:CELL] for each in names[:COLUMNS])
+    shape = f"CSV, {length:,} rows, {len(names):,} columns ({columns}{', and more' if len(names) > COLUMNS else ''})"
+    if len(beginning) <= MOST_CHARACTERS:
+        return beginning, shape, ""
+    text = head.getvalue()[: 2 * MOST_CHARACTERS]
+    return text, shape, f"the first {kept:,} of {length:,} rows are sent" if kept < length else "its long rows are cut"
+
+
+def _rows(file: TextIO, delimiter: str, name: str) -> Iterator[list[str]]:
+    reader = csv.reader(file, delimiter=delimiter)
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise ConfigError(
+            f"{name}:{reader.line_num} is no row of a table: {error}; 'type: text' sends it as it is"
+        ) from error
+
+
+def _delimiter(beginning: str) -> str:
+    first = beginning.partition("\n")[0]
+    return max(DELIMITERS, key=first.count)
+
+
+def json_text(text: str) -> tuple[str, str, str]:
+    """The text that stands for a JSON document, its shape, and what was cut; raises `ValueError` for what is none."""
+    value = json.loads(text)
+    shape = f"JSON, {_shape(value)}"
+    if len(text) <= MOST_CHARACTERS:
+        return text, shape, ""
+    for entries in ENTRIES:
+        short = json.dumps(_shorten(value, entries), ensure_ascii=False, indent=1)
+        if len(short) <= MOST_CHARACTERS:
+            return short, shape, f"of each list the first {entries} entries are sent, and how many there are"
+    return short[:MOST_CHARACTERS], shape, f"the first {MOST_CHARACTERS:,} characters of its outline are sent"
+
+
+def _shape(value: Any) -> str:
+    match value:
+        case dict():
+            return f"an object with {len(value):,} keys"
+        case list():
+            return f"an array of {len(value):,} entries"
+    return "a single value"
+
+
+def _shorten(value: Any, entries: int, depth: int = 0) -> Any:
+    match value:
+        case dict() | list() if depth >= DEEPEST:
+            return f"… {_shape(value)}"
+        case dict():
+            most = max(COLUMNS // (depth + 1), entries)
+            some = {key: _shorten(each, entries, depth + 1) for key, each in islice(value.items(), most)}
+            return some if len(value) <= most else {**some, "…": f"{len(value) - most:,} more keys"}
+        case list():
+            first = [_shorten(each, entries, depth + 1) for each in value[:entries]]
+            return first if len(value) <= entries else [*first, f"… {len(value) - entries:,} more of {len(value):,}"]
+        case str() if len(value) > LONGEST_TEXT:
+            return f"{value[:LONGEST_TEXT]}… ({len(value):,} characters)"
+    return value

@@ -1,0 +1,103 @@
+"""Videos: how long one is, and pictures of it at even times, both by ffmpeg, which runs by itself and not for long."""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from time import monotonic
+
+from ..core.errors import ConfigError
+from .pictures import MOST_PIXELS, Size
+
+SECONDS = 120
+"""For all that is done with one video."""
+_MAGIC = {b"\x1a\x45\xdf\xa3": "video/webm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A picture of a video, as a JPEG; `second` counts from its beginning."""
+
+    second: float
+    data: bytes
+
+    @property
+    def time(self) -> str:
+        minutes, seconds = divmod(round(self.second), 60)
+        return f"{minutes}:{seconds:02}"
+
+
+def media_type(head: bytes) -> str:
+    """Of a video that begins so; empty for anything else."""
+    if head[4:8] == b"ftyp":
+        return "video/quicktime" if head[8:12] == b"qt  " else "video/mp4"
+    if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
+        return "video/x-msvideo"
+    return _MAGIC.get(head[:4], "")
+
+
+def lacking() -> str:
+    """Why no pictures can be taken of a video here; empty where they can."""
+    missing = [program for program in ("ffprobe", "ffmpeg") if shutil.which(program) is None]
+    if not missing:
+        return ""
+    return (
+        f"{missing[0]}, which takes pictures out of it, is not installed: apt install ffmpeg (or brew install ffmpeg); "
+        "or give pictures of it"
+    )
+
+
+def frames(path: Path, name: str, count: int, box: Size) -> tuple[float, list[Frame]]:
+    """The length in seconds (0 where the file does not say), and `count` pictures of it at even times.
+
+    Raises `ConfigError` where ffmpeg is missing, can't read the file, or takes too long.
+    """
+    if why := lacking():
+        raise ConfigError(f"{name} is a video, and {why}")
+    ends = monotonic() + SECONDS
+    length = _length(path, name, ends)
+    count = max(1, min(count, int(length * 10)))  # of a short one no two pictures are the same
+    times = [(number + 0.5) * length / count for number in range(count)]
+    found = [Frame(time, data) for time in times if (data := _frame(path, name, time, box, ends))]
+    if not found:
+        raise ConfigError(f"{name} is a video of which ffmpeg can show no picture")
+    return length, found
+
+
+def _length(path: Path, name: str, ends: float) -> float:
+    asked = ("-show_entries", "format=duration:stream=codec_type", "-of", "json")
+    try:
+        said = json.loads(_output(("ffprobe", "-v", "quiet", *asked, *_input(path)), name, ends))
+    except ValueError as error:
+        raise ConfigError(f"{name} is a video that ffprobe can't read: it is damaged") from error
+    if all(stream.get("codec_type") != "video" for stream in said.get("streams", ())):
+        raise ConfigError(f"{name} is a video without pictures: it has no video stream that ffprobe can read")
+    length = float(said.get("format", {}).get("duration", 0))
+    return length if isfinite(length) and length > 0 else 0.0
+
+
+def _frame(path: Path, name: str, time: float, box: Size, ends: float) -> bytes:
+    """A JPEG; empty where there is no picture at that time."""
+    fitted = f"scale=w='min({box[0]},iw)':h='min({box[1]},ih)':force_original_aspect_ratio=decrease"
+    made = ("-frames:v", "1", "-an", "-vf", fitted, "-map_metadata", "-1", "-q:v", "5", "-f", "mjpeg", "pipe:1")
+    quiet = ("ffmpeg", "-v", "quiet", "-nostdin", "-threads", "1", "-max_pixels", str(MOST_PIXELS))
+    return _output((*quiet, "-ss", f"{time:.3f}", *_input(path), *made), name, ends)
+
+
+def _input(path: Path) -> tuple[str, ...]:
+    """Only files are opened, so that no playlist in a file reaches the network."""
+    return "-protocol_whitelist", "file", "-i", f"file:{os.path.abspath(path)}"
+
+
+def _output(command: tuple[str, ...], name: str, ends: float) -> bytes:
+    try:
+        ended = subprocess.run(  # noqa: S603 - a fixed program, and no shell
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            timeout=max(0.1, ends - monotonic()), check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ConfigError(f"{name} is a video that ffmpeg does not get through within {SECONDS} s") from error
+    return ended.stdout

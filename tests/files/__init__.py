@@ -1,0 +1,1 @@
+"""Files that take part in a discussion."""

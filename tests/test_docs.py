@@ -23,6 +23,7 @@ from ai_battle.testing.__main__ import parser as fakes_parser
 from docs import generate
 
 from . import pages
+from .files.material import pdf
 from .pages import DOCS, PAGES, ROOT, Block, every_block
 from .reader import Reader
 
@@ -85,6 +86,10 @@ def _lay_out_files(folder: Path, text: str) -> None:
         pytest.importorskip("tests.engine").write_model(folder / "models" / "tiny.gguf")
     (folder / "chart.png").write_bytes((ROOT / "configs" / "material" / "chart.png").read_bytes())
     (folder / "notes.txt").write_text("Seven is the highest bar.", encoding="utf-8")
+    (folder / "report.pdf").write_bytes(pdf("The bars grow."))
+    (folder / "figures.csv").write_text("bar,height\n1,7\n", encoding="utf-8")
+    (folder / "src").mkdir()
+    (folder / "src" / "main.py").write_text("print(7)\n", encoding="utf-8")
 
 
 WRITTEN_BY_HAND = [block for block in every_block("python") if not pages.is_generated(block.page)]

@@ -14,6 +14,7 @@ from rich.cells import cell_len, chop_cells
 from ai_battle.config import Loaded
 from ai_battle.config.tools import Tools
 from ai_battle.conversation.person import Keyboard
+from ai_battle.conversation.seat import Seat
 from ai_battle.core.events import Emit, Event, ignore
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.plugins import near
@@ -22,7 +23,6 @@ from ai_battle.tools.approval import Answer, Verdict
 
 from .line_editor import read_line
 from .live import LiveView, PlainLines
-from .seat import Seat
 
 NARROWEST = 20
 
@@ -80,7 +80,7 @@ class TerminalPrompt:
     def watch(self, view: LiveView | PlainLines | None) -> Emit:
         """A run begins that is shown by `view`: who is to be told of its events."""
         self._view = view
-        self._show: Emit = Seat(view) if view else ignore
+        self._seat = Seat()
         self._turn = asyncio.Lock()
         self._later: list[Event] | None = None
         return self._hear if view else ignore
@@ -103,6 +103,10 @@ class TerminalPrompt:
             self._later.append(event)
         else:
             await self._show(event)
+
+    async def _show(self, event: Event) -> None:
+        if self._view and (shown := self._seat.shown(event)):
+            await self._view(shown)
 
     @contextlib.asynccontextmanager
     async def _silence(self, doing: str) -> AsyncIterator[None]:

@@ -12,15 +12,17 @@ from urllib.parse import urlencode
 from pydantic_core import to_json
 
 from ..conversation.reading import FILE, event_of, new_lines
+from ..conversation.runs import RunOverview
+from ..conversation.seat import Seat
 from ..core.errors import JournalError
-from ..core.events import Event, PromptGiven, RunFinished, TurnFinished
+from ..core.events import Event, PhaseStarted, PromptGiven, RunFinished, TurnFinished
 from ..core.files import is_locked
 from ..core.messages import Document, Image, Part, Text, Thinking
 from ..core.texts import about, each_text, printable
 from ..reporting.account import RunAccount
 from ..reporting.figures import colour, count, count_of, dollars, duration
 from ..reporting.pages import base64_text, excerpt, prose_tree
-from ..reporting.sentences import arguments, attachment, badges, sentence
+from ..reporting.sentences import arguments, attachment, badges, phase_title, phase_words, sentence
 from ..reporting.turn_view import Timeline, TimelineEntry, ToolCard, TurnView
 from .live import AnswerDraft, LiveRun, LiveRuns
 
@@ -45,6 +47,8 @@ def item_of(view: TurnView | TimelineEntry) -> Item | None:
             item |= {"badges": badges(turn), "story": _story(view), "parts": [*map(_part, view.parts)]}
         case TurnView(event=failed):
             item = {"kind": "failure", "turn": failed.turn, "words": sentence(failed), "story": _story(view)}
+        case TimelineEntry(event=PhaseStarted() as phase):
+            item = {"kind": "phase", "title": phase_title(phase), "words": phase_words(phase)}
         case TimelineEntry(event=PromptGiven() as prompt):
             item = {"kind": "prompt", "parts": [*map(_part, prompt.message.parts)]}
         case _ if view.words:
@@ -91,7 +95,7 @@ def facts_of(run: RunAccount) -> Item:
         "name": run.name,
         "begun": run.begun,
         "turns": run.turns,
-        "used": f"{count_of(run.turns, 'turn')} · {used} · {dollars(run.usage.cost_usd)}",
+        "used": f"{count_of(run.turns, 'turn')} · {used} · cost {dollars(run.usage.cost_usd)}",
         "reason": run.stop_reason,
         "participants": [
             {"name": each.name, "model": each.model, "colour": colour(place)}
@@ -112,6 +116,8 @@ class RunFollower:
         self.run_dir = run_dir
         self._after = after
         self._account = RunAccount(run_dir.name)
+        # Who takes part learns of turns that are not for them when it is all over.
+        self._seat = None if RunOverview.read(run_dir).status in ("done", "limit") else Seat()
         self._timeline = Timeline()
         self._place = self._next = 0
         self._told: Item = {}
@@ -152,7 +158,9 @@ class RunFollower:
     def _items(self, event: Event, time: str) -> Iterator[Item]:
         self._account.begun = self._account.begun or time
         self._account.take(event)
-        views = [*self._timeline.take(event), *self._timeline.flush()]
+        if (shown := self._seat.shown(event) if self._seat else event) is None:
+            return iter(())
+        views = [*self._timeline.take(shown), *self._timeline.flush()]
         if isinstance(event, RunFinished):
             views += self._timeline.end()
         return filter(None, map(item_of, views)) if self._next - 1 > self._after else iter(())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..conversation.manager import RunResult
+from ..conversation.seat import Seat
 from ..core.errors import AIBattleError, ConfigError, translate_errors
 from ..core.events import (
     AttemptFailed,
@@ -104,6 +105,7 @@ class LiveRun:
         self.questions: dict[int, PendingQuestion] = {}
         self.error = ""
         self._changed = changed
+        self._seat = Seat()
         self._begun = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -147,7 +149,9 @@ class LiveRun:
             await asyncio.wait({self._task})
 
     async def hear(self, event: Event) -> None:
-        match event:
+        if (shown := self._seat.shown(event)) is None:
+            return
+        match shown:
             case RunStarted(run_dir=run_dir):
                 self.run_dir = Path(run_dir)
                 self._begun.set()
@@ -158,7 +162,7 @@ class LiveRun:
             case TurnFinished() | TurnFailed():
                 self.draft = None
             case _ if self.draft:
-                self.draft.take(event)
+                self.draft.take(shown)
         self._changed()
 
     async def ask(self, prompt: str) -> str | None:

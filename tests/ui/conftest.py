@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ..reporting.test_browser import bait as bait
 from .client import PageClient, page_of
 
 

@@ -106,7 +106,7 @@ class Editor {
     this.verdict.className = `verdict ${count ? "bad" : "good"}`;
     this.verdict.textContent = count ? `${count} ${count === 1 ? "problem" : "problems"}` : "No problems";
     this.text.setAttribute("aria-invalid", String(count > 0));
-    this.start.toggleAttribute("aria-disabled", count > 0);
+    this.start.setAttribute("aria-disabled", String(count > 0));
     this.start.hidden = kind !== "discussion";
     this.problems.replaceChildren(...problems.map((each) => this.row(each)), ...notes.map((note) => h("li", { class: "note" }, note)));
   }
@@ -172,7 +172,7 @@ class Editor {
   }
 
   async run() {
-    if (this.start.hasAttribute("aria-disabled")) {
+    if (this.start.getAttribute("aria-disabled") === "true") {
       notify("The file has problems; they stand below it.");
       return;
     }

@@ -36,13 +36,13 @@ class Pane {
   }
 
   hear(news) {
-    const isAtEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
+    const isAtEnd = this.isHere && this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
     if (news.facts) this.showFacts(news.facts);
     if (news.items?.length) this.add(news.items);
     if ("draft" in news) this.showDraft(news.draft);
     if ("status" in news || "ours" in news || "error" in news) this.showStatus(news);
     if (news.questions) this.showQuestions(news.questions);
-    if (isAtEnd && this.isHere) this.log.scrollTop = this.log.scrollHeight;
+    if (isAtEnd) this.log.scrollTop = this.log.scrollHeight;
     if ("status" in news) this.arrive();
   }
 
@@ -81,6 +81,8 @@ class Pane {
           story(item.story), parts);
       case "prompt":
         return h("article", { class: "turn nobody" }, h("h2", {}, h("span", { class: "badge" }, "prompt")), parts);
+      case "phase":
+        return h("div", { class: "remarks phase" }, h("h2", {}, item.title), h("p", {}, item.words));
       case "failure":
         return h("div", { class: "failure" }, story(item.story), h("p", {}, item.words));
     }
@@ -135,7 +137,7 @@ class Pane {
   async fork(turn) {
     const options = this.participants.map((each) => h("option", { value: each.name }, each.name));
     const content = h("div", {}, h("p", {}, `A run of its own goes on behind turn ${turn}. Nothing that was said before is paid for again.`),
-      field("Another goal from there (optional)", "goal"), field("More rounds in all (optional)", "turns", { inputmode: "numeric", pattern: "[1-9][0-9]{0,4}" }),
+      field("Another goal from there (optional)", "goal"), field("Rounds in all (optional)", "turns", { inputmode: "numeric", pattern: "[1-9][0-9]{0,4}" }),
       h("label", { class: "field" }, "Another model for", h("select", { name: "who" }, h("option", { value: "" }, "nobody"), options)), field("Its model", "model", { placeholder: "gpt-4o, ollama/llama3.2 …" }));
     const said = await ask(`Fork behind turn ${turn}`, content, "Fork");
     if (!said) return;

@@ -1,11 +1,9 @@
-"""What people at this keyboard may see of a run while it goes on: what they hear, and what concerns nobody's words."""
+"""What people who take part may see of a run while it goes on: what they hear, and what concerns nobody's words."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from ai_battle.core.events import (
-    Emit,
+from ..core.events import (
     Event,
     ModelReplied,
     RunResumed,
@@ -16,24 +14,24 @@ from ai_battle.core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ai_battle.core.messages import assistant
+from ..core.messages import assistant
 
 PERSON = "person"
 
 
 class Seat:
-    """A listener that stands before a view; where only models take part it passes everything on.
+    """Stands before a view, and says what that may show of each event; where only models take part, all of it.
 
     Of a turn that no person here hears, the view learns who speaks to whom and what it costs. Once there was one, what
     a selector said may quote it.
     """
 
-    def __init__(self, view: Emit) -> None:
-        self._view = view
+    def __init__(self) -> None:
         self._people: set[str] = set()
         self._is_hidden = self._was_hidden = False
 
-    async def __call__(self, event: Event) -> None:
+    def shown(self, event: Event) -> Event | None:
+        """Returns the event as it may be shown; None where nothing of it may be known."""
         match event:
             case RunStarted(participants=participants) | RunResumed(participants=participants):
                 self._people = _people(participants)
@@ -44,10 +42,10 @@ class Seat:
                 event = replace(event, raw="")
             case Summarised(listeners=listeners) if self._is_private(listeners):
                 event = replace(event, text="")
-        if shown := _shown(event) if self._is_hidden else event:
-            await self._view(shown)
+        shown = _shown(event) if self._is_hidden else event
         if isinstance(event, TurnFinished | TurnFailed):
             self._is_hidden = False
+        return shown
 
     def _is_private(self, heard_by: tuple[str, ...] | None, *others: str) -> bool:
         return bool(self._people) and heard_by is not None and not self._people & {*heard_by, *others}
@@ -57,7 +55,7 @@ def _people(participants: Mapping[str, str]) -> set[str]:
     return {name for name, type_ in participants.items() if type_ == PERSON}
 
 
-def _shown(event: Event) -> Any:
+def _shown(event: Event) -> Event | None:
     """What may be known of a turn that is not for this seat; None for all that would tell of its words."""
     match event:
         case TurnStarted() | ModelReplied():

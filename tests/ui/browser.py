@@ -4,11 +4,14 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playwright.async_api import BrowserContext, Page, SetCookieParam, async_playwright
+import pytest
 
 from .client import PageClient
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
@@ -24,7 +27,7 @@ QUIET = (
 class Tab:
     """A tab, and what went wrong in it: errors of scripts, and what its policy forbade."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: "Page") -> None:
         self.page = page
         self.faults: list[str] = []
         page.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -50,13 +53,23 @@ class Tab:
 
 
 @asynccontextmanager
-async def browser_of(client: PageClient, **options: Any) -> AsyncIterator[BrowserContext]:
+async def browser_of(client: PageClient, **options: Any) -> AsyncIterator["BrowserContext"]:
     """A browser that has come in with the client's cookie; nothing that went wrong in it is passed over."""
-    async with async_playwright() as playwright:
+    async with pytest.importorskip("playwright.async_api").async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         context = await chromium.new_context(**options)
-        cookie: SetCookieParam = {"name": client.keeper.cookie, "value": client.keeper.session, "url": client.base}
-        await context.add_cookies([{**cookie, "sameSite": "Strict", "httpOnly": True}])
+        keeper = client.keeper
+        await context.add_cookies(
+            [
+                {
+                    "name": keeper.cookie,
+                    "value": keeper.session,
+                    "url": client.base,
+                    "sameSite": "Strict",
+                    "httpOnly": True,
+                }
+            ]
+        )
         try:
             yield context
         finally:

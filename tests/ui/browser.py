@@ -49,7 +49,8 @@ class Tab:
         await self.page.get_by_role("button", name=name, exact=True).first.click()
 
     async def text(self) -> str:
-        return await self.page.inner_text("body")
+        shown: str = await self.page.inner_text("body")
+        return shown
 
 
 @asynccontextmanager

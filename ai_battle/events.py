@@ -33,6 +33,7 @@ from .core.helping import (
     HelpDeclined,
     HelpFailed,
     HelpSummed,
+    HintGiven,
     StuckFound,
 )
 from .core.tooling import ToolCalled, ToolDecided, ToolProposed, ToolReturned
@@ -54,6 +55,7 @@ __all__ = [
     "HelpDeclined",
     "HelpFailed",
     "HelpSummed",
+    "HintGiven",
     "ModelReplied",
     "PromptGiven",
     "Retrying",

@@ -31,6 +31,7 @@ from ai_battle.core.events import (
     TurnStarted,
 )
 from ai_battle.core.exchange import Usage
+from ai_battle.core.helping import HintGiven
 from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import printable
@@ -224,11 +225,12 @@ class LiveView:
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
-        """In one line; what was said in helping is dim, and where all of it is shown, in lines of its own."""
+        """In one line; hints and what helpers said are dim, and where all of it is shown, in lines of its own."""
         if not is_wanted(event, self._options.notify_on):
             return
         self._screen.stream(self._markdown.flush())
-        style: dict[str, Any] = {"dim": True} if text_said(event) else {"fg": REMARK}
+        is_aside = isinstance(event, HintGiven) or text_said(event)
+        style: dict[str, Any] = {"dim": True} if is_aside else {"fg": REMARK}
         for line in self._remarks.line(event).splitlines():
             self._screen.paragraph(_remark_line(line), lambda shown: self._style(shown, **style))
 

@@ -18,7 +18,15 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
-from ai_battle.core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpSummed, ModelConsulted, StuckFound
+from ai_battle.core.helping import (
+    AnswerChecked,
+    DraftDropped,
+    HelpAsked,
+    HelpSummed,
+    HintGiven,
+    ModelConsulted,
+    StuckFound,
+)
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import (
     FabricationSuspected,
@@ -135,6 +143,7 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     Retrying: lambda event: f"↻ waiting {event.delay:.1f} s for {event.model}",
     TurnFailed: _turn_failed,
     PhaseStarted: lambda event: f"== {phase_title(event)} == {phase_words(event)}",
+    HintGiven: lambda event: f"◇ {sentence(event)}",
     SpeakerSelected: _speaker_selected,
     Summarised: _summary_line,
     BudgetReached: lambda event: f"! {sentence(event)}",

@@ -12,6 +12,7 @@ from .judge import AnyJudge
 from .participants import ParticipantSettings
 from .phases import Phases, Visibility
 from .providers import BaseDirectory, ContextWindows, Prices, Providers
+from .signals import AnySignals
 from .tools import AnyTools, Sandbox
 from .values import (
     AS_NUMBER,
@@ -254,7 +255,15 @@ class Discussion(Section):
     judge: AnyJudge | None = Field(
         default=None, description="Judges the discussion at its end, with scores that quote it.", examples=["gpt-4o"]
     )
-    goal_mode: str = Field(default="", description="How the goal is followed.")
+    goal_mode: Literal["discuss", "produce"] = Field(
+        default="discuss", description="Whether the goal is talked about, or a thing that is made draft by draft."
+    )
+    templates: str = Field(
+        default="",
+        description="A folder with templates of your own, each a file NAME.md with $places; they go before packaged "
+        "ones of the same name.",
+        examples=["./my-templates"],
+    )
     outcome: Annotated[Free, AfterValidator(_prompt_or_schema)] = Field(
         default=None,
         description="A prompt or a JSON Schema for a final synthesis, kept as a file beside the transcript.",
@@ -269,7 +278,11 @@ class Discussion(Section):
         description="Whom a listener hears: a list of names, by the name of the listener. Who is not in it hears all.",
         examples=[{"Blue": ["Chair"]}],
     )
-    signals: Free = Field(default=None, description="Measures of the conversation that are taken on the way.")
+    signals: AnySignals | None = Field(
+        default=None,
+        description="Measures of the conversation, taken after each turn, and hints where it goes wrong; on unless the "
+        "mode is no-meta, where nobody is given hints.",
+    )
 
     @field_validator("goal")
     @classmethod

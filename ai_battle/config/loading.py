@@ -19,10 +19,6 @@ from .tree import Node, from_python
 DECIDING = ("threshold", "help_rate", "max_cost", "calibration")
 SAYING = {"say", "think", "call", "fail"}
 OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
-NOT_BUILT_YET = {
-    "goal_mode": "this run goes without",
-    "signals": "this run takes no measures",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +178,8 @@ def _notes(file: DiscussionFile) -> Iterator[str]:
         yield "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once"
     yield from _notes_on_participants(discussion)
     yield from phases.notes(discussion)
-    for key in filter(discussion.model_fields_set.__contains__, NOT_BUILT_YET):
-        yield f"discussion.{key}: accepted, but not there yet; {NOT_BUILT_YET[key]}"
+    if discussion.mode == "no-meta" and discussion.goal_mode != "discuss":
+        yield "discussion.goal_mode: has no effect with 'mode: no-meta', where nobody is told anything"
 
 
 def _notes_without_tools(discussion: Discussion) -> Iterator[str]:

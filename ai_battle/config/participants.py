@@ -142,7 +142,9 @@ class Instructions(Section):
 
     text: str = Field(default="", description="The instructions themselves; a plain string is short for this.")
     template: str = Field(
-        default="", description="Name of a packaged template.", examples=["human_system_instructions"]
+        default="",
+        description="Name of a packaged template, or of a file in `discussion.templates` without its ending.",
+        examples=["human_system_instructions"],
     )
     params: FreeMapping = Field(default={}, description="What the template's places are filled with.")
 

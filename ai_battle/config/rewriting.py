@@ -13,7 +13,7 @@ BESIDE = ("providers", "prices", "context_windows")
 """What holds for any discussion stands beside it, but may stand in it."""
 INSIDE = (
     "established_facts", "durability", "journal", "local_only", "sandbox", "workspace", "allow_hosts", "judge",
-    "goal_mode", "outcome", "visibility", "signals",
+    "goal_mode", "templates", "outcome", "visibility", "signals",
 )  # fmt: skip
 """What belongs to a discussion stands in it, but may stand beside it."""
 WITHOUT_EFFECT = ("demo_generation",)

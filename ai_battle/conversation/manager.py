@@ -44,7 +44,7 @@ from .journal import Durability, Journal
 from .participant import Participant
 from .person import Reader, keyboard
 from .phases import Phase, Visibility
-from .plan import Mode, Plan, Selection
+from .plan import GoalMode, Mode, Plan, Selection
 from .prompting import role_prompt, view_of
 from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked, with_help
 from .state import EventDispatcher, State
@@ -82,6 +82,8 @@ class DiscussionSettings(TypedDict, total=False):
     max_conversation_tokens: int | None
     established_facts: Any
     outcome: str | Mapping[str, Any]
+    goal_mode: GoalMode
+    signals: bool | Mapping[str, Any] | None
     inputs: tuple[Part, ...]
     seed: int
     phases: Sequence[Phase | Mapping[str, Any]]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
+from ..config.documents import checked_section
+from ..config.signals import Signals
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
 from ..core.messages import Part
@@ -14,9 +16,11 @@ from .phases import PLACES, Phase, PhasePosition, Visibility, audience
 from .stopping import Condition, condition
 
 Mode: TypeAlias = Literal["human-ai", "ai-ai", "no-meta"]
+GoalMode: TypeAlias = Literal["discuss", "produce"]
 Selection: TypeAlias = Literal["round_robin", "random", "moderator", "auto"]
 
 MODES, SELECTIONS, ROLES = get_args(Mode), get_args(Selection), get_args(ParticipantRole)
+GOAL_MODES = get_args(GoalMode)
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,8 @@ class Plan:
 
     With `phases` these say how many rounds there are, who speaks in them, and whether all answer at once.
     `outcome` is a prompt or a JSON Schema: what is to be made of the discussion at its end.
+    `outcome` is a prompt or a JSON Schema: what is to be made of the discussion at its end. `signals` are measures of
+    the conversation and hints, as in the YAML; None: on, but for `no-meta`.
     """
 
     participants: tuple[Participant, ...]
@@ -41,6 +47,8 @@ class Plan:
     max_conversation_tokens: int | None = None
     established_facts: Any = None
     outcome: str | Mapping[str, Any] = ""
+    goal_mode: GoalMode = "discuss"
+    signals: bool | Mapping[str, Any] | None = None
     inputs: tuple[Part, ...] = ()
     seed: int = 0
     phases: Sequence[Phase | Mapping[str, Any]] = ()
@@ -50,6 +58,7 @@ class Plan:
         """Raises `ConfigError` for what can't become a discussion."""
         self._check_participants()
         _require(self.mode, MODES, "mode")
+        _require(self.goal_mode, GOAL_MODES, "goal_mode")
         _require(self.speaker_selection, SELECTIONS, "speaker_selection")
         if self.speaker_selection == "moderator" and not self.moderator:
             raise ConfigError("speaker_selection is moderator, and no participant has the role moderator.")
@@ -57,7 +66,7 @@ class Plan:
             raise ConfigError("A discussion needs a goal (or an initial_prompt).")
         if self.turns < 1:
             raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
-        self.ends_early  # noqa: B018 - raises for an unknown condition
+        self.ends_early, self.steering  # noqa: B018 - raise for an unknown condition, and for what is no threshold
         self._check_phases()
 
     def _check_participants(self) -> None:
@@ -100,6 +109,14 @@ class Plan:
     @cached_property
     def ends_early(self) -> Condition:
         return condition(self.stop)
+
+    @cached_property
+    def steering(self) -> Signals | None:
+        """How turns are measured and faults are told of; None where no measures are taken."""
+        is_wanted = self.mode != "no-meta" if self.signals is None else self.signals is not False
+        given = self.signals if isinstance(self.signals, Mapping) else {}
+        settings = checked_section(Signals, given) if is_wanted else None
+        return settings if settings and settings.enabled else None
 
     @cached_property
     def regulars(self) -> tuple[Participant, ...]:

@@ -11,39 +11,16 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Literal, TypeAlias
 
-from ..core.errors import ConfigError
 from ..core.messages import Message, Part, Text, Thinking, file_of, join_text, user
-from ..core.plugins import near
 from .participant import Participant
 from .plan import Plan
 
 Naming: TypeAlias = Literal["plain", "prefixed", "nameless"]
 
-TEMPLATES = ("ai_assistant_instructions", "goal_oriented_instructions", "human_system_instructions")
-OTHER_NAMES = {"ai_system_instructions": "ai_assistant_instructions"}
-
 
 def prompt(name: str, /, **places: str) -> str:
     """The packaged prompt `prompts/<name>.md`, filled."""
     return _template(name).substitute(places)
-
-
-def instructions(template: str, params: Mapping[str, Any]) -> str:
-    """A packaged template of instructions, filled; raises `ConfigError` that names what is unknown or missing.
-
-    Parameters that it has no place for are left out; `without_place` names them.
-    """
-    places = _places(template)
-    if missing := [place for place in places if place not in params]:
-        given = f"; given: {', '.join(map(repr, params))}" if params else ""
-        raise ConfigError(f"the template {template} needs the parameter {', '.join(map(repr, missing))}{given}")
-    return prompt(_file_of(template), **{name: str(params[name]) for name in places})
-
-
-def without_place(template: str, params: Iterable[str]) -> list[str]:
-    """The parameters that a template does not use; raises `ConfigError` where there is no such template."""
-    places = _places(template)
-    return [name for name in params if name not in places]
 
 
 def opening(plan: Plan) -> Message:
@@ -68,6 +45,13 @@ def with_note(messages: tuple[Message, ...], note: str) -> tuple[Message, ...]:
     return (*earlier, Message(last.role, (*last.parts, Text(f"\n\n{note}")), last.speaker))
 
 
+def finish_note(plan: Plan, participant: Participant, round_: int) -> str:
+    """What asks for the finished thing in the last round of a discussion that makes one; else nothing."""
+    if plan.goal_mode != "produce" or plan.mode == "no-meta" or not 1 < plan.rounds <= round_:
+        return ""
+    return prompt("finish" + _human(plan, participant))
+
+
 def role_prompt(mode: str, role: str, name: str) -> str:
     """What a participant is told of its part."""
     if role in ("moderator", "observer"):
@@ -83,6 +67,8 @@ def _sections(plan: Plan, participant: Participant) -> Iterable[str]:
         yield prompt("voices", names=", ".join(p.name for p in plan.participants))
     if plan.goal.strip() not in ("", plan.prompt):
         yield f"# Goal\n{plan.goal.strip()}"
+    if plan.goal_mode == "produce" and _side(plan, participant) in ("human", "assistant"):
+        yield prompt("produce" + _human(plan, participant))
     if participant.persona:
         yield f"# Who you are\n{participant.persona}"
     if participant.instructions:
@@ -99,6 +85,11 @@ def _side(plan: Plan, participant: Participant) -> str:
     return "human" if participant == plan.human_side else "assistant"
 
 
+def _human(plan: Plan, participant: Participant) -> str:
+    """The ending of a prompt for the human side: in `ai-ai` nobody is one."""
+    return "_human" if plan.mode == "human-ai" and _side(plan, participant) == "human" else ""
+
+
 def _facts(facts: Any) -> str:
     if isinstance(facts, Mapping):
         return "\n".join(f"- {name}: {_fact(value)}" for name, value in facts.items())
@@ -109,16 +100,6 @@ def _facts(facts: Any) -> str:
 
 def _fact(value: Any) -> str:
     return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _file_of(template: str) -> str:
-    return OTHER_NAMES.get(template, template)
-
-
-def _places(template: str) -> list[str]:
-    if _file_of(template) not in TEMPLATES:
-        raise ConfigError(f"there is no template {template!r}{near(template, [*TEMPLATES])}")
-    return _template(_file_of(template)).get_identifiers()
 
 
 @cache

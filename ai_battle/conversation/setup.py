@@ -1,5 +1,6 @@
 """Where the participants of a run come from: live clients that a program brings, or a checked file."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +28,7 @@ from .journal import Durability
 from .participant import Cost, Participant
 from .person import PersonClient, Reader
 from .plan import Plan
-from .prompting import instructions, without_place
+from .templates import Templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +235,22 @@ class FileSetup(SetupSource):
         return assembly.direct(self.loaded, named), True
 
     def _participants(self, assembled: Assembled) -> Iterator[Participant]:
-        said = self.loaded.file.discussion
+        said, templates = self.loaded.file.discussion, _templates(self.loaded)
         for name, spec in said.models.items():
             if spec.role == "user":
                 client = PersonClient(name, self.ask, (*said.models,), self.loaded.base, spec.secret)
                 yield Participant(name, client, role="user", type="person")
             else:
-                yield _participant(name, spec, assembled.models[name], said.goal)
+                told = instructions_of(spec, said.goal, templates)
+                yield _participant(name, spec, assembled.models[name], told)
 
 
-def _participant(name: str, spec: ParticipantSettings, model: Model, goal: str) -> Participant:
+def _participant(name: str, spec: ParticipantSettings, model: Model, instructions: str) -> Participant:
     return Participant(
         name,
         model.client,
         spec.persona,
-        instructions_of(spec, goal),
+        instructions,
         spec.role,
         model.options,
         model.window,
@@ -262,18 +264,24 @@ def _pricing(helper: Model) -> Cost:
     return lambda usage: helper.price.cost(usage) if helper.price else None
 
 
-def instructions_of(spec: ParticipantSettings, goal: str) -> str:
+def instructions_of(spec: ParticipantSettings, goal: str, templates: Templates) -> str:
     """A participant's instructions; raises `ConfigError` for a template that can't be filled."""
     written = spec.instructions
-    filled = instructions(written.template, {"goal": goal, **written.params}) if written.template else ""
+    filled = templates.fill(written.template, {"goal": goal, **written.params}) if written.template else ""
     return "\n\n".join(text for text in (filled, written.text) if text)
+
+
+def _templates(loaded: Loaded) -> Templates:
+    written = loaded.file.discussion.templates
+    return Templates(loaded.base / os.path.expanduser(written) if written else None)
 
 
 def unused_params(loaded: Loaded) -> Iterator[str]:
     """Says which parameters of templates are left out because the template has no place for them."""
+    templates = _templates(loaded)
     for name, spec in loaded.file.discussion.models.items():
         written = spec.instructions
-        if written.template and (unused := without_place(written.template, written.params)):
+        if written.template and (unused := templates.without_place(written.template, written.params)):
             path = f"discussion.models.{name}.instructions.params"
             yield f"{path}: {written.template} has no place for {', '.join(map(repr, unused))}; ignored"
 
@@ -296,6 +304,8 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
         "max_conversation_tokens": said.execution.max_conversation_tokens,
         "established_facts": said.established_facts,
         "outcome": said.outcome or "",
+        "goal_mode": said.goal_mode,
+        "signals": said.signals.model_dump() if said.signals else None,
     }
 
 
@@ -312,7 +322,7 @@ def load_checked(
 
 def check(loaded: Loaded) -> list[Problem]:
     """What only the conversation knows to be wrong: templates, input files, and the file of a rubric."""
-    return [*_templates(loaded), *inputs.problems(loaded), *_rubric(loaded)]
+    return [*_template_problems(loaded), *inputs.problems(loaded), *_rubric(loaded)]
 
 
 def notes(loaded: Loaded) -> tuple[str, ...]:
@@ -328,10 +338,13 @@ def _rubric(loaded: Loaded) -> Iterator[Problem]:
         yield Problem(("discussion", "judge", "rubric"), str(error))
 
 
-def _templates(loaded: Loaded) -> Iterator[Problem]:
-    said = loaded.file.discussion
+def _template_problems(loaded: Loaded) -> Iterator[Problem]:
+    said, templates = loaded.file.discussion, _templates(loaded)
+    if templates.folder and not templates.folder.is_dir():
+        yield Problem(("discussion", "templates"), f"{templates.folder} is no folder; templates are its files NAME.md")
+        return
     for name, spec in said.models.items():
         try:
-            instructions_of(spec, said.goal)
+            instructions_of(spec, said.goal, templates)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "instructions"), str(error))

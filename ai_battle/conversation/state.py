@@ -32,10 +32,12 @@ from ..core.ledger import Ledger
 from ..core.messages import Message
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.tokens import estimate_message, estimate_text
+from ..signals.conversation import ConversationSignals
 from .context import ListenerContext, tokens_of
 from .help_account import HelpAccount
 from .plan import Plan
 from .prompting import naming, system_prompt
+from .steering import SteeringState
 from .stopping import RunUse, StopContext
 
 if TYPE_CHECKING:
@@ -103,6 +105,8 @@ class State:
         self.judged: RunJudged | None = None
         self.ladders = LadderPositions()
         self.help = self._no_help()
+        self.steering = SteeringState(len(plan.participants))
+        self._signals = ConversationSignals(plan.turns_in_all)
         self.selected = self.last_regular = ""
         self.just_ended = False
         self.limit: BudgetReached | None = None
@@ -115,6 +119,7 @@ class State:
             return
         self.help.apply(event)
         self.ladders.apply(event)
+        self.steering.apply(event)
         match event:
             case Concluded():
                 self.outcome = event
@@ -135,6 +140,13 @@ class State:
         """Those of the last few messages that a participant has heard."""
         return [turn.message for turn in self._recent if turn.is_heard_by(name)]
 
+    def measures(self, turn: TurnFinished) -> Mapping[str, float] | None:
+        """The measures of the conversation with a turn that was just taken; None where it is not measured."""
+        return self._signals.measure(turn.speaker, turn.message.text).figures() if self._is_measured(turn) else None
+
+    def _is_measured(self, turn: TurnFinished) -> bool:
+        return bool(self._plan.steering) and turn.kind == "turn" and turn.speaker in self._regulars
+
     def fixed_tokens(self, name: str) -> int:
         """What no summary can shorten: the system prompt and the prompt."""
         return self._system_tokens[name] + (estimate_message(self.prompt) if self.prompt else 0)
@@ -147,11 +159,15 @@ class State:
         self.prompt = event.message
         for context in self.contexts.values():
             context.open(event.message)
+        if self._plan.steering:
+            self._signals.open(f"{self._plan.goal}\n{self._plan.prompt}")
 
     def _finish_turn(self, event: TurnFinished) -> None:
         self._learn(event)
         for context in self.contexts.values():
             context.append(event)
+        if self._is_measured(event):
+            self._signals.add(event.speaker, event.message.text)
         self.messages += 1
         self._recent.append(event)
         self.use.note_turn(event.usage)

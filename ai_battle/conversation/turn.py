@@ -16,13 +16,15 @@ from ..core.errors import (
 )
 from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
+from ..core.helping import HintGiven
 from ..core.messages import Message
 from ..core.telemetry import span
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonEnded, PersonLeft
 from .plan import Plan
-from .prompting import prompt, with_note
+from .prompting import finish_note, prompt, with_note
 from .state import EventDispatcher, State
+from .steering import choose_hint
 from .stopping import nearest
 from .summary import ContextMemory
 
@@ -40,6 +42,8 @@ class RunFailed(AIBattleError):
 class TurnStep:
     """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
 
+    `asides` are further notes for this request, in full.
+
     Where all answer at once, nobody has heard the turns from `hide_turns_from` on, although some may be over already.
     `instructions` are those of the phase; `heard_by` are the others who will hear the answer, None is everybody.
     """
@@ -52,6 +56,7 @@ class TurnStep:
     hide_turns_from: int = 0
     instructions: str = ""
     heard_by: tuple[str, ...] | None = None
+    asides: tuple[str, ...] = ()
 
     @property
     def start_event(self) -> TurnStarted:
@@ -84,9 +89,16 @@ def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTH
     context = state.contexts[name]
     messages = context.messages_before(step.hide_turns_from) if is_hidden else context.view.messages
     if plan.mode != "no-meta":
-        for note in filter(None, (step.instructions, step.note and prompt(step.note))):
+        for note in filter(None, (step.instructions, step.note and prompt(step.note), *step.asides)):
             messages = with_note(messages, note)
     return ModelRequest(messages, state.systems[name], options=step.participant.parameters, wants=wants)
+
+
+def asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> tuple[str, ...]:
+    """The further notes of a regular turn: what asks for the finished thing, and what steers."""
+    if step.kind != "turn" or step.participant == plan.moderator:
+        return ()
+    return tuple(filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else "")))
 
 
 class TurnTaker:
@@ -117,6 +129,7 @@ class TurnTaker:
 
     async def ask(self, step: TurnStep, emit: Emit) -> TurnFinished | TurnFault:
         listener = TurnListener(step.participant.name, emit)
+        step = await self._steer(step, emit)
         try:
             with span("invoke_agent", step.participant.name, agent=step.participant.name):
                 response = await self._request_answer(step, listener)
@@ -129,6 +142,12 @@ class TurnTaker:
             # What was asked has cost something, and a resumed run has to know it: that is told on the way out.
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
+
+    async def _steer(self, step: TurnStep, emit: Emit) -> TurnStep:
+        """The step with what its participant is told for this turn; a hint is an event before it is in a request."""
+        if hint := choose_hint(self._plan, self._state.steering, step):
+            await emit(hint)
+        return replace(step, asides=asides(self._plan, step, hint))
 
     async def _request_answer(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
         if step.participant.name in self.left:
@@ -145,7 +164,7 @@ class TurnTaker:
 
     async def settle(self, step: TurnStep, result: TurnFinished | TurnFault) -> None:
         if isinstance(result, TurnFinished):
-            await self._emit(result)
+            await self._emit(replace(result, signals=self._state.measures(result)))
             await self._warn_of_unknown_price(result)
         else:
             await self._give_up(step, result)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import DraftDropped, HelpEvent, Role, RunJudged
+from .helping import DraftDropped, HelpEvent, HintGiven, Role, RunJudged
 from .messages import Message
 from .tooling import (
     FabricationSuspected,
@@ -232,7 +232,8 @@ class PromptGiven:
 class TurnFinished:
     """A turn that counts. `usage` is all that the turn cost, wasted attempts included; `seconds` is wall time.
 
-    `heard_by` are the others who hear it; None, which the journal leaves out, is everybody.
+    `heard_by` are the others who hear it; None, which the journal leaves out, is everybody. `signals` are the measures
+    of the conversation with this turn, by name; None where none are taken.
     """
 
     turn: int
@@ -247,6 +248,7 @@ class TurnFinished:
     steps: tuple[Message, ...] = ()
     kind: Literal["turn", "wrap_up", "observation"] = "turn"
     heard_by: tuple[str, ...] | None = field(default=None, metadata=SPARSE)
+    signals: Mapping[str, float] | None = field(default=None, hash=False, metadata=SPARSE)
 
     def is_heard_by(self, name: str) -> bool:
         """Whether a participant hears it: who said it does in any case."""
@@ -328,7 +330,7 @@ Event = (
     | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | HelpEvent
     | RunStarted | RunForked | RunResumed | PromptGiven
-    | PhaseStarted | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
+    | PhaseStarted | SpeakerSelected | TurnStarted | HintGiven | TurnFinished | TurnFailed
     | Summarised | Concluded | RunJudged | BudgetReached | RunFinished
 )  # fmt: skip
 

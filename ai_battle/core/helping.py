@@ -1,4 +1,4 @@
-"""The events of models that help each other or judge, and what a model can be called for."""
+"""The events of models that help each other, judge or are steered, and what a model can be called for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -212,6 +212,24 @@ class RunJudged:
     """
 
     verdict: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HintGiven:
+    """A participant is told of a fault of the conversation, at the end of the request for this turn and of no other.
+
+    `fault` is the measure that passed its `threshold`, `measures` are those of the last turn; `step` counts from 1 what
+    the participant was told of this fault in a row, and `action` is what that step is.
+    """
+
+    turn: int
+    speaker: str
+    fault: str
+    step: int
+    action: Literal["hint", "stronger", "template"]
+    threshold: float
+    measures: Mapping[str, float]
+    text: str
 
 
 HelpEvent = (

@@ -33,6 +33,7 @@ from ..core.helping import (
     HelpDeclined,
     HelpFailed,
     HelpSummed,
+    HintGiven,
     ModelConsulted,
     Role,
     RunJudged,
@@ -61,6 +62,7 @@ ROLES: Mapping[Role, str] = {
     "arbiter": "arbiter",
 }
 _KINDS = {"wrap_up": "wrap-up", "observation": "observation"}
+_ACTIONS = {"hint": "a hint", "stronger": "a stronger hint", "template": "another template"}
 _BOOST_OUTCOMES = {
     "summary": "answers itself",
     "guidance": "gives guidance",
@@ -102,6 +104,11 @@ def phase_words(event: PhaseStarted) -> str:
 
 def _speaker_selected(event: SpeakerSelected) -> str:
     return f"The selector named nobody, so {event.speaker} speaks next." if event.how == "fallback" else ""
+
+
+def _hint_given(event: HintGiven) -> str:
+    measured = f"{event.fault} is {event.measures.get(event.fault, 0.0):.2f}, above {event.threshold:g}"
+    return f"{event.speaker} gets {_ACTIONS[event.action]}: {measured}"
 
 
 def _turns_summarised(event: Summarised) -> str:
@@ -245,6 +252,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     TurnFailed: _turn_failed,
     PhaseStarted: lambda event: f"{phase_title(event)} ({phase_words(event)})",
     SpeakerSelected: _speaker_selected,
+    HintGiven: _hint_given,
     Summarised: _turns_summarised,
     Concluded: _outcome,
     ToolProposed: _tool_proposed,

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..conversation.reading import read
 from ..core.events import Event, RunResumed, TurnFailed, TurnFinished, TurnStarted
 from ..core.exchange import Usage
-from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, ModelConsulted, StuckFound
+from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HintGiven, ModelConsulted, StuckFound
 from ..core.messages import Part, ToolCall, ToolResult
 from ..core.tooling import ToolDecided
 from .sentences import call_words, decision_words, result_words, sentence
@@ -186,6 +186,8 @@ def _is_judged(event: Event, draft: DraftDropped) -> bool:
 def _texts(event: Event, known: Collection[str]) -> Iterator[tuple[str, str]]:
     """What was shown and said; not again what the answer that is dropped now, or a plan, was said with."""
     match event:
+        case HintGiven(text=text):
+            yield "what it was told", text
         case ModelConsulted(shown=shown, text=text):
             yield from [("what it was shown", shown)] if shown and shown not in known else ()
             yield from [("what it said", text)] if text else ()

@@ -155,7 +155,7 @@ _UNSPACED_LETTER = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\s\"'*_)\]]+|\n+")
 
 STEM = 6
-_FILLERS = frozenset(files(__package__).joinpath("fillers.txt").read_text(encoding="utf-8").split())
+FILLERS = frozenset(files(__package__).joinpath("fillers.txt").read_text(encoding="utf-8").split())
 
 
 def words(text: str) -> Iterator[str]:
@@ -172,7 +172,7 @@ def words(text: str) -> Iterator[str]:
 def content_stems(text: str) -> frozenset[str]:
     """What a text is about: its words without fillers and courtesies, cut to stems: inflection is nothing new."""
     plain = (word.partition("'")[0] for word in words(text))
-    return frozenset(word[:STEM] for word in plain if word not in _FILLERS and (len(word) > 2 or not word.isascii()))
+    return frozenset(word[:STEM] for word in plain if word not in FILLERS and (len(word) > 2 or not word.isascii()))
 
 
 def sentences(text: str) -> list[str]:
@@ -181,7 +181,7 @@ def sentences(text: str) -> list[str]:
 
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}")
 _NAME_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.:/-]")
-_SHORT_FILLERS = frozenset(
+_SHORTFILLERS = frozenset(
     ("the", "and", "for", "are", "was", "his", "her", "how", "she", "you", "all", "any", "can", "has")
 )
 
@@ -189,7 +189,7 @@ _SHORT_FILLERS = frozenset(
 @lru_cache(maxsize=256)
 def stems(text: str) -> frozenset[str]:
     """Words of three letters or more, lower-cased and cut."""
-    return frozenset(word[:STEM] for word in _LONG_WORD.findall(text.lower())) - _SHORT_FILLERS
+    return frozenset(word[:STEM] for word in _LONG_WORD.findall(text.lower())) - _SHORTFILLERS
 
 
 @lru_cache(maxsize=256)

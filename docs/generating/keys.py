@@ -6,7 +6,6 @@ from typing import Any
 import yaml
 
 from ai_battle.config import json_schema, load
-from ai_battle.config.loading import NOT_BUILT_YET
 from ai_battle.config.participants import ModelSettings
 from ai_battle.config.rewriting import BESIDE, INSIDE
 from ai_battle.providers.scripted import FAULTS
@@ -101,7 +100,7 @@ def _not_built_yet() -> dict[str, str]:
     voice = {"type": "scripted", "script": ["Yes."]}
     asking = {"goal": "x", "models": {"a": voice, "b": voice}, "tools": ["any"], "collaboration": {"pairs": []}}
     notes = load({"discussion": asking}, {}).notes
-    said = {key: f"*Accepted, but not there yet: {words}.*" for key, words in NOT_BUILT_YET.items()}
+    said: dict[str, str] = {}
     for key in ("tools", "collaboration"):
         for note in notes:
             if note.startswith(f"discussion.{key}: "):

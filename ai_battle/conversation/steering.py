@@ -1,0 +1,122 @@
+"""Steering: what a participant is told at the end of its request where the conversation goes wrong."""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..config.signals import SteeringStep
+from ..core.events import Event, TurnFailed, TurnFinished, TurnStarted
+from ..core.helping import HintGiven
+from ..signals.conversation import RECENT
+from .participant import Participant
+from .plan import Plan
+from .prompting import prompt
+from .templates import PACKAGED
+
+if TYPE_CHECKING:
+    from .turn import TurnStep
+
+TEMPLATE_AGAINST: Mapping[str, str] = {
+    "repetition": "exploratory",
+    "agreement": "critical",
+    "drift": "structured",
+    "formulaic": "synthesis",
+}
+"""The template whose instructions are the last step against each fault; the first fault in this order is told of."""
+
+
+class _Told(NamedTuple):
+    """The last step that a participant was told of a fault, and in which of its own turns."""
+
+    step: int
+    own_turn: int
+
+
+class SteeringState:
+    """What was measured and who was told what; only events change it, through `apply`.
+
+    `pending` are the hints of turns that are under way. A turn that was interrupted is taken again and counts once.
+    """
+
+    def __init__(self, speakers: int) -> None:
+        self.pending: dict[str, HintGiven] = {}
+        self._measured: deque[TurnFinished] = deque(maxlen=speakers + RECENT)
+        self._told: dict[tuple[str, str], _Told] = {}
+        self._own_turns: Counter[str] = Counter()
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case TurnStarted(speaker=speaker):
+                self.pending.pop(speaker, None)
+            case HintGiven(speaker=speaker):
+                self.pending[speaker] = event
+            case TurnFinished() | TurnFailed(policy="skip"):
+                self._end_turn(event)
+
+    def measures(self, listener: str, before: int) -> Mapping[str, float]:
+        """Those of the last turn, if the listener heard the turns that they are of; `before`, unless 0, ends them."""
+        last = [turn for turn in self._measured if not 0 < before <= turn.turn][-RECENT:]
+        return (last[-1].signals or {}) if last and all(turn.is_heard_by(listener) for turn in last) else {}
+
+    def next_step(self, speaker: str, fault: str, steps: int, cool_down: int) -> int:
+        """The step that is due where the fault is there, from 1 on, or 0: silence.
+
+        What is there again in the next turn of the same speaker is told of more strongly; whether it went away or the
+        steps are used up, nothing is said for `cool_down` turns, and then it begins anew.
+        """
+        if not (told := self._told.get((speaker, fault))):
+            return 1
+        since, has_more = self._own_turns[speaker] + 1 - told.own_turn, told.step < steps
+        if has_more and since == 1:
+            return told.step + 1
+        return int(since > cool_down + has_more)
+
+    def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
+        self._own_turns[event.speaker] += 1
+        if hint := self.pending.pop(event.speaker, None):
+            self._told[event.speaker, hint.fault] = _Told(hint.step, self._own_turns[event.speaker])
+        if isinstance(event, TurnFinished) and event.signals:
+            self._measured.append(event)
+
+
+def choose_hint(plan: Plan, state: SteeringState, step: "TurnStep") -> HintGiven | None:
+    """The hint for a turn that begins, or None: for most turns, as most conversations go well."""
+    settings, name = plan.steering, step.participant.name
+    if not settings or not settings.steps or step.kind != "turn" or not is_steered(plan, step.participant):
+        return None
+    measures = state.measures(name, step.hide_turns_from)
+    for fault, threshold in _faults(plan, measures, step):
+        if number := state.next_step(name, fault, len(settings.steps), settings.cool_down):
+            action = settings.steps[number - 1]
+            text = _hint_text(plan, fault, action)
+            return HintGiven(step.turn, name, fault, number, action, threshold, measures, text)
+    return None
+
+
+def is_steered(plan: Plan, participant: Participant) -> bool:
+    """The human side, or each of two AIs; never a person, nor who is not told what it is."""
+    if participant.role in ("user", "moderator", "observer"):
+        return False
+    return plan.mode == "ai-ai" or (plan.mode == "human-ai" and participant == plan.human_side)
+
+
+def _faults(plan: Plan, measures: Mapping[str, float], step: "TurnStep") -> Iterator[tuple[str, float]]:
+    """Those that passed their thresholds.
+
+    To agree at the end, or in a phase that may ask for it, is no fault; nor does a thing that is made draft by draft
+    repeat itself.
+    """
+    may_agree = step.round >= plan.rounds or bool(step.instructions)
+    excused = ("agreement",) * may_agree + ("repetition",) * (plan.goal_mode == "produce")
+    thresholds = plan.steering.thresholds.model_dump() if plan.steering else {}
+    for fault in TEMPLATE_AGAINST:
+        if fault not in excused and measures.get(fault, 0.0) > thresholds[fault]:
+            yield fault, thresholds[fault]
+
+
+def _hint_text(plan: Plan, fault: str, action: SteeringStep) -> str:
+    if action == "template":
+        name = f"{'ai-ai-' if plan.mode == 'ai-ai' else ''}{TEMPLATE_AGAINST[fault]}"
+        goal = plan.goal.strip() or plan.prompt
+        return prompt("hint_template", instructions=PACKAGED.fill(name, {"goal": goal, "domain": goal}))
+    return prompt(f"hint_{fault}{'_stronger' if action == 'stronger' else ''}")

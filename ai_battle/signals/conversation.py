@@ -1,0 +1,308 @@
+"""Measures of a conversation without a model: what one turn adds costs the same however long the conversation is."""
+
+import re
+import tomllib
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache, lru_cache
+from importlib.resources import files
+from statistics import median
+
+from .languages import FILLERS, STEM, plain_words, sentences, words, words_everywhere
+
+WINDOW, RECENT = 12, 3
+"""Earlier turns that a turn is compared with, and the last ones that faults are measured over and it should follow."""
+LEAST_WORDS, LEAST_STEMS = 12, 6
+"""Turns with less are not judged: there are not many ways to say little."""
+_LONGEST = 20_000
+_SEGMENT = 50
+_LONG_WORD = 6
+_SHINGLE, _COMPOUND = 4, 5
+_NAMED, _TOPIC = 40, 400
+"""Stems that are kept of what the opening names, and of what else the conversation is about."""
+_TOPIC_SHARE, _TOPIC_EVIDENCE, _UNSPACED_EVIDENCE = 0.25, 60, 180
+"""The share of stems that keep to the topic where nothing drifts at all; less stems together are no evidence. Scripts
+without spaces give pairs of characters, about three for each word."""
+_ASTRAY = 0.7
+"""Turns that drift so far add nothing to what the conversation is about."""
+_OUTSIDE = re.compile(r"^```.*?(?:^```|\Z)|^>.*?$", re.MULTILINE | re.DOTALL)
+"""Code, and what somebody else is quoted with: what stands there again is not said again."""
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_SMALL_UNSPACED = re.compile(
+    r"[\u3040-\u309f\u7684\u4e86\u662f\u5728\u6211\u4f60\u4ed6\u5979\u5b83\u4eec\u548c\u6709\u4e0d]"
+)
+_UNSPACED_END = re.compile(r"[\u3002\uff01\uff1f]")
+_QUESTION = re.compile(r"[?\uff1f]+")
+_LINE_MARK = re.compile(r"^[ \t]*(#{1,6} |[-*+\u2022] |\d+[.)] |\*\*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSignals:
+    """What one turn makes of the conversation. All but `words` and `readability` are shares from 0 to 1.
+
+    `coherence`: of what the turn is about, how much the last three turns were about too. `drift`: how far the last
+    three turns are from what the conversation opened with. `repetition`, `agreement`, `formulaic`: the median of the
+    last three turns that say enough to be judged: what had been said, by whomever; agreement and praise without
+    reservation; stock phrases, and the same pattern each time. `vocabulary`: different words in each 50 (Johnson 1944).
+    `readability`: LIX, about 25 easy to 60 hard (Björnsson 1968), None for scripts without spaces. `questions`: the
+    share of sentences. `balance`: how evenly the words are shared, 1 is evenly. `phase`: of the turns that are planned.
+    """
+
+    words: int
+    coherence: float
+    drift: float
+    repetition: float
+    agreement: float
+    formulaic: float
+    vocabulary: float
+    readability: float | None
+    questions: float
+    balance: float
+    phase: float
+
+    def figures(self) -> Mapping[str, float]:
+        """Return the measures by their names, those that could not be taken left out."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: round(value, 3) for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _TextProfile:
+    """A text as the measures see it."""
+
+    text: str
+    words: tuple[str, ...]
+    stems: frozenset[str]
+    shingles: frozenset[int]
+    sentences: tuple[str, ...]
+    marks: tuple[str, ...]
+    phrases: tuple[tuple[str, int], ...]
+    is_spaced: bool
+
+    @property
+    def is_judged(self) -> bool:
+        return len(self.words) >= LEAST_WORDS
+
+
+@lru_cache(maxsize=8)
+def _profile(text: str) -> _TextProfile:
+    """The words are those outside of code and quotations, of a very long text those of its beginning."""
+    plain = _OUTSIDE.sub("\n", text[:_LONGEST]).casefold().replace("\u061f", "?")
+    is_spaced = plain.isascii() or not _UNSPACED.search(plain)
+    if not is_spaced:
+        plain = _UNSPACED_END.sub(r"\g<0> ", plain)
+    said = tuple(plain_words(plain) if is_spaced else words(plain))
+    small = _small_words()
+    stems = frozenset(word[:STEM] for word in said if word not in small and not (word.isascii() and len(word) < 3))
+    if not is_spaced:
+        stems = frozenset(stem for stem in stems if not _SMALL_UNSPACED.search(stem))
+    shingles = frozenset(map(hash, zip(*(said[start:] for start in range(_SHINGLE)), strict=False)))
+    marks = tuple(_LINE_MARK.findall(plain))
+    phrases = tuple(_phrases(plain, said, is_spaced=is_spaced))
+    return _TextProfile(plain, said, stems, shingles, tuple(sentences(plain)), marks, phrases, is_spaced)
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    return FILLERS.union(*map(words_everywhere, ("function", "common", "numerals")))
+
+
+class ConversationSignals:
+    """Measures each turn against those before it: `measure` says what a turn would come to, `add` makes it one.
+
+    `opening` is what the conversation is about, `planned` the number of turns that it is to have.
+    """
+
+    def __init__(self, planned: int = 0) -> None:
+        self._planned = planned
+        self._turns = 0
+        self._earlier: deque[tuple[str, _TextProfile]] = deque(maxlen=WINDOW)
+        self._opening: frozenset[str] = frozenset()
+        self._topic: dict[str, None] = {}
+        self._words: Counter[str] = Counter()
+        self._judged: deque[_TurnValues] = deque(maxlen=RECENT - 1)
+        self._measured: tuple[tuple[str, str], tuple[TurnSignals, _TurnValues | None]] | None = None
+
+    def open(self, text: str) -> None:
+        """Say what the conversation is about."""
+        self._opening = frozenset(sorted(_profile(text).stems, key=len)[-_NAMED:])
+
+    def add(self, speaker: str, text: str) -> TurnSignals:
+        """Take a turn that was said, and return what it makes of the conversation."""
+        found, values = self._measure(speaker, text)
+        said = _profile(text)
+        self._turns += 1
+        self._words[speaker] += len(said.words)
+        if values:
+            self._judged.append(values)
+        self._earlier.append((speaker, said))
+        self._keep_topic(found.drift)
+        self._measured = None
+        return found
+
+    def measure(self, speaker: str, text: str) -> TurnSignals:
+        """Return what a turn would make of the conversation."""
+        return self._measure(speaker, text)[0]
+
+    def _measure(self, speaker: str, text: str) -> "tuple[TurnSignals, _TurnValues | None]":
+        """What is added is as a rule what was measured just before."""
+        if self._measured is None or self._measured[0] != (speaker, text):
+            said = _profile(text)
+            values = self._values(speaker, said) if said.is_judged else None
+            self._measured = (speaker, text), (self._signals(speaker, said, values), values)
+        return self._measured[1]
+
+    def _signals(self, speaker: str, said: _TextProfile, values: "_TurnValues | None") -> TurnSignals:
+        judged = [*self._judged, *filter(None, [values])][-RECENT:]
+        return TurnSignals(
+            words=len(said.words),
+            coherence=self._coherence(said),
+            drift=self._drift(said),
+            repetition=_middle([each.repetition for each in judged]),
+            agreement=_middle([each.agreement for each in judged]),
+            formulaic=_middle([each.formulaic for each in judged]),
+            vocabulary=_vocabulary(said.words),
+            readability=_lix(said),
+            questions=_questions(said),
+            balance=_evenness({**self._words, speaker: self._words[speaker] + len(said.words)}),
+            phase=min(1.0, (self._turns + 1) / self._planned) if self._planned else 0.0,
+        )
+
+    def _keep_topic(self, drift: float) -> None:
+        """Of a turn that is to be one of the last no longer, if these do not drift."""
+        if len(self._earlier) >= RECENT and drift <= _ASTRAY:
+            for stem in self._earlier[-RECENT][1].stems - self._opening:
+                self._topic.pop(stem, None)
+                self._topic[stem] = None
+            while len(self._topic) > _TOPIC:
+                del self._topic[next(iter(self._topic))]
+
+    def _values(self, speaker: str, said: _TextProfile) -> "_TurnValues":
+        repetition = self._repetition(speaker, said)
+        return _TurnValues(repetition, _agreement(said), self._formulaic(said, 1 - repetition))
+
+    def _coherence(self, said: _TextProfile) -> float:
+        last: frozenset[str] = frozenset().union(*(each.stems for _, each in [*self._earlier][-RECENT:]))
+        return len(said.stems & last) / max(1, len(said.stems))
+
+    def _drift(self, said: _TextProfile) -> float:
+        """How little of the last turns stands in the opening or in what was said before them.
+
+        What the opening names counts twice, and is found in compounds too.
+        """
+        last = [said, *(each for _, each in [*self._earlier][:-RECENT:-1])]
+        stems: frozenset[str] = frozenset().union(*(each.stems for each in last))
+        if len(stems) < (_TOPIC_EVIDENCE if said.is_spaced else _UNSPACED_EVIDENCE) or len(self._earlier) <= RECENT:
+            return 0.0
+        text = "\n".join(each.text for each in last)
+        named = {stem for stem in self._opening if stem in (text if len(stem) >= _COMPOUND else stems)}
+        kept = 2 * len(named) + len(stems & self._topic.keys())
+        return 1 - min(1.0, kept / len(stems) / _TOPIC_SHARE)
+
+    def _repetition(self, speaker: str, said: _TextProfile) -> float:
+        """What one earlier turn had already: of one's own turns any part of it, of others' most of it, and wordings."""
+        return max((_overlap(said, each, own=who == speaker) for who, each in self._earlier), default=0.0)
+
+    def _formulaic(self, said: _TextProfile, novelty: float) -> float:
+        """Stock phrases by the sentence, and beginnings, ends and lines that are cut as before around what is new."""
+        stock = 2.5 * sum(1 for kind, _ in said.phrases if kind == "stock") / max(4, len(said.sentences))
+        last = [each for _, each in [*self._earlier][-RECENT - 1 :]]
+        opens = any(each.words[:2] == said.words[:2] for each in last)
+        ends = any(_ending(each) == _ending(said) for each in last)
+        lines = len(said.marks) >= RECENT and any(each.marks == said.marks for each in last)
+        return min(1.0, stock + novelty * (0.5 * opens + 0.3 * ends + 0.3 * lines))
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnValues:
+    """What is measured over several turns, of one."""
+
+    repetition: float
+    agreement: float
+    formulaic: float
+
+
+def _overlap(said: _TextProfile, earlier: _TextProfile, *, own: bool) -> float:
+    if len(said.stems) < LEAST_STEMS:
+        return 0.0
+    size = len(said.stems) if own else max(len(said.stems), len(earlier.stems))
+    same = len(said.stems & earlier.stems) / max(1, size)
+    wording = len(said.shingles & earlier.shingles) / max(1, len(said.shingles))
+    return min(1.0, max(same, 1.3 * wording))
+
+
+def _agreement(said: _TextProfile) -> float:
+    """Praise and full agreement count, most at the beginning, a plain yes half; reservations and questions."""
+    score = 0.0
+    for kind, place in said.phrases:
+        score += _WEIGHTS.get(kind, 0.0) * (1.0 if place < 2 * LEAST_WORDS or kind == "reserve" else 0.5)
+    return min(1.0, max(0.0, score - 0.3 * len(_QUESTION.findall(said.text))))
+
+
+_WEIGHTS = {"praise": 1.0, "yes": 0.5, "reserve": -0.6}
+
+
+def _ending(said: _TextProfile) -> tuple[str, ...]:
+    return tuple(said.sentences[-1].split()[:3]) if said.sentences else ()
+
+
+def _middle(values: list[float]) -> float:
+    """Two of three have it; of two both."""
+    return median([*values, *[0.0] * (RECENT - len(values))])
+
+
+def _vocabulary(said: tuple[str, ...]) -> float:
+    """Of each whole segment, or of the only one."""
+    starts = range(0, max(1, len(said) - _SEGMENT + 1), _SEGMENT)
+    parts = [said[start : start + _SEGMENT] for start in starts]
+    return sum(len(set(part)) / max(1, len(part)) for part in parts) / len(parts)
+
+
+def _lix(said: _TextProfile) -> float | None:
+    if not said.is_spaced or not said.words:
+        return None
+    long_words = sum(len(word) > _LONG_WORD for word in said.words)
+    return len(said.words) / max(1, len(said.sentences)) + 100 * long_words / len(said.words)
+
+
+def _questions(said: _TextProfile) -> float:
+    return min(1.0, len(_QUESTION.findall(said.text)) / max(1, len(said.sentences)))
+
+
+def _evenness(by_speaker: Mapping[str, int]) -> float:
+    return min(by_speaker.values()) * len(by_speaker) / max(1, sum(by_speaker.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _PhraseTable:
+    """Phrases by their first word, each with its kind; and those of scripts without spaces."""
+
+    by_word: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
+    unspaced: tuple[tuple[str, str], ...] = ()
+
+
+@cache
+def _phrase_table() -> _PhraseTable:
+    by_word: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {}
+    unspaced = []
+    listed = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text(encoding="utf-8"))
+    for kind, languages in listed.items():
+        for phrase in (phrase for text in languages.values() for phrase in text.split("|")):
+            if _UNSPACED.search(phrase):
+                unspaced.append((phrase.strip(), kind))
+            else:
+                said = tuple(plain_words(phrase))
+                by_word[said[0]] = (*by_word.get(said[0], ()), (said, kind))
+    return _PhraseTable(by_word, tuple(unspaced))
+
+
+def _phrases(text: str, said: tuple[str, ...], *, is_spaced: bool) -> Iterator[tuple[str, int]]:
+    """The kinds of the phrases in a text, each with the number of words, or of characters, before it."""
+    table = _phrase_table()
+    for place, word in enumerate(said):
+        for phrase, kind in table.by_word.get(word, ()):
+            if said[place : place + len(phrase)] == phrase:
+                yield kind, place
+    if not is_spaced:
+        yield from ((kind, text.index(phrase)) for phrase, kind in table.unspaced if phrase in text)

@@ -75,7 +75,10 @@ def _show_turn(turn: Turn) -> None:
     if isinstance(turn, TurnFinished):
         attempts = f", {turn.attempts} attempts" if turn.attempts > 1 else ""
         took = f"{printable(turn.model)}, {turn.seconds:.1f} s{attempts}, {took}"
+    signals = (turn.signals or {}) if isinstance(turn, TurnFinished) else {}
     click.secho(f"Turn {turn.turn}, round {turn.round}: {printable(turn.speaker)} ({took})", bold=True)
+    if signals:
+        click.secho(" · ".join(f"{name} {value:.3g}" for name, value in signals.items()), dim=True)
 
 
 def _show_entries(entries: Sequence[TimelineEntry]) -> None:

@@ -22,7 +22,8 @@ from ..core.events import (
     TurnStarted,
 )
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import HelpSummed, RunJudged
+from ..core.helping import HelpSummed, HintGiven, RunJudged
+from .signal_curves import SignalCurves
 
 UNFINISHED = "unfinished"
 BARS = 120
@@ -135,6 +136,7 @@ class RunAccount:
     turns: int = 0
     overhead: Usage = NOTHING_USED
     bars: TurnBars = field(default_factory=TurnBars)
+    signals: SignalCurves = field(default_factory=SignalCurves)
     help: HelpSummed | None = None
     goal: str = ""
     config: str = ""
@@ -154,6 +156,8 @@ class RunAccount:
                 self._open[speaker] = {}
             case ModelReplied():
                 self._book(event)
+            case HintGiven():
+                self.signals.mark(event)
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
             case RunFinished() | RunResumed() | HelpSummed() | RunJudged():
@@ -210,6 +214,7 @@ class RunAccount:
         self.bars.add(bar)
         if isinstance(event, TurnFinished):
             self.turns += 1
+            self.signals.take(event)
             self.participant(event.speaker).finish(event)
         else:
             self.participant(event.speaker).failed_turns += 1

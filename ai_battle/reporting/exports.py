@@ -38,9 +38,10 @@ from .sentences import (
 from .training import examples, pairs
 from .turn_view import TimelineEntry, ToolCard, TurnView, timeline
 
+MEASURES = ("coherence", "repetition", "agreement", "drift", "formulaic")
 COLUMNS = (
     "turn", "round", "kind", "speaker", "model", "text", "seconds", "attempts", "stop",
-    "input_tokens", "output_tokens", "cost_usd",
+    "input_tokens", "output_tokens", "cost_usd", *MEASURES,
 )  # fmt: skip
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -188,7 +189,8 @@ def table(run_dir: Path) -> Iterator[str]:
         said = (turn.speaker, turn.model, turn.message.text)
         used = (usage.input_tokens, usage.output_tokens, "" if usage.cost_usd is None else usage.cost_usd)
         first = (turn.turn, turn.round, turn.kind, *map(no_formula, said))
-        yield csv_row((*first, round(turn.seconds, 3), turn.attempts, turn.stop, *used))
+        measures = [(turn.signals or {}).get(name, "") for name in MEASURES]
+        yield csv_row((*first, round(turn.seconds, 3), turn.attempts, turn.stop, *used, *measures))
 
 
 def _messages(run_dir: Path) -> Iterator[Message]:

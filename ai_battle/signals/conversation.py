@@ -14,7 +14,8 @@ from .languages import FILLERS, STEM, plain_words, sentences, words, words_every
 WINDOW, RECENT = 12, 3
 """Earlier turns that a turn is compared with, and the last ones that faults are measured over and it should follow."""
 LEAST_WORDS, LEAST_STEMS = 12, 6
-"""Turns with less are not judged: there are not many ways to say little."""
+"""Turns with fewer words are not judged, and what they are about is not compared where that is less: there are not many
+ways to say little."""
 _LONGEST = 20_000
 _SEGMENT = 50
 _LONG_WORD = 6
@@ -224,10 +225,8 @@ class _TurnValues:
 
 
 def _overlap(said: _TextProfile, earlier: _TextProfile, *, own: bool) -> float:
-    if len(said.stems) < LEAST_STEMS:
-        return 0.0
     size = len(said.stems) if own else max(len(said.stems), len(earlier.stems))
-    same = len(said.stems & earlier.stems) / max(1, size)
+    same = len(said.stems & earlier.stems) / size if len(said.stems) >= LEAST_STEMS else 0.0
     wording = len(said.shingles & earlier.shingles) / max(1, len(said.shingles))
     return min(1.0, max(same, 1.3 * wording))
 

@@ -37,7 +37,8 @@ def test_a_turn_is_shown_with_what_it_took(ai_battle: Run, run_dir: Path) -> Non
     outcome = ai_battle("show", run_dir, 1)
     assert outcome.code == 0
     assert outcome.lines[0].startswith("Turn 1, round 1: Ann (scripted/a, 0.0 s, ")
-    assert outcome.lines[1:] == ["Hm.", "O␛ne."]
+    assert outcome.lines[1].startswith("words 1 · coherence 0 · drift 0 · ")
+    assert outcome.lines[2:] == ["Hm.", "O␛ne."]
 
 
 def test_the_request_is_shown_as_it_was_sent_though_files_are_gone(ai_battle: Run, run_dir: Path) -> None:
@@ -74,7 +75,7 @@ async def test_a_run_of_a_program_is_shown_without_its_requests(ai_battle: Run, 
     people = [Participant(name, ScriptedClient("Hm.")) for name in ("Ann", "Bob")]
     await ConversationManager(people, goal="Talk.", turns=1, out=folder / "run").run_discussion()
 
-    assert ai_battle("show", "run", 1).lines[1] == "Hm."
+    assert ai_battle("show", "run", 1).lines[2] == "Hm."
     outcome = ai_battle("show", "run", 1, "--request")
     assert outcome.code == 1
     assert "was started from Python" in outcome.err

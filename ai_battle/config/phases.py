@@ -1,6 +1,6 @@
 """The schema of a format: phases, who hears whom; and what is wrong with how these fit the participants."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from string import Template
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,11 +64,15 @@ def problems(discussion: "Discussion") -> Iterator[Problem]:
     yield from _phases_beside(discussion)
     names = [*discussion.models]
     for index, phase in enumerate(discussion.phases):
-        yield from _phase(phase, ("discussion", "phases", index), discussion)
-    for listener, speakers in discussion.visibility.items():
-        path: KeyPath = ("discussion", "visibility", listener)
-        yield from _unknown([listener], names, path[:-1], {0: listener})
-        yield from _unknown(speakers, names, path)
+        path: KeyPath = ("discussion", "phases", index)
+        yield from _unknown(enumerate(phase.speakers), names, (*path, "speakers"))
+        yield from _speakers(phase.speakers, (*path, "speakers"), discussion)
+        yield from _listeners(phase, (*path, "visible_to"), names)
+        yield from _places(phase.instructions, (*path, "instructions"))
+    path = ("discussion", "visibility")
+    yield from _unknown(((name, name) for name in discussion.visibility), names, path)
+    for listener, heard in discussion.visibility.items():
+        yield from _unknown(enumerate(heard), names, (*path, listener))
     yield from _without_speaker(discussion)
     if discussion.mode == "no-meta":
         yield from _beside_no_meta(discussion)
@@ -88,24 +92,28 @@ def _phases_beside(discussion: "Discussion") -> Iterator[Problem]:
         yield Problem(("discussion", "execution", "parallel"), "does not go with phases; say it of each phase")
 
 
-def _phase(phase: PhaseSettings, path: KeyPath, discussion: "Discussion") -> Iterator[Problem]:
-    names, speakers = [*discussion.models], speaking(discussion)
-    for index, name in enumerate(phase.speakers):
-        if name in names and name not in speakers:
-            words = f"{name!r} is {discussion.models[name].role} and has no turn in a phase"
-            yield Problem((*path, "speakers", index), words)
-        elif name in phase.speakers[:index]:
-            yield Problem((*path, "speakers", index), f"{name!r} is named twice; more rounds let all speak again")
-    yield from _unknown(phase.speakers, names, (*path, "speakers"))
+def _speakers(speakers: Sequence[str], path: KeyPath, discussion: "Discussion") -> Iterator[Problem]:
+    for index, name in enumerate(speakers):
+        model = discussion.models.get(name)
+        if model and model.role in ("moderator", "observer"):
+            yield Problem((*path, index), f"{name!r} is the {model.role}, who has no turn in a phase")
+        elif name in speakers[:index]:
+            yield Problem((*path, index), f"{name!r} is named twice; more rounds let all speak again")
+
+
+def _listeners(phase: PhaseSettings, path: KeyPath, names: list[str]) -> Iterator[Problem]:
     for index, entry in enumerate(phase.visible_to or ()):
         if isinstance(entry, str):
-            yield from _unknown([entry], names, (*path, "visible_to"), {0: index})
+            yield from _unknown([(index, entry)], names, path)
         else:
-            yield from _unknown(entry, names, (*path, "visible_to", index))
-    for place in Template(phase.instructions).get_identifiers():
+            yield from _unknown(enumerate(entry), names, (*path, index))
+
+
+def _places(instructions: str, path: KeyPath) -> Iterator[Problem]:
+    for place in Template(instructions).get_identifiers():
         if place not in PLACES:
             words = f"there is nothing to fill ${place} with{near(place, [*PLACES])} A dollar sign is written $$."
-            yield Problem((*path, "instructions"), words)
+            yield Problem(path, words)
 
 
 def speaking(discussion: "Discussion") -> list[str]:
@@ -120,23 +128,20 @@ def turns_in_all(discussion: "Discussion") -> int:
     return discussion.turns * everybody
 
 
-def _unknown(
-    named: Collection[str], known: list[str], path: KeyPath, steps: Mapping[int, str | int] | None = None
-) -> Iterator[Problem]:
-    for index, name in enumerate(named):
+def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: KeyPath) -> Iterator[Problem]:
+    """Names that nobody has, each with the last step to its place: an index, or the name itself where it is a key."""
+    for step, name in named:
         if name not in known:
-            step = steps[index] if steps else index
-            yield Problem(
-                (*path, step), f"nobody here is called {name!r}{near(name, known)}", key=isinstance(step, str)
-            )
+            words = f"nobody here is called {name!r}{near(name, known)}"
+            yield Problem((*path, step), words, key=isinstance(step, str))
 
 
 def _without_speaker(discussion: "Discussion") -> Iterator[Problem]:
-    """One who takes turns and is in no phase would never speak."""
-    if not discussion.phases or any(not phase.speakers for phase in discussion.phases):
-        return
+    """One who takes turns and is in no phase would never speak; where a name is wrong, it may be the one meant."""
     speaks = {name for phase in discussion.phases for name in phase.speakers}
-    for name in speaking(discussion):
+    if speaks - {*discussion.models} or not all(phase.speakers for phase in discussion.phases):
+        return
+    for name in speaking(discussion) if discussion.phases else ():
         if name not in speaks:
             words = f"{name!r} speaks in no phase; name it among the speakers of one, or make it an observer"
             yield Problem(("discussion", "models", name), words, key=True)

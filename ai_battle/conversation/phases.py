@@ -5,13 +5,12 @@ from dataclasses import dataclass, fields
 from string import Template
 from typing import Any, Self, TypeAlias
 
+from ..config.phases import PLACES
 from ..core.errors import ConfigError
 from ..core.plugins import near
 
 Visibility: TypeAlias = Mapping[str, Sequence[str]]
 """Those whom a listener hears, by the name of the listener; who is not in it hears everybody."""
-PLACES = ("goal", "name", "round")
-"""What the instructions of a phase may be filled with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +46,23 @@ class Phase:
     def turns(self) -> int:
         return self.rounds * len(self.speakers)
 
-    @property
-    def unknown_places(self) -> list[str]:
-        """What the instructions want to be filled with and nobody knows."""
-        return [place for place in Template(self.instructions).get_identifiers() if place not in PLACES]
+    def check(self, speakers: Sequence[str], names: Sequence[str]) -> None:
+        """Raises `ConfigError` for what can't be played by those who take turns, or before those who take part."""
+        if self.rounds < 1:
+            raise ConfigError(f"The rounds of phase {self.name!r} are {self.rounds}; it needs 1 or more.")
+        for what, named, known in (
+            ("A speaker", self.speakers, speakers),
+            ("A listener", self._listeners, names),
+            ("A place in the instructions", Template(self.instructions).get_identifiers(), PLACES),
+        ):
+            for name in named:
+                if name not in known:
+                    raise ConfigError(f"{what} of phase {self.name!r} is {name!r}{near(name, [*known])}")
 
     @property
-    def named_listeners(self) -> tuple[str, ...]:
+    def _listeners(self) -> list[str]:
         entries = self.visible_to or ()
-        return tuple(name for entry in entries for name in ((entry,) if isinstance(entry, str) else entry))
+        return [name for entry in entries for name in ((entry,) if isinstance(entry, str) else entry)]
 
     def is_heard(self, listener: str, speaker: str) -> bool:
         if self.visible_to is None:
@@ -115,4 +122,7 @@ def audience(
 
 
 def _names(written: Any) -> Any:
+    """A name alone is short for a list of it, as in the YAML."""
+    if isinstance(written, str):
+        return (written,)
     return tuple(entry if isinstance(entry, str) else tuple(entry) for entry in written)

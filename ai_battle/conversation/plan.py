@@ -12,7 +12,7 @@ from ..core.ledger import SpendingLimits
 from ..core.messages import Part
 from ..core.plugins import near
 from .participant import Participant, ParticipantRole
-from .phases import PLACES, Phase, PhasePosition, Visibility, audience
+from .phases import Phase, PhasePosition, Visibility, audience
 from .stopping import Condition, condition
 
 Mode: TypeAlias = Literal["human-ai", "ai-ai", "no-meta"]
@@ -83,16 +83,8 @@ class Plan:
     def _check_phases(self) -> None:
         names = [participant.name for participant in self.participants]
         regulars = [participant.name for participant in self.regulars]
-        for phase in self.schedule if self.phases else ():
-            what = f"phase {phase.name!r}"
-            if phase.rounds < 1:
-                raise ConfigError(f"The rounds of {what} are {phase.rounds}; it needs 1 or more.")
-            for speaker in phase.speakers:
-                _require(speaker, regulars, f"A speaker of {what}")
-            for name in phase.named_listeners:
-                _require(name, names, f"One whom {what} is visible to")
-            for place in phase.unknown_places:
-                raise ConfigError(f"The instructions of {what} want ${place}{near(place, [*PLACES])}")
+        for phase in self.schedule:
+            phase.check(regulars, names)
         for name in (name for pair in self.visibility.items() for name in (pair[0], *pair[1])):
             _require(name, names, "A name in visibility")
 

@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 
 from ai_battle import ConfigError, ConversationManager, Participant
+from ai_battle.conversation.person import PersonClient
 from ai_battle.conversation.phases import Phase
+from ai_battle.conversation.plan import Plan
 from ai_battle.conversation.prompting import prompt
+from ai_battle.conversation.replay import request_of
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, PhaseStarted, Summarised, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
+from ai_battle.reporting import export
 
 NAMES = ("Ann", "Bob", "Eve")
 
@@ -200,3 +204,68 @@ def test_a_phase_that_can_not_be_is_refused(phase: Mapping[str, Any], words: str
 def _phases_in(run_dir: Path) -> list[str]:
     lines = map(json.loads, (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines())
     return [line["name"] for line in lines if line["type"] == "phase_started"]
+
+
+def test_a_moderator_chooses_among_the_speakers_of_the_phase(tmp_path: Path) -> None:
+    clients = {**talkers(), "Chair": Talker("Chair")}
+    participants = [Participant(n, c, role="moderator" if n == "Chair" else "assistant") for n, c in clients.items()]
+    phases = [Phase("whisper", ("Ann", "Bob"), visible_to=()), Phase("duel", ("Bob", "Eve"), rounds=2)]
+    out, log = tmp_path / "run", EventLog()
+    manager = ConversationManager(participants, goal="Talk.", out=out, phases=phases, speaker_selection="moderator")
+    asyncio.run(manager.run_discussion(log))
+
+    spoke = speakers(log)
+    assert spoke[0] == spoke[-1] == "Chair"
+    assert {*spoke[1:3]} <= {"Ann", "Bob"}
+    assert {*spoke[3:7]} == {"Bob", "Eve"}
+    assert len(spoke) == 8
+    assert len(clients["Chair"].requests) > 2, "it was asked who speaks next, and had not heard the whispers"
+    assert not any("<Ann 1>" in request or "<Bob 1>" in request for request in clients["Chair"].requests)
+
+
+def test_a_request_is_built_again_as_it_was_sent(tmp_path: Path) -> None:
+    clients = talkers()
+    phases = [Phase("vote", parallel=True, visible_to=("Eve",), rounds=2), Phase("open", instructions="Say $round.")]
+    log = take_part(clients, tmp_path / "run", phases)
+    plan = Plan(tuple(Participant(n, c) for n, c in clients.items()), goal="Talk.", phases=phases)
+
+    sent = {name: iter(client.requests) for name, client in clients.items()}
+    for turn in (event for event in log.events if isinstance(event, TurnFinished)):
+        again = request_of(tmp_path / "run", plan, turn)
+        assert "\n".join((again.system, *(message.text for message in again.messages))) == next(sent[turn.speaker])
+
+
+def test_training_data_of_one_has_nothing_that_it_did_not_hear(tmp_path: Path) -> None:
+    take_part(talkers(), tmp_path / "run", [Phase("whisper", visible_to=("Eve",)), Phase("open")])
+    examples = dict(zip(NAMES, export(tmp_path / "run", "finetune"), strict=True))
+
+    assert "<Ann 1>" in examples["Eve"]
+    assert "<Ann 1>" not in examples["Bob"]
+    assert "<Ann 2>" in examples["Bob"]
+
+
+def test_who_leaves_keeps_its_turns_so_that_each_phase_lasts_as_long_as_it_is_to(tmp_path: Path) -> None:
+    lines = iter(["Only this.", "/leave"])
+    typed: list[str] = []
+
+    async def read(asked: str) -> str | None:
+        typed.append(asked)
+        return next(lines, None)
+
+    clients: dict[str, ModelClient] = {**talkers()}
+    clients["Bob"] = PersonClient("Bob", read, secret="Hide the key.")
+    participants = [Participant(n, c, role="user" if n == "Bob" else "assistant") for n, c in clients.items()]
+    phases = [
+        Phase("one"),
+        Phase("two", ("Bob", "Eve"), parallel=True, rounds=2),
+        Phase("three", ("Bob",)),
+        Phase("four"),
+    ]
+    log = EventLog()
+    asyncio.run(
+        ConversationManager(participants, goal="Talk.", out=tmp_path / "run", phases=phases).run_discussion(log)
+    )
+
+    assert typed == ["Only you are told this: Hide the key.\nBob> ", "Bob> "]
+    assert speakers(log) == ["Ann", "Bob", "Eve", "Eve", "Eve", "Ann", "Eve"]
+    assert [event.name for event in log.events if isinstance(event, PhaseStarted)] == ["one", "two", "three", "four"]

@@ -1,15 +1,19 @@
-"""Rankings of answers without names: an order for each reader, what was written read, and ranks pooled by Borda."""
+"""Rankings of answers without names: an order for each reader, pooling by Borda, and what judges and chair write."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from string import ascii_uppercase
 from typing import Any
 
+from ..core.client import ClientWrapper, ModelClient
+from ..core.events import AttemptFailed, Emit, Event, TextDelta, ignore
+from ..core.exchange import ModelRequest, ModelResponse
 from ..wire.dialects.thinking import ThoughtFilter
 from ._documents import json_object
+from ._wrappers import AnswerStream
 
 LABELS = ascii_uppercase
 LONGEST_HEAD = 8_000
@@ -48,6 +52,14 @@ class Standing:
     points: Fraction | None
     firsts: int
     judges: int
+
+    @property
+    def words(self) -> str:
+        """Return it as a chair is told of it."""
+        if self.points is None:
+            return "nobody ranked it"
+        points = f"{float(self.points):.2f} of 1 point, rank {self.rank}"
+        return f"{points}, ranked first by {self.firsts} of {self.judges}"
 
 
 def shuffled(seed: str, reader: str, numbers: Iterable[int]) -> Ranking:
@@ -106,18 +118,12 @@ def without_thought(text: str) -> str:
 def _orders(text: str) -> Iterator[list[str]]:
     said = json_object(text)
     if "ranking" in said:  # what else it says is no ranking
-        yield [letter for each in _items(said["ranking"]) for letter in _letters(each)[:1]]
+        yield _letters(str(said["ranking"]))
         return
     for section in (text[text.casefold().rfind("ranking") + 1 :], text):
         yield [letter.upper() for letter in _NUMBERED.findall(section)]
         if chains := [match.group() for match in _CHAIN.finditer(section)]:
             yield _letters(chains[-1])
-
-
-def _items(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return _letters(value)
-    return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def _letters(text: str) -> list[str]:
@@ -144,6 +150,12 @@ class ChairNote:
         letters = dict.fromkeys(_letters(used[1])) if used else ()
         return cls(tuple(letters), {label: why[:LONGEST_REASON] for label, why in reasons.items() if why})
 
+    def among(self, labels: Collection[str]) -> "ChairNote":
+        """Return what it says of these; of one that it used too, it does not count as left out."""
+        used = tuple(label for label in self.used if label in labels)
+        left_out = {label: why for label, why in self.left_out.items() if label in {*labels} - {*used}}
+        return ChairNote(used, left_out)
+
 
 def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
     """Return a chair's note and where its answer begins behind it; None where that is not known (yet).
@@ -155,3 +167,30 @@ def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
         return None if is_open or not text.strip() else ("", 0)
     found = _ANSWER.search(text, 0, LONGEST_HEAD)
     return (text[: found.start()], found.end()) if found and text[found.end() :].strip() else None
+
+
+class StreamedChair(ClientWrapper):
+    """A chair whose answer is heard as it comes, and what it notes before it is not."""
+
+    def __init__(self, chair: ModelClient, stream: AnswerStream) -> None:
+        super().__init__(chair)
+        self._stream = stream
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        thoughts, text, stream = ThoughtFilter(), "", self._stream
+
+        async def listen(event: Event) -> None:
+            nonlocal thoughts, text
+            if isinstance(event, AttemptFailed):
+                thoughts, text = ThoughtFilter(), ""
+                stream.forget()
+            if not isinstance(event, TextDelta):
+                await emit(event)
+            elif stream.has_said:
+                await stream.say(event.text)
+            else:
+                text += thoughts.feed(event.text)
+                if found := split_answer(text, is_whole=False):
+                    await stream.say(text[found[1] :].lstrip())
+
+        return await self.client.complete(request, listen)

@@ -7,24 +7,24 @@ from hashlib import sha256
 from time import monotonic
 from typing import Any
 
-from ..core.client import ClientWrapper, ModelClient
+from ..core.client import ModelClient
 from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError
-from ..core.events import AttemptFailed, Emit, Event, TextDelta, Warned, ignore
+from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswersMerged, AnswersRanked
 from ..core.ledger import Budget, charge_to
 from ..core.messages import assistant
 from ..core.traits import CalledModel, StrategyTraits
-from ..wire.dialects.thinking import ThoughtFilter
 from ._attempts import Strategy
 from ._checks import ANOTHER
-from ._prompts import HelpCase, bounded_text, data_section, packaged_prompt, request_in_place, with_note
+from ._prompts import HelpCase, bounded_text, data_section, excerpt, packaged_prompt, request_in_place, with_note
 from ._ranking import (
     LABELS,
     SCHEMA,
     ChairNote,
     Ranking,
     Standing,
+    StreamedChair,
     pool,
     read_ranking,
     shuffled,
@@ -36,6 +36,8 @@ from ._wrappers import AnswerStream, MutedClient, run_together
 
 MOST = 12
 """Members; each reads the answers of all others."""
+MOST_SHOWN = 48_000
+"""Characters of all answers together, for one reader."""
 NAME = "deliberation"
 UNMENTIONED = (
     "(An answer that a member ranked first is left out here, and the chair did not say why; the ranking has it.)"
@@ -98,16 +100,16 @@ class Deliberation(Strategy):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         members = [Member(number, client) for number, client in enumerate((self.primary, *self.peers), 1)]
-        council = Council(Turn(NAME, self.helping, emit), request, members)
-        await council.collect_answers()
-        standings = await council.rank(ranks_own=self.ranks_own)
-        chair = self.chair or council.members[next(iter(council.answers))].client
+        session = DeliberationSession(Turn(NAME, self.helping, emit), request, members)
+        await session.collect_answers()
+        standings = await session.rank(ranks_own=self.ranks_own)
+        chair = self.chair or session.members[next(iter(session.answers))].client
         best = standings[0].number
-        response = await council.edit(chair, standings) if council.can_edit(best) else None
-        return response or await council.serve(best)
+        response = await session.edit(chair, standings) if session.can_edit(best) else None
+        return response or await session.serve(best)
 
 
-class Council:
+class DeliberationSession:
     """One request: its members and their answers, both by number, and who brought nothing."""
 
     def __init__(self, turn: Turn, request: ModelRequest, members: Sequence[Member]) -> None:
@@ -186,10 +188,9 @@ class Council:
     def _request(self, prompt: str, order: Ranking, **values: str) -> ModelRequest:
         """The request as it came, with the answers in this order behind it; no tool is called for them."""
         asked = request_in_place(HelpCase(self.request), self.turn.helping.sees)
-        sections = (
-            f"Answer {label}:\n{data_section('answer', bounded_text(self.answers[number].response.message))}"
-            for label, number in zip(LABELS, order, strict=False)
-        )
+        room = MOST_SHOWN // len(order)
+        texts = (excerpt(bounded_text(self.answers[number].response.message), room) for number in order)
+        sections = (f"Answer {LABELS[place]}:\n{data_section('answer', text)}" for place, text in enumerate(texts))
         note = packaged_prompt(prompt, answers="\n\n".join(sections), **values)
         return replace(with_note(asked, note), tool_choice="none", output_schema=None)
 
@@ -214,7 +215,7 @@ class Council:
 
     async def edit(self, chair: ModelClient, standings: Sequence[Standing]) -> ModelResponse | None:
         """Return the answer that a chair makes of all, heard while it comes; None where it makes none."""
-        table = "\n".join(f"{self._labels[each.number]}: {_standing_words(each)}" for each in standings)
+        table = "\n".join(f"{self._labels[each.number]}: {each.words}" for each in standings)
         asked = self._request("chair", tuple(self._labels), table=table)
         stream = AnswerStream(self.turn.emit, "chair")
         draft = await self.turn.ask(StreamedChair(chair, stream), asked, "one answer is made of all", "chair")
@@ -237,9 +238,8 @@ class Council:
 
         One that wrote no note is taken to have used the best.
         """
-        known = self._labels.values()
-        used = [label for label in note.used if label in known] or [self._labels[standings[0].number]]
-        left_out = {label: why for label, why in note.left_out.items() if label in known and label not in used}
+        note = note.among(self._labels.values())
+        used, left_out = note.used or (self._labels[standings[0].number],), note.left_out
         firsts = [self._labels[each.number] for each in standings if each.firsts]
         unmentioned = [label for label in firsts if label not in (*used, *left_out)]
         await self.turn.emit(AnswersMerged(used, left_out, unmentioned))
@@ -262,40 +262,6 @@ class Council:
         if draft:
             await self.turn.drop(draft, problem)
         await self.turn.report_failure(problem)
-
-
-def _standing_words(standing: Standing) -> str:
-    if standing.points is None:
-        return "nobody ranked it"
-    points = f"{float(standing.points):.2f} of 1 point, rank {standing.rank}"
-    return f"{points}, ranked first by {standing.firsts} of {standing.judges}"
-
-
-class StreamedChair(ClientWrapper):
-    """A chair whose answer is heard as it comes, and what it notes before it is not."""
-
-    def __init__(self, chair: ModelClient, stream: AnswerStream) -> None:
-        super().__init__(chair)
-        self._stream = stream
-
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        thoughts, text, stream = ThoughtFilter(), "", self._stream
-
-        async def listen(event: Event) -> None:
-            nonlocal thoughts, text
-            if isinstance(event, AttemptFailed):
-                thoughts, text = ThoughtFilter(), ""
-                stream.forget()
-            if not isinstance(event, TextDelta):
-                await emit(event)
-            elif stream.has_said:
-                await stream.say(event.text)
-            else:
-                text += thoughts.feed(event.text)
-                if found := split_answer(text, is_whole=False):
-                    await stream.say(text[found[1] :].lstrip())
-
-        return await self.client.complete(request, listen)
 
 
 def create(

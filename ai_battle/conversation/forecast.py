@@ -73,7 +73,9 @@ def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterat
             continue  # of a pool the others stand in where the first fails
         called = recipe.traits.call_of(kind)
         answer = min(usual_answer(model), called.max_tokens or USUAL_ANSWER)
-        priced = _estimate_usage(model, read if called.role == "peer" else read + attempts, answer)
+        first_blind = called.role == "peer"  # it answers before it sees what others said
+        shown = attempts * (called.calls - first_blind) // called.calls
+        priced = _estimate_usage(model, read + shown, answer)
         calls = _within(_calls(called, recipe, turns), recipe)
         yield ExpectedHelp(str(model.name), called.role, called.when.format(name=name), calls, priced)
     if recipe.traits.samples > 1:

@@ -189,7 +189,8 @@ def _answers_ranked(event: AnswersRanked) -> str:
     ranks = [row["rank"] for row in event.rows]
     stands = (f"{_standing_words(row)}{' (tied)' if ranks.count(row['rank']) > 1 else ''}" for row in event.rows)
     said = "ranked, best first" if event.rankings else "not ranked"
-    return "; ".join((f"The answers for {event.speaker} are {said}: {', '.join(stands)}", *event.left_out))
+    by = (f"the member of {each['judge']} ranks {' > '.join(each['ranking'])}" for each in event.rankings)
+    return "; ".join((f"The answers for {event.speaker} are {said}: {', '.join(stands)}", *by, *event.left_out))
 
 
 def _standing_words(row: Mapping[str, Any]) -> str:

@@ -34,6 +34,7 @@ from .core.helping import (
     HelpFailed,
     HelpSummed,
     HintGiven,
+    RunJudged,
     StuckFound,
 )
 from .core.tooling import ToolCalled, ToolDecided, ToolProposed, ToolReturned
@@ -60,6 +61,7 @@ __all__ = [
     "PromptGiven",
     "Retrying",
     "RunFinished",
+    "RunJudged",
     "RunResumed",
     "RunStarted",
     "SpeakerSelected",

@@ -1,7 +1,10 @@
 """What a model may write to get out of a page, in every place that a model, a tool or a provider can write to."""
 
+from typing import Any
+
 import yaml
 
+from ai_battle.arbiter.verdict import Rating, Verdict
 from ai_battle.core.events import (
     AttemptFailed,
     Concluded,
@@ -29,6 +32,7 @@ from ai_battle.core.helping import (
     HelpFailed,
     HelpSummed,
     ModelConsulted,
+    RunJudged,
     StuckFound,
 )
 from ai_battle.core.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
@@ -67,6 +71,14 @@ def texts(address: str) -> tuple[str, ...]:
         f"{{{{ ''.__class__ }}}} {{% include '/etc/passwd' %}} ${{7*7}} <%= 7*7 %> \" onmouseover=\"{OWN}\" x='",
         f"'\"></small></h2><script>{OWN}</script>\u2028{OWN}\u202e\x1b]0;owned\x07",
     )
+
+
+def _verdict(name: str, line: str, bad: str) -> dict[str, Any]:
+    ratings = (
+        Rating(line, False, name, line, 5.0, bad, 1, bad),
+        Rating(line, True, name, line, fault=bad, false_quotations=(bad, line)),
+    )
+    return Verdict((name,), (line,), {line: 1.0}, (1.0, 10.0), ratings, notes=(bad, line)).to_json()
 
 
 def events(address: str) -> tuple[Event, ...]:
@@ -118,5 +130,6 @@ def events(address: str) -> tuple[Event, ...]:
         Concluded(name, bad, NOTHING_USED, line),
         HelpSummed(2, 1, 0.1, 0.2, 5, ({"participant": name, "role": line, "calls": 1, "input_tokens": 1,
                                         "output_tokens": 1, "cost_usd": 0.1, "seconds": 0.1},)),
+        RunJudged(_verdict(name, line, bad)),
         RunFinished("failed", bad, 2, spent),
     )  # fmt: skip

@@ -166,7 +166,8 @@ UNKNOWN_USAGE = Usage()
 class ModelResponse:
     """One answer. `steps` are the messages with tool calls and results on the way to it, however deep they happened.
 
-    `others` is what other models have used that the provider asked for it, by their names; `usage` is without it.
+    `others` is what other models have used that the provider asked for it, by their names; `usage` is without it. `id`
+    is what the provider calls the answer, empty where it has no such name.
     """
 
     message: Message
@@ -176,6 +177,7 @@ class ModelResponse:
     model: str = ""
     extra: Mapping[str, Any] = extra_fields()
     others: tuple[tuple[str, Usage], ...] = field(default=(), kw_only=True)
+    id: str = field(default="", kw_only=True, compare=False)
 
     @property
     def text(self) -> str:

@@ -35,6 +35,7 @@ NAMES = {
     "provider": "gen_ai.provider.name",
     "model": "gen_ai.request.model",
     "answered_by": "gen_ai.response.model",
+    "answer": "gen_ai.response.id",
     "finish": "gen_ai.response.finish_reasons",
     "agent": "gen_ai.agent.name",
     "conversation": "gen_ai.conversation.id",
@@ -135,8 +136,9 @@ def _flat(values: Attributes) -> Iterator[tuple[str, Any]]:
         match value:
             case ModelRequest(options=options):
                 yield from ((name, options[name]) for name in OPTIONS if isinstance(options.get(name), int | float))
-            case ModelResponse(stop=stop, usage=usage, model=model):
-                yield from (("answered_by", model or None), ("finish", (FINISHES.get(stop, stop),)))
+            case ModelResponse(stop=stop, usage=usage, model=model, id=id_):
+                yield from (("answered_by", model or None), ("answer", id_ or None))
+                yield ("finish", (FINISHES.get(stop, stop),))
                 yield from ((name, getattr(usage, name)) for name in TOKENS)
             case _:
                 yield what, value

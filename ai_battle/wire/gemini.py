@@ -238,6 +238,7 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
         usage=decode_usage(body),
         model=field_or(body, "modelVersion", ""),
         extra=unknown_fields(WIRE, {**body, "candidate": about}, READ),
+        id=str(field_or(body, "responseId", "")),
     )
 
 

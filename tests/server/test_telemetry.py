@@ -44,8 +44,25 @@ async def test_each_model_call_is_a_span_in_the_trace_of_the_client(
     assert (told["gen_ai.request.max_tokens"], told["gen_ai.request.temperature"]) == (9, 0.5)
     assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (12, 3)
     assert told["gen_ai.response.finish_reasons"] == ("stop",)
+    assert told["gen_ai.response.id"] == "chatcmpl-fake"
     assert "gen_ai.provider.name" not in told
     assert "gen_ai.usage.cache_read.input_tokens" not in told
+
+
+IDS = {"openai/gpt-4o": "chatcmpl-fake", "anthropic/claude-haiku-4-5": "msg_fake", "gemini/gemini-2.5-pro": "fake"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("model", "id_"), IDS.items())
+async def test_the_id_that_the_provider_gave_its_answer_is_told(
+    fakes: FakeProviders, spans: InMemorySpanExporter, model: str, id_: str, stream: bool
+) -> None:
+    for fake in fakes.all:
+        fake.always("Yes.")
+    async with serving(fakes, BIG_MODEL=model, **ASKED) as address:
+        await asked(address, "/v1/messages", {**HELLO, "stream": stream})
+
+    assert attributes(spans.get_finished_spans()[0])["gen_ai.response.id"] == id_
 
 
 async def test_each_request_is_a_span_that_tells_its_route_and_key_with_its_calls_below_it(

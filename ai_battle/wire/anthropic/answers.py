@@ -155,6 +155,7 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         model=body.get("model") or "",
         extra=extra,
         others=tuple(_others(iterations)),
+        id=str(body.get("id") or ""),
     )
 
 

@@ -44,7 +44,8 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         message = decode_answer(choice["message"])
         stop, model = _stop_from(choice.get("finish_reason"), message), field_or(body, "model", "")
         extra = unknown_fields({**body, "choice": own(unknown_fields(choice, KNOWN_IN_CHOICES))}, KNOWN)
-        return require_content(ModelResponse(message, stop=stop, usage=decode_usage(body), model=model, extra=extra))
+        usage, id_ = decode_usage(body), str(field_or(body, "id", ""))
+        return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra, id=id_))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

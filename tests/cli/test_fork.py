@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import RunForked, TurnFinished
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, reply
+from tests.scenarios.terminal import command
 
 from .conftest import Run
 
@@ -267,3 +270,24 @@ def test_recorded_turns_stay_as_they_were(ai_battle: Run, letters: Path) -> None
 
     after = [event for _, event in read(Path("b/as-it-was-1")) if isinstance(event, TurnFinished)]
     assert after[:4] == before[:4]
+
+
+def test_a_run_that_is_being_written_is_forked_behind_what_is_over_and_goes_on_undisturbed(
+    folder: Path, ai_battle: Run
+) -> None:
+    (folder / "slow.yaml").write_text(LETTERS.replace("script: [a, b, c, d]", "script: [a, {say: b, delay: 600}, c]"))
+    journal = folder / "slow" / "journal.jsonl"
+    with subprocess.Popen(command("run", "slow.yaml", "--out", "slow", "-q"), stdout=subprocess.DEVNULL) as going:
+        while not journal.exists() or b'"turn_started","turn":3' not in journal.read_bytes():
+            time.sleep(0.02)
+        before = journal.read_bytes()
+
+        early = ai_battle("fork", "slow", "--at", 3, "-q")
+        forked = ai_battle("fork", "slow", "--at", 2, "--set", "discussion.models.Ann.script=[a, b, c]", "--json")
+
+        assert (going.poll(), journal.read_bytes()) == (None, before)
+        going.terminate()
+    assert (early.code, "turns 1 to 2 are over" in early.err) == (2, True)
+    assert forked.code == 0, forked.err
+    (fork,) = [run for run in (folder / "runs").iterdir() if (run / "journal.jsonl").exists()]
+    assert [message.text for message in messages(fork)][1:] == ["a", "x", "b", "y", "c", "z"]

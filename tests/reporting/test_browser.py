@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pypdf
 import pytest
 
+from ai_battle.conversation.manager import ConversationManager
 from ai_battle.reporting import write_reports
 
 from ..server.advisor.node import install
@@ -113,6 +115,22 @@ async def test_the_report_can_be_looked_at(tmp_path: Path, bait: Bait) -> None:
     report = write_reports(await written(tmp_path / "run", *EVENTS))[1]
     browser(tmp_path, report, f"--screenshot={picture}", "--window-size=1000,1200")
     assert picture.stat().st_size > 20_000, "an empty page makes a smaller picture"
+
+
+async def test_on_paper_every_turn_is_whole_and_one_that_fits_a_page_is_not_cut(tmp_path: Path) -> None:
+    lines = [[f"{turn}x{number}." for number in range(length)] for turn, length in enumerate((60, 10, 12, 14, 16, 18))]
+    script = ["\n\n".join(turn) for turn in lines]
+    models = {"Ann": {"type": "scripted", "script": script[::2]}, "Bob": {"type": "scripted", "script": script[1::2]}}
+    talk = {"discussion": {"turns": 3, "goal": "Count.", "models": models}}
+    await ConversationManager.from_config(talk, out=tmp_path / "run").run_discussion()
+
+    paper = tmp_path / "report.pdf"
+    browser(tmp_path, write_reports(tmp_path / "run")[1], "--no-pdf-header-footer", f"--print-to-pdf={paper}")
+
+    pages = [page.extract_text() for page in pypdf.PdfReader(paper).pages]
+    assert re.findall(r"\dx\d+\.", "".join(pages)) == [word for turn in lines for word in turn]
+    for turn in lines[1:]:
+        assert [page for page in pages if turn[0] in page] == [page for page in pages if turn[-1] in page]
 
 
 @pytest.mark.parametrize("width", [390, 1000])

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.plugins import near
 from . import phases
+from .collaboration import HelperSettings
 from .discussion import Discussion, DiscussionFile
 from .documents import ConfigDocument, FileKind, Origin, Source, check_document, find_nothing, read_document
 from .judge import judge_problems
@@ -72,11 +73,13 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
     yield from _one_decides(discussion)
     yield from phases.problems(discussion)
     for name, participant in discussion.models.items():
-        path = ("discussion", "models", name)
+        path: KeyPath = ("discussion", "models", name)
         yield from _script(participant, path)
         yield from _unknown_tools(participant.tools or (), known, (*path, "tools"))
         yield from _approved_tools(participant.approval, known, (*path, "approval"))
-    yield from _helpers_tools(discussion, known)
+    for path, helper in _helpers(discussion):
+        yield from _unknown_tools(helper.tools or (), known, (*path, "tools"))
+    yield from _listening_helpers(discussion)
     yield from judge_problems(discussion.judge, ("discussion", "judge"))
     if discussion.tools:
         yield from _approved_tools(discussion.tools.approval, known, ("discussion", "tools", "approval"))
@@ -84,13 +87,22 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
         yield from _mcp_servers(discussion.tools)
 
 
-def _helpers_tools(discussion: Discussion, known: list[str] | None) -> Iterator[Problem]:
+def _helpers(discussion: Discussion) -> Iterator[tuple[KeyPath, HelperSettings]]:
     section = discussion.collaboration
     for index, pair in enumerate(section.pairs if section else ()):
         for key in ("secondary", "models", "peers"):
             for number, helper in enumerate(getattr(pair, key)):
-                path: KeyPath = ("discussion", "collaboration", "pairs", index, key, number, "tools")
-                yield from _unknown_tools(helper.tools or (), known, path)
+                yield ("discussion", "collaboration", "pairs", index, key, number), helper
+
+
+def _listening_helpers(discussion: Discussion) -> Iterator[Problem]:
+    """Who helps is shown what the other hears."""
+    for path, helper in _helpers(discussion) if phases.has_private_words(discussion) else ():
+        if helper.type in discussion.models:
+            words = (
+                f"{helper.type!r} takes part, and would be shown words that are kept from it; name a model by its type"
+            )
+            yield Problem(path, words)
 
 
 def _tool_names(tools: Tools) -> list[str] | None:

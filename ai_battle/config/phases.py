@@ -128,6 +128,12 @@ def turns_in_all(discussion: "Discussion") -> int:
     return discussion.turns * everybody
 
 
+def has_private_words(discussion: "Discussion") -> bool:
+    """Whether something is said, or told, that not everybody hears."""
+    is_private = any(phase.visible_to is not None for phase in discussion.phases)
+    return is_private or bool(discussion.visibility) or any(model.secret for model in discussion.models.values())
+
+
 def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: KeyPath) -> Iterator[Problem]:
     """Names that nobody has, each with the last step to its place: an index, or the name itself where it is a key."""
     for step, name in named:

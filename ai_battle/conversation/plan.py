@@ -139,6 +139,12 @@ class Plan:
         """The others who hear what `speaker` says, in a phase or outside of any; None where all of them do."""
         return audience(self.visibility, [participant.name for participant in self.participants], speaker, phase)
 
+    @property
+    def has_private_words(self) -> bool:
+        """Whether something is said, or told, that not everybody hears."""
+        is_private = any(phase.visible_to is not None for phase in self.schedule)
+        return is_private or bool(self.visibility) or any(participant.secret for participant in self.participants)
+
     @cached_property
     def moderator(self) -> Participant | None:
         return next((p for p in self.participants if p.role == "moderator"), None)

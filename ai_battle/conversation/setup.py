@@ -121,6 +121,8 @@ class ClientSetup(SetupSource):
                 raise ConfigError(f"{participant.name!r} is helped already, and one pair helps a participant.")
         source = replace(self, pairs=(*self.pairs, added))
         secondary = added.secondary[0].type
+        if helped and self.plan.has_private_words and self._participant_named(secondary):
+            raise ConfigError(f"{secondary!r} takes part, and would be shown words that are kept from it.")
         if any(source._helps(secondary, participant) for participant in helped):
             raise ConfigError(f"{secondary!r} is itself helped by {added.primary!r}; one of them has to be the helper.")
         return source if helped else self

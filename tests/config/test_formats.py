@@ -41,6 +41,11 @@ def problems(changes: str, tmp_path: Path) -> str:
         ("phases: [{name: x}]\n  turns: 3", "5:10 discussion.turns", "does not go with phases"),
         ("phases: [{name: x}]\n  execution: {parallel: true}", "discussion.execution.parallel", "say it of each phase"),
         ("mode: no-meta\n  phases: [{name: x, instructions: Ask.}]", "phases[0].instructions", "no-meta"),
+        (
+            "visibility: {Ann: [Bob]}\n  collaboration: {pairs: [{primary: Ann, secondary: Bob}]}",
+            "5:53 discussion.collaboration.pairs[0].secondary",
+            "'Bob' takes part",
+        ),
         ("visibility: {Anne: [Bob]}", "4:16 discussion.visibility.Anne", "did you mean 'Ann'?"),
         ("visibility: {Ann: [Bop]}", "4:22 discussion.visibility.Ann[0]", "did you mean 'Bob'?"),
     ],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle import ConfigError, ConversationManager, Participant
+from ai_battle import CollaborativeConversationManager, ConfigError, ConversationManager, Participant
 from ai_battle.conversation.person import PersonClient
 from ai_battle.conversation.phases import Phase
 from ai_battle.conversation.plan import Plan
@@ -269,3 +269,10 @@ def test_who_leaves_keeps_its_turns_so_that_each_phase_lasts_as_long_as_it_is_to
     assert typed == ["Only you are told this: Hide the key.\nBob> ", "Bob> "]
     assert speakers(log) == ["Ann", "Bob", "Eve", "Eve", "Eve", "Ann", "Eve"]
     assert [event.name for event in log.events if isinstance(event, PhaseStarted)] == ["one", "two", "three", "four"]
+
+
+def test_who_takes_part_helps_nobody_where_words_are_private(tmp_path: Path) -> None:
+    participants = [Participant(name, client) for name, client in talkers().items()]
+    manager = CollaborativeConversationManager(participants, goal="Talk.", phases=[Phase("alone", visible_to=())])
+    with pytest.raises(ValueError, match="'Bob' takes part, and would be shown words that are kept from it"):
+        manager.setup_collaboration("Ann", "Bob")

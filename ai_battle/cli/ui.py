@@ -5,6 +5,7 @@ import os
 import webbrowser
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -34,7 +35,7 @@ def command(port: int, no_open: bool, allow_unsandboxed: bool) -> None:
         click.echo(f"Open {address}")
         click.echo("Ctrl-C ends the page and stops its runs, which can be resumed.", err=True)
         if not no_open:
-            webbrowser.open(address)
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # some wait until they are closed
 
     server = PageServer(Workspace.of(Path()), allow_unsandboxed=allow_unsandboxed)
     asyncio.run(serve(server.app(), port, show))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -177,8 +177,9 @@ class PageServer:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(http)
         with suppress(ConnectionResetError):
-            async for piece in stream(followers, self._runs):
-                await response.write(piece)
+            async with aclosing(stream(followers, self._runs)) as pieces:
+                async for piece in pieces:
+                    await response.write(piece)
         return response
 
 

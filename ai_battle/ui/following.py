@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -197,7 +197,7 @@ class RunFollower:
         return {"draft": {**told, "notes": notes, "tentative": draft.tentative, "thinking": draft.thinking}}
 
 
-async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncIterator[bytes]:
+async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGenerator[bytes]:
     """Server-sent events until the server ends: "run" with news of one, and "runs" which are active in this process.
 
     The id of each is the position in all of them. However much is said, listeners get it in a few pieces a second.

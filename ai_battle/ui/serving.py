@@ -15,6 +15,7 @@ from ..core.errors import AIBattleError, ConfigError, JournalError, NoSuchRecord
 from .workspace import FileChanged, NotTrusted
 
 HOST = "127.0.0.1"
+END = (signal.SIGINT, signal.SIGTERM)
 LARGEST_BODY = 6_000_000
 WRITING = ("POST", "PUT", "DELETE")
 POLICY = (
@@ -148,24 +149,34 @@ async def listening(app: web.Application, port: int) -> AsyncIterator[Doorkeeper
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, HOST, port)
-        await site.start()
+        await _listen(web.TCPSite(runner, HOST, port), port)
         keeper.port = runner.addresses[0][1]
         yield keeper
-    except OSError as error:
-        words = f"Nobody can listen on {HOST}:{port}: {error.strerror}"
-        raise ConfigError(f"{words}; stop what listens there, or choose another with --port.") from error
     finally:
         await runner.cleanup()
 
 
+async def _listen(site: web.TCPSite, port: int) -> None:
+    try:
+        await site.start()
+    except OSError as error:
+        words = f"Nobody can listen on {HOST}:{port}: {error.strerror}"
+        raise ConfigError(f"{words}; stop what listens there, or choose another with --port.") from error
+
+
 async def serve(app: web.Application, port: int, opened: Callable[[str], object]) -> None:
-    """Until SIGINT or SIGTERM; `opened` is told the address, which can be used once."""
+    """Until SIGINT or SIGTERM; a second one waits for nothing. `opened` is told the address, which can be used once."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        for number in END:
+            loop.remove_signal_handler(number)
+        ended.set()
+
     async with listening(app, port) as keeper:
         with suppress(NotImplementedError):
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, ended.set)
+            for number in END:
+                loop.add_signal_handler(number, end)
         opened(keeper.address)
         await ended.wait()

@@ -68,21 +68,25 @@ class Workspace:
             yield _entry(PACKAGED + name, self._path(PACKAGED + name))
 
     def read(self, source: str) -> ConfigText:
+        """The text has plain line ends, whatever the file has: a field of a page knows no others."""
         path = self._path(source)
         text = read_text(path, path.name)
-        return ConfigText(source, text, _digest(text), kind_of(text))
+        return ConfigText(source, text.replace("\r\n", "\n"), _digest(text), kind_of(text))
 
     def write(self, source: str, text: str, digest: str) -> ConfigText:
         """Saves a file of the folder; raises `FileChanged` where it is not the one of that digest any more."""
         path = self._path(source)
         if source.startswith(PACKAGED):
             raise ConfigError("A packaged file is not changed; save it under a name of your own.")
-        found = _digest(read_text(path, path.name)) if path.exists() else ""
-        if found != digest:
+        old = read_text(path, path.name) if path.exists() else None
+        if (_digest(old) if old is not None else "") != digest:
             known = "has changed since you opened it" if digest else "exists already"
             raise FileChanged(f"{source} {known}; save again to replace it, or open it anew.")
-        write_private(path, [text])
-        return ConfigText(source, text, _digest(text), kind_of(text))
+        written = text.replace("\n", "\r\n") if old and "\r\n" in old else text
+        rights = path.stat().st_mode if old is not None else 0o644
+        write_private(path.resolve(), [written])
+        path.chmod(rights)  # a file of one's own is no secret of this program
+        return ConfigText(source, text, _digest(written), kind_of(text))
 
     def check(self, source: str, text: str) -> dict[str, Any]:
         """Returns what `ai-battle validate` would find, with its lines; no model is called, and no code imported."""

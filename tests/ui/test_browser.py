@@ -70,7 +70,7 @@ async def test_two_tabs_agree_and_the_first_answer_counts(page: PageClient) -> N
         for tab in tabs:
             await tab.page.locator(".pane .status.done").wait_for()
             assert await tab.page.locator(".question").count() == 0
-        assert await first.page.inner_text(".log") == await second.page.inner_text(".log")
+        assert await first.page.text_content(".log") == await second.page.text_content(".log")
         assert [tab.faults for tab in tabs] == [[], []]
 
 

@@ -1,16 +1,20 @@
 """Who may ask the page's server, and which rules its pages stand under."""
 
 import asyncio
+import signal
 import socket
+import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientSession, CookieJar
 
 from ai_battle.cli import run_command
+from ai_battle.conversation.runs import RunOverview
 
-from .client import PageClient
+from .client import PageClient, talk
 
 EVERYWHERE = ("/", "/static/main.js", "/api/configs", "/api/runs", "/api/events", "/runs/x/report", "/nothing")
 
@@ -95,3 +99,28 @@ async def test_a_port_that_is_in_use_is_named_with_the_way_out(
     assert code == 2
     assert f"127.0.0.1:{port}" in (said := capsys.readouterr().err)
     assert "--port" in said
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_page_and_keeps_its_runs(here: Path) -> None:
+    """The whole program: its address is printed, and what it was doing can be resumed."""
+    command = [sys.executable, "-m", "ai_battle", "ui", "--no-open", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout
+        address = program.stdout.readline().removeprefix("Open ").strip()
+        base = address.partition("/?")[0]
+        run = asyncio.run(_start(address, base))
+        program.send_signal(signal.SIGINT)
+        _, said = program.communicate(timeout=30)
+    assert (program.returncode, "Traceback" in said) == (0, False)
+    assert RunOverview.read(Path("runs") / run).status == "interrupted"
+    assert run_command(["resume", f"runs/{run}", "-q"]) == 0
+
+
+async def _start(address: str, base: str) -> str:
+    async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
+        async with session.get(address) as response:
+            assert response.status == 200
+        body = {"source": "talk.yaml", "text": talk(3, pace=0.1)}
+        async with session.post(f"{base}/api/runs", json=body, headers={"Origin": base}) as response:
+            return str((await response.json())["run"])

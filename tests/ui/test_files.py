@@ -91,6 +91,19 @@ async def test_a_file_that_was_changed_meanwhile_is_not_written_over(page: PageC
     assert (here / "a.yaml").read_text() == "x: 2\n"
 
 
+async def test_line_ends_and_rights_of_a_file_stay_as_they_are(page: PageClient, here: Path) -> None:
+    (here / "a.yaml").write_bytes(b"x: 1\r\ny: 2\r\n")
+    (here / "a.yaml").chmod(0o664)
+    _, found = await page.get("/api/config?source=a.yaml")
+    assert found["text"] == "x: 1\ny: 2\n"
+    status, saved = await page.send("/api/config", "PUT", source="a.yaml", text="x: 1\ny: 3\n", digest=found["digest"])
+    assert status == 200
+    assert (here / "a.yaml").read_bytes() == b"x: 1\r\ny: 3\r\n"
+    assert (here / "a.yaml").stat().st_mode & 0o777 == 0o664
+    status, _ = await page.send("/api/config", "PUT", source="a.yaml", text="x: 4\n", digest=saved["digest"])
+    assert status == 200
+
+
 async def test_packaged_files_are_read_and_never_written(page: PageClient) -> None:
     _, found = await page.get("/api/config?source=packaged:quickstart")
     assert "discussion:" in found["text"]

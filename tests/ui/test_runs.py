@@ -215,6 +215,35 @@ async def test_runs_are_listed_searched_reported_and_compared(page: PageClient) 
     assert status == 400
 
 
+async def test_reports_of_benchmarks_are_shown_without_an_origin_to_work_in(page: PageClient, here: Path) -> None:
+    (here / "results").mkdir()
+    (here / "results" / "results.sqlite").write_bytes(b"")
+    (here / "results" / "report.html").write_text("<title>figures</title>")
+    _, found = await page.get("/api/configs")
+    assert found["benchmarks"] == ["results"]
+    async with page.session.get(f"{page.base}/benchmark?folder=results") as response:
+        assert "figures" in await response.text()
+        assert "sandbox allow-scripts;" in response.headers["Content-Security-Policy"]
+    for folder in ("..", "", "runs", "results/../.."):
+        status, _ = await page.get(f"/benchmark?folder={folder}")
+        assert status == 404
+
+
+async def test_who_takes_part_does_not_see_what_is_not_for_them_until_it_is_over(page: PageClient) -> None:
+    eve = "    Eve: {type: scripted/eve, loop: true, script: [Only between us.]}\n  visibility: {Me: [Bob]}\n"
+    run = await page.start(WITH_ME + eve)
+    heard = await page.hear(run, lambda heard: heard.question("line") > 0)
+    first = heard.question("line")
+    await page.send(f"/api/runs/{run}/answer", number=first, text="Hello")
+    heard = await page.hear(run, lambda heard: heard.question("line") > first)
+    assert "I see." in str(heard.items)
+    assert "(you do not hear it)" in str(heard.items)
+    assert "Only between us." not in str(heard)
+    await page.send(f"/api/runs/{run}/answer", number=heard.question("line"), text="/end")
+    await page.hear(run, is_over)
+    assert "Only between us." in str((await page.hear(run, is_over)).items)
+
+
 async def test_runs_outside_of_the_folder_are_not_there(page: PageClient, here: Path) -> None:
     (here / "runs").mkdir()
     away = here.parent / f"{here.name}-away"

@@ -9,6 +9,7 @@ import { watcher } from "./watch.js";
 const PAGES = { "": start, edit: editor, runs, watch: watcher };
 const NAMES = { "": "Start", edit: "Edit", runs: "Runs", watch: "Runs" };
 let current = null;
+let title = document.title;
 let told = "";
 
 async function show() {
@@ -25,7 +26,8 @@ async function show() {
   }
   main.className = name || "start";
   main.replaceChildren(...[current.content].flat());
-  document.title = `${current.title ?? NAMES[name] ?? "Start"} · ai-battle`;
+  title = `${current.title ?? NAMES[name] ?? "Start"} · ai-battle`;
+  document.title = title;
   for (const link of document.querySelectorAll("nav a")) {
     link.toggleAttribute("aria-current", link.dataset.page === (name === "runs" || name === "watch" ? "runs" : "start"));
     if (link.hasAttribute("aria-current")) link.setAttribute("aria-current", "page");
@@ -43,6 +45,7 @@ function showActive(active) {
     ...(waiting.length ? [h("a", { class: "chip waits", href: address(waiting) }, `${waiting.length} ${waiting.length === 1 ? "waits" : "wait"} for you`)] : []),
     ...(names.length ? [h("a", { class: "chip", href: address(names) }, `${names.length} running`)] : []),
   );
+  document.title = waiting.length ? `(${waiting.length}) ${title}` : title;
   const state = JSON.stringify(active);
   if (told && told !== state) current?.changed?.();
   told = state;

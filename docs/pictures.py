@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -50,6 +51,7 @@ def main() -> None:
         photograph(browser, report, FOLDER / "phone.png", (500, 1000))
         photograph(browser, results / "report.html", FOLDER / "benchmark.png", (1150, 1310))
         photograph(browser, folder / "forks" / "comparison.html", FOLDER / "comparison.png", (1300, 900))
+        photograph_page(browser, folder, FOLDER / "page.png")
 
 
 def terminal_output(arguments: Sequence[str]) -> str:
@@ -93,6 +95,45 @@ def photograph(browser: str, page: Path, path: Path, size: tuple[int, int]) -> N
         options = (*HEADLESS, f"--user-data-dir={profile}", f"--screenshot={path}", window)
         command = [browser, *options, page.as_uri()]
         subprocess.run(command, check=True, capture_output=True, timeout=120)  # noqa: S603 - a page of ours
+
+
+def photograph_page(browser: str, folder: Path, path: Path) -> None:
+    """Two runs beside each other, of which one waits for the person at the page."""
+    from playwright.sync_api import sync_playwright
+
+    quickstart = (CONFIGS / "quickstart.yaml").read_text(encoding="utf-8")
+    (folder / "with-me.yaml").write_text(quickstart.replace("  models:\n", "  models:\n    You: {role: user}\n"))
+    (folder / "quickstart.yaml").write_text(quickstart)
+    command = [sys.executable, "-m", "ai_battle", "ui", "--no-open", "--port", "0"]
+    with (
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server,  # noqa: S603 - our own
+        ExitStack() as ends,
+    ):
+        ends.callback(server.terminate)
+        playwright = ends.enter_context(sync_playwright())
+        assert server.stdout
+        tab = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page()
+        tab.set_viewport_size({"width": 1300, "height": 860})
+        tab.goto(server.stdout.readline().removeprefix("Open "))
+        for name in ("quickstart", "with-me"):
+            tab.get_by_role("link", name="Start", exact=True).click()
+            tab.get_by_role("link", name=f"{name}.yaml").click()
+            tab.get_by_text("No problems").wait_for()
+            tab.get_by_role("button", name="Start").click()
+            tab.get_by_role("heading", level=1).wait_for()
+            if name == "quickstart":
+                tab.locator(".pane .status.done").wait_for()
+        tab.get_by_label("What You says").press_sequentially("Start with the small one. What would you measure")
+        tab.keyboard.press("Enter")
+        tab.locator("article.turn", has_text="Dull questions").wait_for()
+        tab.get_by_role("link", name="Runs").click()
+        for place in range(2):
+            tab.get_by_role("checkbox").nth(place).check()
+        tab.get_by_role("button", name="Watch together").click()
+        tab.locator(".pane").nth(1).locator("article.turn", has_text="Dull questions").wait_for()
+        tab.get_by_label("What You says").fill("And who decides when it is worth asking the large one?")
+        tab.wait_for_timeout(500)
+        tab.screenshot(path=path)
 
 
 if __name__ == "__main__":

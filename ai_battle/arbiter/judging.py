@@ -17,7 +17,7 @@ from ..conversation.outcome import json_in
 from ..conversation.participant import Participant, request_aside
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ..core.events import Emit, as_role, ignore
-from ..core.exchange import NOTHING_USED, WHOLE_ANSWER, ModelRequest, Usage
+from ..core.exchange import WHOLE_ANSWER, ModelRequest
 from ..core.files import lock_directory
 from ..core.ledger import Budget, SpendingLimits, charge_to
 from ..core.messages import Message, assistant, user
@@ -32,7 +32,6 @@ FEW, ENTRY = 12, 400
 """Scores for which any model has room in an answer, and the tokens of one where there are more."""
 REPAIR = "That is not the JSON that was asked for. Give the same judgement once more, as JSON alone."
 NO_LIMITS = SpendingLimits()
-ORDERS = {False: "in the first order", True: "in the other order"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +46,26 @@ class Arbiter:
 
         Raises `ConfigError` where nothing was said, `ProviderError` where no score stands, and `JournalError`.
         """
-        transcript, usage = Transcript.read(run_dir), NOTHING_USED
+        transcript, spent = Transcript.read(run_dir), Budget()
         ratings: list[Rating] = []
-        notes: dict[str, None] = {}
+        cuts: dict[str, None] = {}
+        faults: list[str] = []
         for name, model in self.models.items():
             shown = transcript.within(_room(model))
-            notes |= dict.fromkeys(filter(None, [shown.note]))
-            for swapped in ORDERS:
-                sitting = Sitting(
-                    Participant(name, model.client), self.rubric, shown, swapped, as_role(emit, "arbiter")
-                )
-                try:
-                    ratings += await sitting.rate()
-                except ProviderError as error:
-                    notes[f"{name} did not judge {ORDERS[swapped]}: {error}"] = None
-                usage += sitting.usage
+            cuts |= dict.fromkeys(filter(None, [shown.note]))
+            judge = Participant(name, model.client)
+            try:
+                await model.require_listener()
+                for swapped in (False, True):  # of a judge that fails in one order, nothing counts
+                    with charge_to(spent):
+                        ratings += await Sitting(judge, self.rubric, shown, swapped, as_role(emit, "arbiter")).rate()
+            except ProviderError as error:
+                faults.append(f"{name} did not judge: {error}")
         if not any(rating.score is not None for rating in ratings):
-            raise ProviderError("; ".join(("no score has a quotation that is in the transcript", *notes)))
-        scale = (self.rubric.scale[0], self.rubric.scale[1])
+            raise ProviderError("; ".join(faults) or "no score has a quotation that is in the transcript")
+        scale, usage = (self.rubric.scale[0], self.rubric.scale[1]), spent.ledger.usage
         names = transcript.participants, tuple(self.models)
-        return Verdict(*names, self.rubric.weights, scale, tuple(ratings), usage, tuple(notes))
+        return Verdict(*names, self.rubric.weights, scale, tuple(ratings), usage, (*cuts, *faults))
 
     async def aclose(self) -> None:
         for model in self.models.values():
@@ -75,14 +74,13 @@ class Arbiter:
 
 @dataclass(slots=True)
 class Sitting:
-    """One judge reads the run in one order; `usage` is what that took until now."""
+    """One judge reads the run in one order."""
 
     judge: Participant
     rubric: Rubric
     transcript: Transcript
     swapped: bool
     emit: Emit
-    usage: Usage = NOTHING_USED
     labels: Labels = field(init=False)
 
     def __post_init__(self) -> None:
@@ -112,8 +110,7 @@ class Sitting:
         request = ModelRequest(
             messages, self._instructions, tool_choice="none", output_schema=self._schema, options=options
         )
-        answer, usage = await request_aside(self.judge, request, self.emit, WHOLE_ANSWER)
-        self.usage += usage
+        answer, _ = await request_aside(self.judge, request, self.emit, WHOLE_ANSWER)
         if isinstance(answer, AIBattleError):
             raise ProviderError(str(answer)) from answer
         if answer.stop == "length":
@@ -129,23 +126,16 @@ class Sitting:
     @property
     def _instructions(self) -> str:
         low, high = (f"{end:g}" for end in self.rubric.scale)
-        places = {
-            "low": low,
-            "high": high,
-            "first": next(iter(self._judged)),
-            "criterion": next(iter(self.rubric.criteria)),
-        }
-        return Template(PROMPT.read_text(encoding="utf-8")).substitute(places).strip()
+        first, criterion = next(iter(self._judged)), next(iter(self.rubric.criteria))
+        template = Template(PROMPT.read_text(encoding="utf-8").strip())
+        return template.substitute(low=low, high=high, first=first, criterion=criterion)
 
     @property
     def _question(self) -> str:
         criteria = (f"- {name}: {criterion.asks}" for name, criterion in self.rubric.criteria.items())
-        left_out = [self.transcript.note] if self.transcript.note else []
         rated = f"Rate {', '.join(self._judged)}, in this order, by these criteria:"
-        shown = self.transcript.shown(self.labels)
-        return "\n\n".join(
-            ("The goal of the discussion, and what was said:", shown, *left_out, rated, "\n".join(criteria))
-        )
+        shown = ("The goal of the discussion, and what was said:", self.transcript.shown(self.labels))
+        return "\n\n".join(filter(None, (*shown, self.transcript.note, rated, "\n".join(criteria))))
 
     @property
     def _schema(self) -> dict[str, Any]:

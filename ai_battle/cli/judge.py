@@ -1,7 +1,7 @@
 """`ai-battle judge`: runs that are over, judged by models that took no part in them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
@@ -55,14 +55,10 @@ def command(
     verdicts = [(run_dir, verdict) for run_dir, verdict in zip(runs, found, strict=True) if verdict]
     if as_json:
         print_json([{"run": str(run_dir), **verdict.to_json()} for run_dir, verdict in verdicts])
-        return _code(found)
-    for run_dir, verdict in verdicts:
-        show_verdict(run_dir, verdict)
-    return _code(found)
-
-
-def _code(verdicts: Collection[Verdict | None]) -> int:
-    return DONE if all(verdicts) else FAILED
+    else:
+        for run_dir, verdict in verdicts:
+            show_verdict(run_dir, verdict)
+    return DONE if all(found) else FAILED
 
 
 async def _tell(event: Event) -> None:

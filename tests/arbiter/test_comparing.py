@@ -106,3 +106,15 @@ def test_a_dry_run_says_that_judging_comes_on_top(ai_battle: Run, judges: FakePr
     assert "Judging comes on top" in ai_battle("run", "bees.yaml", "--dry-run", "--judge", "gpt-4o").out
     assert "Judging" not in ai_battle("run", "bees.yaml", "--dry-run").out
     assert judges.openai.questions == []
+
+
+def test_runs_that_not_all_judges_measured_are_not_compared(ai_battle: Run, judges: FakeProviders) -> None:
+    """A strict judge that fails in one run would make that run look better."""
+    ai_battle("run", "bees.yaml", "-q", "--repeat", 2, "--modes", "ai-ai,no-meta", "--out", "all")
+    runs = sorted(run for run in Path("all").iterdir() if run.is_dir())
+    for run in runs:
+        judges.anthropic.says(*["I can't say."] * (2 if run is runs[0] else 0))
+        ai_battle("judge", run, "-m", "gpt-4o", "-m", "claude-haiku-4-5")
+    compared = [ComparedRun(run, run.name[:-2], run.name) for run in runs]
+    assert compared[0].score() == 3
+    assert "score" not in {change.measure.name for change in measured_changes(compared)}

@@ -136,6 +136,16 @@ class TestTheCommand:
         assert outcome.code == 1
         assert "r/judgements.jsonl:1: this is no verdict" in outcome.err
 
+    def test_a_judge_where_nothing_listens_is_told_at_once(
+        self, ai_battle: Run, judges: FakeProviders, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ai_battle("run", "bees.yaml", "-q", "--out", "r")
+        monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+        outcome = ai_battle("judge", "r", "-m", "ollama/phi4")
+        assert outcome.code == 1
+        assert "r was not judged: ollama/phi4 did not judge: " in outcome.err
+        assert "127.0.0.1:9" in outcome.err
+
     def test_no_more_is_spent_than_allowed(self, ai_battle: Run, judges: FakeProviders) -> None:
         ai_battle("run", "bees.yaml", "-q", "--out", "r")
         outcome = ai_battle("judge", "r", "-m", "gpt-4o", "--max-cost", "0.0001")

@@ -12,7 +12,7 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..wire.dialects.thinking import ThoughtFilter
-from ._documents import json_object
+from ._documents import LONGEST_REPLY, json_object
 from ._wrappers import AnswerStream
 
 LABELS = ascii_uppercase
@@ -31,9 +31,11 @@ _CHAIN = re.compile(r"(?i)\b[A-Z]\b(?:[\s*_\"']*(?:>|,|;|→)[\s*_\"']*(?:(?:ans
 _LETTER = re.compile(r"(?<![A-Za-z])([A-Za-z])(?![A-Za-z])")
 _HEAD = re.compile(r"[\s*_#>-]*(?:used|left[ _]out|answer)[\s*_]*:", re.IGNORECASE)
 _ANSWER = re.compile(r"^[ \t*_#>-]*(?:final )?answer[ \t*_]*:[*_]*(?=[^*_])", re.IGNORECASE | re.MULTILINE)
-_USED = re.compile(r"^[\s*_#>-]*used[\s*_]*:(.*)$", re.IGNORECASE | re.MULTILINE)
-_LEFT_OUT = re.compile(r"^[\s*_#>-]*left[ _]out[\s*_]*:(.*)\Z", re.IGNORECASE | re.MULTILINE | re.DOTALL)
-_REASON = re.compile(r"[\s*_>-]*(?:answer[\s*_]+)?([A-Z])[\s*_]*(?:[:\u2013\u2014,(-]|$)[\s*_]*(.*)", re.DOTALL)
+_USED = re.compile(r"^[ \t*_#>-]*used[\s*_]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+_LEFT_OUT = re.compile(r"^[ \t*_#>-]*left[ _]out[\s*_]*:(.*)\Z", re.IGNORECASE | re.MULTILINE | re.DOTALL)
+_LABELS = r"(?:(?:[Aa]nswers?[\s*_]+)?[A-Z]\b[\s*_]*(?:(?:,|and|&)[\s*_]*)?)+"
+_REASON = re.compile(rf"[\s*_>-]*({_LABELS})(?:[:\u2013\u2014(-]|$)[\s*_]*(.*)", re.DOTALL)
+_LABEL = re.compile(r"\b[A-Z]\b")
 
 Ranking = tuple[int, ...]
 """Answers by their numbers, best first."""
@@ -104,7 +106,7 @@ def read_ranking(reply: str, count: int) -> Ranking:
     It is read as JSON, else as a numbered list or a chain such as `B > A`, behind the last "ranking" or anywhere.
     """
     wanted = LABELS[:count]
-    for found in _orders(without_thought(reply)):
+    for found in _orders(without_thought(reply)[:LONGEST_REPLY]):
         if sorted(found) == sorted(wanted):
             return tuple(map(wanted.index, found))
     return ()
@@ -143,11 +145,11 @@ class ChairNote:
         reasons: dict[str, str] = {}
         for line in re.split(r"[\n;]", left_out[1]) if left_out else ():
             if found := _REASON.fullmatch(line.strip()):
-                reasons[found[1]] = found[2].strip()
+                reasons |= dict.fromkeys(_LABEL.findall(found[1]), found[2].strip())
             elif reasons and line.strip():
                 last = [*reasons][-1]
                 reasons[last] = f"{reasons[last]} {line.strip()}"
-        letters = dict.fromkeys(_letters(used[1])) if used else ()
+        letters = dict.fromkeys(_LABEL.findall(used[1])) if used else ()
         return cls(tuple(letters), {label: why[:LONGEST_REASON] for label, why in reasons.items() if why})
 
     def among(self, labels: Collection[str]) -> "ChairNote":

@@ -203,12 +203,12 @@ class DiscussionRun:
         already = self._speakers.taken_in_round
         first = self._state.turn + 1
         steps = [
-            replace(self._step(p), turn=first + ahead, hide_turns_from=first - already)
+            self._turns.steer(replace(self._step(p), turn=first + ahead, hide_turns_from=first - already))
             for ahead, p in enumerate(self._speakers.round_to_go)
         ]
         if not already:
             for step in steps:
-                await self._turns.memory.make_room(step.participant)
+                await self._turns.memory.make_room(step.participant, step.asides)
         calls = [self._begin_call(step) for step in steps]
         try:
             while calls:

@@ -35,7 +35,7 @@ from .participant import Participant
 from .plan import Plan
 from .reading import read
 from .state import EventDispatcher, State
-from .turn import Kind, TurnStep, TurnTaker, asides, next_step, request_for
+from .turn import Kind, TurnStep, TurnTaker, next_step, request_for, with_asides
 
 Turn = TurnFinished | TurnFailed
 _OF_THE_WHOLE = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, RunJudged, ModelReplied)
@@ -212,7 +212,7 @@ def step_of(plan: Plan, state: State, turn: Turn) -> TurnStep:
     step = next_step(plan, state, participant, kind, _note(state, participant, kind))
     hide_turns_from = _round_start(plan, state) if kind == "turn" else 0
     step = replace(step, turn=turn.turn, round=turn.round, hide_turns_from=hide_turns_from)
-    return replace(step, asides=asides(plan, step, state.steering.pending.get(turn.speaker)))
+    return with_asides(plan, step, state.steering.pending.get(turn.speaker))
 
 
 def participant_named(plan: Plan, name: str) -> Participant:

@@ -119,7 +119,6 @@ class State:
             return
         self.help.apply(event)
         self.ladders.apply(event)
-        self.steering.apply(event)
         match event:
             case Concluded():
                 self.outcome = event
@@ -131,6 +130,7 @@ class State:
                 self.ended = event
             case _ if change := _CHANGES.get(type(event)):
                 change(self, event)
+        self.steering.apply(event)
 
     @property
     def recent(self) -> Sequence[Message]:
@@ -151,9 +151,10 @@ class State:
         """What no summary can shorten: the system prompt and the prompt."""
         return self._system_tokens[name] + (estimate_message(self.prompt) if self.prompt else 0)
 
-    def tokens_needed(self, name: str) -> int:
-        """The tokens of a participant's next request, as its model is likely to count them."""
-        return int((self._system_tokens[name] + self.contexts[name].tokens) * self.scale.get(name, 1.0))
+    def tokens_needed(self, name: str, asides: Sequence[str] = ()) -> int:
+        """The tokens of a participant's next request, with notes at its end, as its model is likely to count them."""
+        told = sum(map(estimate_text, asides))
+        return int((self._system_tokens[name] + self.contexts[name].tokens + told) * self.scale.get(name, 1.0))
 
     def _open(self, event: PromptGiven) -> None:
         self.prompt = event.message
@@ -187,6 +188,8 @@ class State:
     def _learn(self, turn: TurnFinished) -> None:
         """From a turn of one request: the usage of several is no measure of any."""
         estimated = self._system_tokens.get(turn.speaker, 0) + self._tokens_heard(turn)
+        if hint := self.steering.pending.get(turn.speaker):
+            estimated += estimate_text(hint.text)
         if self._replies <= 1 and estimated >= LEARNT_FROM and turn.usage.input_tokens:
             low, high = BOUNDS
             self.scale[turn.speaker] = min(max(turn.usage.input_tokens / estimated, low), high)

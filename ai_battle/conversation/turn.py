@@ -42,7 +42,7 @@ class RunFailed(AIBattleError):
 class TurnStep:
     """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
 
-    `asides` are further notes for this request, in full.
+    `hint` steers it; `asides` are further notes for this request, in full, that of the hint among them.
 
     Where all answer at once, nobody has heard the turns from `hide_turns_from` on, although some may be over already.
     `instructions` are those of the phase; `heard_by` are the others who will hear the answer, None is everybody.
@@ -56,6 +56,7 @@ class TurnStep:
     hide_turns_from: int = 0
     instructions: str = ""
     heard_by: tuple[str, ...] | None = None
+    hint: HintGiven | None = None
     asides: tuple[str, ...] = ()
 
     @property
@@ -94,11 +95,12 @@ def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTH
     return ModelRequest(messages, state.systems[name], options=step.participant.parameters, wants=wants)
 
 
-def asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> tuple[str, ...]:
-    """The further notes of a regular turn: what asks for the finished thing, and what steers."""
+def with_asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> TurnStep:
+    """A regular turn with what asks for the finished thing, and with what steers it."""
     if step.kind != "turn" or step.participant == plan.moderator:
-        return ()
-    return tuple(filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else "")))
+        return step
+    told = filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else ""))
+    return replace(step, hint=hint, asides=tuple(told))
 
 
 class TurnTaker:
@@ -119,9 +121,14 @@ class TurnTaker:
     async def take(self, step: TurnStep) -> None:
         """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""
         await self.pause()
-        await self.memory.make_room(step.participant)
+        step = self.steer(step)
+        await self.memory.make_room(step.participant, step.asides)
         await self._emit(step.start_event)
         await self.settle(step, await self.ask(step, self._emit))
+
+    def steer(self, step: TurnStep) -> TurnStep:
+        """The step with what its participant is told for this turn alone."""
+        return with_asides(self._plan, step, choose_hint(self._plan, self._state.steering, step))
 
     async def pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:
@@ -129,7 +136,8 @@ class TurnTaker:
 
     async def ask(self, step: TurnStep, emit: Emit) -> TurnFinished | TurnFault:
         listener = TurnListener(step.participant.name, emit)
-        step = await self._steer(step, emit)
+        if step.hint:  # an event before it is in a request
+            await emit(step.hint)
         try:
             with span("invoke_agent", step.participant.name, agent=step.participant.name):
                 response = await self._request_answer(step, listener)
@@ -142,12 +150,6 @@ class TurnTaker:
             # What was asked has cost something, and a resumed run has to know it: that is told on the way out.
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
-
-    async def _steer(self, step: TurnStep, emit: Emit) -> TurnStep:
-        """The step with what its participant is told for this turn; a hint is an event before it is in a request."""
-        if hint := choose_hint(self._plan, self._state.steering, step):
-            await emit(hint)
-        return replace(step, asides=asides(self._plan, step, hint))
 
     async def _request_answer(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
         if step.participant.name in self.left:

@@ -207,3 +207,36 @@ def test_what_can_not_be_set_is_an_error_with_its_place(settings: dict[str, Any]
 def test_from_python_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cool_down"):
         clients(tmp_path, CIRCLE, signals={"cool_down": -1})  # type: ignore[arg-type]
+
+
+async def test_a_branch_goes_on_where_its_run_had_come_to(tmp_path: Path) -> None:
+    manager = ConversationManager.from_config(circling(turns=7), out=tmp_path / "run")
+    await manager.run_discussion()
+    branch = ConversationManager.from_config(circling(turns=7), out=tmp_path / "branch")
+    await branch.fork(tmp_path / "run", 6)
+
+    assert hints(tmp_path / "branch") == hints(tmp_path / "run")
+
+
+async def test_whoever_has_not_heard_the_last_turns_is_told_nothing_of_them(tmp_path: Path) -> None:
+    models = {**circling()["discussion"]["models"], "Cleo": {"type": "scripted", "script": ["Hm."], "loop": True}}
+    await run(circling(models=models, visibility={"Cleo": ["Ann"]}), tmp_path / "run")
+
+    assert {speaker for _, speaker, _, _ in hints(tmp_path / "run")} == {"Ann", "Bob"}
+
+
+async def test_agreement_in_the_last_round_is_how_a_discussion_ends(tmp_path: Path) -> None:
+    praise = {
+        "Ann": ("Great point, I completely agree with you on the bridge, {}, and I couldn't put it any better.",) * 4,
+        "Bob": ("Absolutely right, well said, I fully agree on the {} bridge, and there is nothing to add to it.",) * 4,
+    }
+    words = ("permits", "museum", "harbour", "winter")
+    said = {
+        name: tuple(text.format(word) for text, word in zip(texts, words, strict=True))
+        for name, texts in praise.items()
+    }
+    only = {"thresholds": {"repetition": 1, "formulaic": 1}}
+    await clients(tmp_path / "run", said, signals=only)[0].run_discussion()
+
+    assert {fault for _, _, fault, _ in hints(tmp_path / "run")} == {"agreement"}
+    assert max(turn for turn, _, _, _ in hints(tmp_path / "run")) == 6

@@ -23,7 +23,7 @@ _SHINGLE, _COMPOUND = 4, 5
 _NAMED, _TOPIC = 40, 400
 """Stems that are kept of what the opening names, and of what else the conversation is about."""
 _TOPIC_SHARE, _TOPIC_EVIDENCE, _UNSPACED_EVIDENCE = 0.25, 60, 180
-"""The share of stems that keep to the topic where nothing drifts at all; less stems together are no evidence. Scripts
+"""The share of stems that keep to the topic where nothing drifts at all; fewer stems together are no evidence. Scripts
 without spaces give pairs of characters, about three for each word."""
 _ASTRAY = 0.7
 """Turns that drift so far add nothing to what the conversation is about."""
@@ -95,9 +95,10 @@ def _profile(text: str) -> _TextProfile:
         plain = _UNSPACED_END.sub(r"\g<0> ", plain)
     said = tuple(plain_words(plain) if is_spaced else words(plain))
     small = _small_words()
-    stems = frozenset(word[:STEM] for word in said if word not in small and not (word.isascii() and len(word) < 3))
+    stems = frozenset([word[:STEM] for word in set(said) - small if len(word) > 2 or not word.isascii()])
     if not is_spaced:
         stems = frozenset(stem for stem in stems if not _SMALL_UNSPACED.search(stem))
+    # Their hashes, as each is looked up in a dozen earlier turns.
     shingles = frozenset(map(hash, zip(*(said[start:] for start in range(_SHINGLE)), strict=False)))
     marks = tuple(_LINE_MARK.findall(plain))
     phrases = tuple(_phrases(plain, said, is_spaced=is_spaced))
@@ -197,8 +198,8 @@ class ConversationSignals:
         if len(stems) < (_TOPIC_EVIDENCE if said.is_spaced else _UNSPACED_EVIDENCE) or len(self._earlier) <= RECENT:
             return 0.0
         text = "\n".join(each.text for each in last)
-        named = {stem for stem in self._opening if stem in (text if len(stem) >= _COMPOUND else stems)}
-        kept = 2 * len(named) + len(stems & self._topic.keys())
+        named = sum(stem in stems or (len(stem) >= _COMPOUND and stem in text) for stem in self._opening)
+        kept = 2 * named + len(stems & self._topic.keys())
         return 1 - min(1.0, kept / len(stems) / _TOPIC_SHARE)
 
     def _repetition(self, speaker: str, said: _TextProfile) -> float:
@@ -300,8 +301,9 @@ def _phrases(text: str, said: tuple[str, ...], *, is_spaced: bool) -> Iterator[t
     """The kinds of the phrases in a text, each with the number of words, or of characters, before it."""
     table = _phrase_table()
     for place, word in enumerate(said):
-        for phrase, kind in table.by_word.get(word, ()):
-            if said[place : place + len(phrase)] == phrase:
-                yield kind, place
+        if word in table.by_word:
+            for phrase, kind in table.by_word[word]:
+                if said[place : place + len(phrase)] == phrase:
+                    yield kind, place
     if not is_spaced:
         yield from ((kind, text.index(phrase)) for phrase, kind in table.unspaced if phrase in text)

@@ -10,7 +10,7 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, Part, ToolCall, ToolResult, user
 from ..judging.assessment import steps_of
 from ..judging.trajectory import why_hand_over
-from ..signals.trouble import NEWEST, ToolStep, in_trouble, tells_failure
+from ..signals.trouble import NEWEST, KnownSteps, ToolStep, tells_failure
 from ._prompts import calls_again, data_section, packaged_prompt
 
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
@@ -67,11 +67,13 @@ class TurnRecord:
     @property
     def is_doubtful(self) -> bool:
         """Whether anything of the work since the last advice failed, brought nothing, or came again."""
-        return any(map(tells_failure, self.steps)) or bool(in_trouble(_with_results(self.steps)))
+        known = KnownSteps()
+        return any(tells_failure(step) or known.trouble_of(step, step.result) for step in self.steps)
 
     @property
     def steps(self) -> tuple[ToolStep, ...]:
-        return steps_of((Message("tool", self.work),))
+        """The newest of the work, in which trouble is looked for."""
+        return steps_of((Message("tool", self.work[-NEWEST:]),))
 
     def is_repeated_by(self, response: ModelResponse, tools: Sequence[ToolSpec]) -> bool:
         """Whether it only makes calls again that have their results, and nothing was written since."""
@@ -88,23 +90,16 @@ def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
     and knows nothing of an advisor. A call that is made again is no trouble where something else comes of it, as of a
     test after a change.
     """
-    window: list[ToolStep] = []
-    reason = ""
-    for step in steps[-NEWEST:]:  # each is looked at with those before it
+    known, reason, first = KnownSteps(), "", 0
+    steps = [replace(step, is_error=step.is_error or tells_failure(step)) for step in steps]
+    for place, step in enumerate(steps):  # each is looked at with those before it
         if reason:
-            window = []
-        window += _with_results((step,))
-        reason = in_trouble(window)
-    newest = steps[len(steps) - len(window) :]
-    return reason or ("" if why_hand_over(newest[:-1], prompt) else why_hand_over(newest, prompt))
-
-
-def _with_results(steps: Sequence[ToolStep]) -> list[ToolStep]:
-    """The steps with what came of each as part of its call: a call with another result is another one."""
-    return [
-        replace(step, call=f"{step.call} {step.result}", is_error=step.is_error or tells_failure(step))
-        for step in steps
-    ]
+            known, first = KnownSteps(), place
+        reason = known.trouble_of(step, step.result)
+    newest = steps[first:]
+    if reason or not (likely := why_hand_over(newest, prompt)):
+        return reason
+    return "" if why_hand_over(newest[:-1], prompt) else likely
 
 
 def with_forced_calls_in_rounds(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:

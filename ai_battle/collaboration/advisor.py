@@ -159,11 +159,12 @@ class AdvisedStep:
         self._forced = 0
         self._tool = model.tool(request.tools)
         self._asked = without_note(request)
+        self._place = HelpCase(self._asked).place
+        self._prompt = "".join(message.text for message in self._asked.messages[self._place : self._place + 1])
 
     async def meet_trouble(self) -> None:
         """Put a question before the model goes on where the newest result shows that its work goes wrong."""
-        prompt = "".join(message.text for message in HelpCase(self._asked).prompt)
-        reason = trouble_now(self._record.steps, prompt)
+        reason = trouble_now(self._record.steps, self._prompt)
         if reason and self._may_advise:
             await self._consult(self._new_call(), (), reason)
             self._attempts = self._new_attempts()
@@ -258,12 +259,11 @@ class AdvisedStep:
 
     def _doubt(self, draft: Draft) -> str:
         """Why an answer that is good by itself is no end of the work; what advice has just led to is not doubted."""
-        record, case = self._record, HelpCase(self._asked)
+        record = self._record
         if not self._request.tools or (record.given and not record.work):
             return ""
-        is_first = all(message.role != "assistant" for message in self._asked.messages[: case.place])
-        prompt = "".join(message.text for message in case.prompt)
-        return unfinished_work(EndOfWork(draft.text, prompt, record.done, self._request.tools, is_first))
+        is_first = all(message.role != "assistant" for message in self._asked.messages[: self._place])
+        return unfinished_work(EndOfWork(draft.text, self._prompt, record.done, self._request.tools, is_first))
 
     async def _consult(
         self, call: ToolCall, said: Sequence[Part], forced: str, objection: str = "", report: str = ""
@@ -279,6 +279,7 @@ class AdvisedStep:
         result = ToolResult(call, (Text(words),), is_error=not advice)
         await self._turn.emit(ToolReturned(result, monotonic() - started))
         self._steps.append(Message("tool", (result,)))
+        del self._record  # which was read before the question was put
 
     async def _advice(self, call: ToolCall, forced: str, report: str) -> str:
         """What the advisor says, as the model is to read it; empty where that is of no use."""
@@ -335,14 +336,15 @@ class AdvisedStep:
         record = self._record
         return not is_summing_up and record.in_a_row < MOST_IN_A_ROW and record.declined < MOST_DECLINED
 
-    @property
+    @cached_property
     def _record(self) -> "TurnRecord":
-        return TurnRecord.of((*self._asked.messages[HelpCase(self._asked).place :], *self._steps), self._tool.name)
+        """What the turn has brought, up to the newest question."""
+        return TurnRecord.of((*self._asked.messages[self._place :], *self._steps), self._tool.name)
 
     @property
     def _earlier_advice(self) -> str:
         """What was advised in earlier turns of the run."""
-        messages = self._request.messages[: HelpCase(self._asked).place]
+        messages = self._request.messages[: self._place]
         results = (result for message in messages for result in message.tool_results)
         return "\n\n".join(each.text for each in results if each.call.name == self._tool.name and not each.is_error)
 

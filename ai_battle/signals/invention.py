@@ -137,7 +137,7 @@ class Evidence:
         if not self.strange_facts:
             return []
         others = (*self.backed_facts, *filter(_may_be_advice, self.strange_facts))
-        further = Known((self.sources.text, *(fact.text for fact in others)))
+        further = self.sources.with_more(others)
         return [fact.text for fact in self.strange_facts if not (_may_be_advice(fact) or further.yields(fact))]
 
     @property

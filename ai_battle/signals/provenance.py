@@ -117,9 +117,18 @@ def facts(text: str) -> Iterator[Fact]:
 class Known:
     """What was there before a text: `sources` are prompts, earlier messages, arguments and results of calls."""
 
-    def __init__(self, sources: Iterable[str]) -> None:
+    def __init__(self, sources: Iterable[str], told: Sequence[Fact] | None = None) -> None:
+        """`told` are the facts of the sources and others beside them, where the sources have been read."""
         self.text = "\n".join(source[:LONGEST] for source in sources)[: 4 * LONGEST]
-        self._facts = list(facts(self.text))
+        self._told = told
+
+    @cached_property
+    def _facts(self) -> Sequence[Fact]:
+        return [*facts(self.text)] if self._told is None else self._told
+
+    def with_more(self, told: Iterable[Fact]) -> "Known":
+        """The same with facts that somebody tells; what is here is not read again."""
+        return Known((self.text,), [*self._facts, *told])
 
     def supports(self, fact: Fact) -> bool:
         """Whether a fact was there, as it stands or one step away, or is what everybody knows of units and days."""
@@ -134,7 +143,11 @@ class Known:
 
     def has(self, fact: Fact) -> bool:
         """Whether it was there as it stands; figures may be rounded, and of a name one word is enough."""
-        return _LOOKUPS[fact.kind](self, fact)
+        return self._has_written(fact.text) or _LOOKUPS[fact.kind](self, fact)
+
+    def _has_written(self, fact: str) -> bool:
+        """Whether it is there letter by letter: then the facts of a long text need not be read, which takes longer."""
+        return fact in self.text and re.search(rf"(?<![\w.,:-]){re.escape(fact)}(?![.,:]?\w|-)", self.text) is not None
 
     def has_name(self, fact: Fact) -> bool:
         return any(word[:4] in self.text.casefold() for word in fact.text.casefold().split())

@@ -1,6 +1,7 @@
 """Whether two texts tell states that exclude one another, by their words in many languages or by a denying prefix."""
 
 import re
+from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 
@@ -14,16 +15,17 @@ DENIAL = "denial"
 
 def opposes(text: str, source: str) -> bool:
     """Whether a text tells another state than its source does, and not that of the source too."""
-    said, known = (_states(each) for each in (text, source))
-    told = (group for group in said if group != DENIAL)
-    if any(known[group] and said[group] and not said[group] & known[group] for group in told):
+    said = _states(text)
+    told = [group for group, states in said.items() if states and group != DENIAL]
+    known = _states(source, told)  # a long text of which as a rule nothing is told that excludes anything
+    if any(known[group] and not said[group] & known[group] for group in told):
         return True
     return _negates(*(frozenset(plain_words(each[:_LONGEST])) for each in (text, source)))
 
 
 def denies(text: str) -> bool:
     """Whether it says that something is not so, could not be had, or failed."""
-    return bool(_states(text)[DENIAL])
+    return bool(_states(text, (DENIAL,))[DENIAL])
 
 
 def _negates(said: frozenset[str], known: frozenset[str]) -> bool:
@@ -33,12 +35,16 @@ def _negates(said: frozenset[str], known: frozenset[str]) -> bool:
     return any((turned in new and word in old) or (turned in old and word in new) for turned, word in both)
 
 
-def _states(text: str) -> dict[str, set[str]]:
+def _states(text: str, groups: Collection[str] | None = None) -> dict[str, set[str]]:
+    """The states that a text tells, of these groups or of all."""
+    if groups is not None and not groups:
+        return {}
     plain = text[:_LONGEST].casefold().replace("\u2019", "'")
     words = " ".join((*(f"{word}." for word in plain_words(plain)), "n't." if "n't" in plain else ""))
     return {
         group: {state for state, mark in states.items() if mark.search(f" {words}\0{plain}")}
         for group, states in _groups().items()
+        if groups is None or group in groups
     }
 
 

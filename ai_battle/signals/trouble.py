@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations, pairwise
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations
 from math import log1p
 
 NEWEST = 20
@@ -27,6 +28,7 @@ _FAILURE_CODE = re.compile(
     r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b|\b(?:ok|success)\W{1,4}false\b",
     re.IGNORECASE,
 )
+TROUBLES = ("a call was repeated", "two calls in a row failed", "the same error came twice")
 _FRAME = " \t\r\n[]{}()\"',."
 # A result in the one field of an object is what stands there.
 _FIELD = re.compile(r"\s*\{\s*\"\w{1,30}\"\s*:\s*(?=[^{]{0,60}\}\s*\Z)")
@@ -61,21 +63,34 @@ class ToolStep:
 
     @property
     def brought_something(self) -> bool:
-        said = _FIELD.sub("", self.result[:LONGEST])
+        field = _FIELD.match(self.result) if len(self.result) < LONGEST_MESSAGE else None
+        said = self.result[field.end() if field else 0 : LONGEST]
         return not self.is_failure and said.strip(_FRAME).casefold() not in _NOTHING
 
 
 def in_trouble(steps: Sequence[ToolStep]) -> str:
     """Why help is due: a call repeated, two errors in a row, or the same error twice; empty when nothing is wrong."""
-    steps = steps[-NEWEST:]
-    calls = [words(step.call) for step in steps]
-    if len(set(calls)) < len(calls):
-        return "a call was repeated"
-    if any(before.is_failure and after.is_failure for before, after in pairwise(steps)):
-        return "two calls in a row failed"
-    if same_errors(steps):
-        return "the same error came twice"
-    return ""
+    known = KnownSteps()
+    found = {known.trouble_of(step) for step in steps[-NEWEST:]}
+    return next((trouble for trouble in TROUBLES if trouble in found), "")
+
+
+@dataclass(slots=True)
+class KnownSteps:
+    """Steps as they come, of which each is looked at beside those before it."""
+
+    calls: set[tuple[str, ...]] = field(default_factory=set)
+    errors: set[str] = field(default_factory=set)
+    has_failed: bool = False
+
+    def trouble_of(self, step: ToolStep, result: str = "") -> str:
+        """What is wrong with the next step; a call is another one where another `result` is told of it."""
+        call, error = (*words(step.call), result), _kind_of_error(step) if step.is_failure else ""
+        checks = (call in self.calls, bool(error) and self.has_failed, error in self.errors)
+        self.calls.add(call)
+        self.errors.update(filter(None, (error,)))
+        self.has_failed = bool(error)
+        return next((trouble for trouble, is_so in zip(TROUBLES, checks, strict=True) if is_so), "")
 
 
 def tells_failure(step: ToolStep) -> bool:
@@ -114,10 +129,15 @@ def troubles(steps: Sequence[ToolStep], prompt: str = "") -> dict[str, float]:
 
 def same_errors(steps: Sequence[ToolStep]) -> int:
     """How many errors were there before, whatever numbers and names stand in them."""
-    errors = [_VARIES.sub("#", step.result[:LONGEST].casefold()).strip() for step in steps if step.is_failure]
+    errors = [_kind_of_error(step) for step in steps if step.is_failure]
     return len(errors) - len(set(errors))
 
 
+def _kind_of_error(step: ToolStep) -> str:
+    return f"#{_VARIES.sub('#', step.result[:LONGEST].casefold()).strip()}"
+
+
+@lru_cache(maxsize=128)  # as many as the newest steps have, which come again with each one
 def words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text[:LONGEST].casefold()))
 

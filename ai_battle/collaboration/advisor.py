@@ -333,12 +333,10 @@ class AdvisedStep:
     def _is_offered(self) -> bool:
         """Not where the tools have run and the model is told to call none, nor where it does nothing but ask."""
         is_summing_up = not self._request.tools and self._asked is not self._request
-        record = self._record
-        return not is_summing_up and record.in_a_row < MOST_IN_A_ROW and record.declined < MOST_DECLINED
+        return not is_summing_up and self._record.in_a_row < MOST_IN_A_ROW and self._record.declined < MOST_DECLINED
 
     @cached_property
     def _record(self) -> "TurnRecord":
-        """What the turn has brought, up to the newest question."""
         return TurnRecord.of((*self._asked.messages[self._place :], *self._steps), self._tool.name)
 
     @property

@@ -20,7 +20,7 @@ from ..core.files import is_locked
 from ..core.messages import Document, Image, Part, Text, Thinking
 from ..core.texts import about, each_text, printable
 from ..reporting.account import RunAccount
-from ..reporting.figures import colour, count, count_of, dollars, duration
+from ..reporting.figures import colour, count, count_of, dollars, duration, moment
 from ..reporting.pages import base64_text, excerpt, prose_tree
 from ..reporting.sentences import arguments, attachment, badges, phase_title, phase_words, sentence
 from ..reporting.turn_view import Timeline, TimelineEntry, ToolCard, TurnView
@@ -90,12 +90,10 @@ def _part(part: Part | ToolCard) -> Item:
 def facts_of(run: RunAccount) -> Item:
     """What stands above a run: how far it is, what it took, and who takes part."""
     used = f"{about(estimated=run.usage.estimated)}{count_of(run.usage.total_tokens, 'token')}"
+    cost = f"cost {dollars(run.usage.cost_usd)}"
     facts = {
         "title": run.title,
-        "name": run.name,
-        "begun": run.begun,
-        "turns": run.turns,
-        "used": f"{count_of(run.turns, 'turn')} · {used} · cost {dollars(run.usage.cost_usd)}",
+        "used": " · ".join((run.name, moment(run.begun), count_of(run.turns, "turn"), used, cost)),
         "reason": run.stop_reason,
         "participants": [
             {"name": each.name, "model": each.model, "colour": colour(place)}

@@ -35,10 +35,14 @@ HEADERS = {
 ENTERED = "<!doctype html><html lang=en><meta http-equiv=refresh content='0;url=/'><title>ai-battle</title>"
 NOT_ENTERED = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>ai-battle</title><main><h1>This page needs its key</h1>"
-    "<p>Open the address that <code>ai-battle ui</code> printed when it was started. It holds a key that can be used "
-    "once; if it was used in another browser, start <code>ai-battle ui</code> again.</p></main>"
+    "<p>Open the address that <code>ai-battle ui</code> has printed last in its terminal. It holds a key that can be "
+    "used once; where that was used in another browser, a new one stands there now.</p></main>"
 )
 GUARDED = translate_errors("The page failed; please report it", AIBattleError)
+
+
+def _new_key() -> str:
+    return secrets.token_urlsafe(32)
 
 
 @dataclass(slots=True)
@@ -50,8 +54,9 @@ class Doorkeeper:
     """
 
     port: int
-    key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    say: Callable[[str], object] = field(default=len, repr=False)
+    key: str = field(default_factory=_new_key, repr=False)
+    session: str = field(default_factory=_new_key, repr=False)
 
     @property
     def cookie(self) -> str:
@@ -79,6 +84,12 @@ class Doorkeeper:
         self.key = ""
         return True
 
+    def offer_key(self) -> None:
+        """Says a new address where the last one was used: on the terminal, where only its user reads it."""
+        if not self.key:
+            self.key = _new_key()
+            self.say(self.address)
+
     def knows(self, http: web.Request) -> bool:
         return _is_same(http.cookies.get(self.cookie, ""), self.session)
 
@@ -99,6 +110,8 @@ def guard(keeper: Doorkeeper) -> Middleware:
             response.set_cookie(keeper.cookie, keeper.session, httponly=True, samesite="Strict", path="/")
             return response
         if not keeper.knows(request):
+            if request.path == "/":
+                keeper.offer_key()
             return web.Response(status=403, text=NOT_ENTERED, content_type="text/html")
         return await _respond(request, handler)
 
@@ -141,9 +154,12 @@ def _status(error: AIBattleError) -> int:
 
 
 @asynccontextmanager
-async def listening(app: web.Application, port: int) -> AsyncIterator[Doorkeeper]:
-    """The application on loopback while the block runs; raises `ConfigError` when nobody can listen there."""
-    keeper = Doorkeeper(port)
+async def listening(app: web.Application, port: int, say: Callable[[str], object] = len) -> AsyncIterator[Doorkeeper]:
+    """The application on loopback while the block runs; raises `ConfigError` when nobody can listen there.
+
+    `say` is told the addresses that can be used after the first one was.
+    """
+    keeper = Doorkeeper(port, say)
     app.middlewares.append(guard(keeper))
     app.on_response_prepare.append(_set_rules)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
@@ -164,8 +180,11 @@ async def _listen(site: web.TCPSite, port: int) -> None:
         raise ConfigError(f"{words}; stop what listens there, or choose another with --port.") from error
 
 
-async def serve(app: web.Application, port: int, opened: Callable[[str], object]) -> None:
-    """Until SIGINT or SIGTERM; a second one waits for nothing. `opened` is told the address, which can be used once."""
+async def serve(app: web.Application, port: int, opened: Callable[[str], object], say: Callable[[str], object]) -> None:
+    """Until SIGINT or SIGTERM; a second one waits for nothing.
+
+    `opened` is told the first address, which can be used once, and `say` each further one.
+    """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -174,7 +193,7 @@ async def serve(app: web.Application, port: int, opened: Callable[[str], object]
             loop.remove_signal_handler(number)
         ended.set()
 
-    async with listening(app, port) as keeper:
+    async with listening(app, port, say) as keeper:
         with suppress(NotImplementedError):
             for number in END:
                 loop.add_signal_handler(number, end)

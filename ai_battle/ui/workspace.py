@@ -19,6 +19,7 @@ from ..conversation.runs import RUNS, run_directories
 from ..conversation.setup import load_checked, notes
 from ..core.errors import AIBattleError, ConfigError, NoSuchRecord
 from ..core.files import write_private
+from ..core.texts import printable
 from ..reporting.benchmark_report import REPORT
 
 PACKAGED = "packaged:"
@@ -180,9 +181,9 @@ def _entry(source: str, path: Path) -> dict[str, str]:
     try:
         text = read_text(path, path.name)
     except ConfigError as error:
-        return {"source": source, "kind": "unreadable", "about": str(error), "needs": ""}
+        return {"source": source, "kind": "unreadable", "about": printable(str(error)), "needs": ""}
     about, needs = in_brief(description(text))
-    return {"source": source, "kind": kind_of(text), "about": about, "needs": needs}
+    return {"source": source, "kind": kind_of(text), "about": printable(about), "needs": printable(needs)}
 
 
 def _notes(kind: str, document: YamlText) -> Sequence[str]:

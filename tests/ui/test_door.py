@@ -40,6 +40,22 @@ async def test_the_key_of_the_address_works_once_and_becomes_a_cookie_that_scrip
         assert response.status == 403
 
 
+async def test_another_browser_gets_in_by_a_new_address_that_stands_on_the_terminal(page: PageClient) -> None:
+    said: list[str] = []
+    page.keeper.say = said.append
+    async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as second:
+        for _ in range(3):
+            async with second.get(page.base) as response:
+                assert (response.status, page.keeper.key in await response.text()) == (403, False)
+        assert said == [page.keeper.address]
+        async with second.get(said[0]) as response:
+            assert response.status == 200
+        async with second.get(f"{page.base}/api/runs") as response:
+            assert response.status == 200
+    async with ClientSession() as third, third.get(said[0]) as response:
+        assert response.status == 403
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost"])
 async def test_a_name_that_was_led_to_this_machine_is_refused(page: PageClient, host: str) -> None:
     named = host.format(port=page.keeper.port)

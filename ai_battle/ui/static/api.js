@@ -41,17 +41,20 @@ export async function sendTrusted(path, body) {
 
 const ENDED = "The server has ended. Start ai-battle ui again, and open the address that it prints.";
 let source = null;
-let wanted = null;
+let isLost = false;
 
 // Hears of these runs from now on: `positions` is a map of their names to the last record that is here already.
 export function watch(positions, hear, active) {
   source?.close();
-  wanted = new Map(positions);
-  source = new EventSource(`/api/events?${new URLSearchParams([...wanted])}`);
+  source = new EventSource(`/api/events?${new URLSearchParams([...positions])}`);
   source.addEventListener("run", (message) => hear(JSON.parse(message.data)));
   source.addEventListener("runs", (message) => active(JSON.parse(message.data)));
-  source.addEventListener("open", () => notify(""));
+  source.addEventListener("open", () => {
+    if (isLost) notify("");
+    isLost = false;
+  });
   source.addEventListener("error", (event) => {
-    notify(event.target.readyState === EventSource.CLOSED ? ENDED : "The connection is lost; trying again …");
+    isLost = true;
+    notify(event.target.readyState === EventSource.CLOSED ? ENDED : "The connection is lost; trying again … If ai-battle ui has ended, start it again.");
   });
 }

@@ -26,8 +26,8 @@ from .transcript import LONGEST, Labels, Transcript
 from .verdict import Rating, Verdict, keep
 
 PROMPT = Path(__file__).parent / "prompts" / "judge.md"
-MOST, CHARACTERS, ANSWER_ROOM = 400_000, 3, 12_000
-"""Characters that a judge reads at the most; those of a token, at the least; and the tokens that are left free."""
+MOST, ANSWER_ROOM = 100_000, 12_000
+"""Tokens of a run that a judge reads at the most, and those of its context that are left free."""
 FEW, ENTRY = 12, 400
 """Scores for which any model has room in an answer, and the tokens of one where there are more."""
 REPAIR = "That is not the JSON that was asked for. Give the same judgement once more, as JSON alone."
@@ -93,7 +93,7 @@ class Sitting:
         if (entries := _entries(answer)) is None:
             answer = await self._ask((*asked, assistant(answer), user(REPAIR)))
             if (entries := _entries(answer)) is None:
-                raise BadReply(f"it answers in prose: {' '.join(answer[:200].split())}")
+                raise BadReply(f"it answers in prose: {self._named(' '.join(answer[:200].split()))}")
         ratings = [*self._read(entries)]
         if not (faulty := [rating for rating in ratings if rating.fault]):
             return ratings
@@ -205,8 +205,8 @@ def _number(written: object) -> float | None:
 
 
 def _room(model: Model) -> int:
-    """The characters of a transcript for which there is room in the context of a model."""
-    return min(MOST, max(model.window - ANSWER_ROOM, model.window // 2) * CHARACTERS) if model.window else MOST
+    """The tokens of a transcript for which there is room in the context of a model."""
+    return min(MOST, max(model.window - ANSWER_ROOM, model.window // 2)) if model.window else MOST
 
 
 async def judge_run(

@@ -14,17 +14,22 @@ from ..conversation.reading import read
 from ..core.errors import ConfigError
 from ..core.events import PromptGiven, RunStarted, TurnFinished
 from ..core.texts import printable
+from ..core.tokens import estimate_text
 
 UNJUDGED = ("moderator", "observer")
 LARGEST_SHARE = 4
 """A single turn may take the fourth part of what is read; of a longer one the beginning and the end are kept."""
 HEAD_SHARE = 3
 """The third part of what is read is the beginning of a run that is too long, the rest is its end."""
+FENCE = 40
+"""Tokens of the tags around a turn."""
 SHORTEST, LONGEST = 10, 1_000
 """Characters of a quotation: fewer stand in any text, unless they are all of a turn."""
 _DOUBLE = '"\u201c\u201d\u201e\u201f\u00ab\u00bb'
 _SINGLE = "'`\u2018\u2019\u201a\u201b\u00b4"
-_TOKEN = re.compile(rf"(?P<label>Participant [A-Z]\d*|Speaker \d+)|(?P<space>\s+)|[{_DOUBLE}]|[{_SINGLE}]|.", re.DOTALL)
+_TOKEN = re.compile(
+    rf"(?P<label>(?:Participant [A-Z]\d*|Speaker \d+)(?!\w))|(?P<space>\s+)|[{_DOUBLE}]|[{_SINGLE}]|.", re.DOTALL
+)
 
 Labels = Mapping[str, str]
 """The label of each name."""
@@ -59,26 +64,25 @@ class Transcript:
                     prompt = message.text
                 case TurnFinished(turn=number, speaker=speaker, message=message):
                     turns[number] = SpokenTurn(number, speaker, printable(message.text).strip())
-        spoken = {turn.speaker for turn in turns.values()}
-        judged = tuple(name for name in {**roles, **dict.fromkeys(spoken, "")} if name in spoken)
-        judged = tuple(name for name in judged if roles.get(name) not in UNJUDGED)
+        spoken = dict.fromkeys(turn.speaker for turn in turns.values())
+        judged = tuple(name for name, role in roles.items() if name in spoken and role not in UNJUDGED)
         if not judged:
             raise ConfigError(f"{run_dir}: nobody has said anything yet, so there is nothing to judge.")
         return cls(printable(prompt).strip(), judged, tuple(turns.values()))
 
     def within(self, most: int) -> "Transcript":
-        """Returns no more than so many characters of it; `note` says what is left out."""
-        turns = [replace(turn, text=_shortened(turn.text, most // LARGEST_SHARE)) for turn in self.turns]
-        cut = sum(turn != whole for turn, whole in zip(turns, self.turns, strict=True))
-        head = turns[: _fitting(turns, most // HEAD_SHARE)]
-        tail = turns[max(len(head), len(turns) - _fitting(reversed(turns), most - most // HEAD_SHARE)) :]
-        if sum(len(turn.text) for turn in turns) <= most:
-            head, tail = turns, []
+        """Returns no more than so many tokens of it, as they are estimated; `note` says what is left out."""
+        texts = [_shortened(text, most // LARGEST_SHARE) for text in (self.prompt, *(turn.text for turn in self.turns))]
+        turns = [replace(turn, text=text) for turn, text in zip(self.turns, texts[1:], strict=True)]
+        cut = sum(turn != whole for turn, whole in zip(turns, self.turns, strict=True)) + (texts[0] != self.prompt)
+        room = most - estimate_text(texts[0])
+        head = turns if _fitting(turns, room) == len(turns) else turns[: _fitting(turns, room // HEAD_SHARE)]
+        tail = turns[max(len(head), len(turns) - _fitting(reversed(turns), room - room // HEAD_SHARE)) :]
         left = turns[len(head) : len(turns) - len(tail)]
-        notes = [f"{cut} turns were shortened"] if cut else []
-        notes += [f"turns {left[0].number} to {left[-1].number} were left out"] if left else []
-        note = f"A judge reads at most {most:,} characters: {' and '.join(notes)}." if notes else ""
-        return replace(self, prompt=_shortened(self.prompt, most // LARGEST_SHARE), turns=(*head, *tail), note=note)
+        notes = [f"Texts that were shortened: {cut}."] if cut else []
+        notes += [f"Left out: turns {left[0].number} to {left[-1].number}."] if left else []
+        note = " ".join((f"A judge reads about {most:,} tokens.", *notes)) if notes else ""
+        return replace(self, prompt=texts[0], turns=(*head, *tail), note=note)
 
     def labels(self, *, swapped: bool) -> Labels:
         """Returns the labels; swapped, the last participant has that of the first, and so on."""
@@ -136,15 +140,16 @@ def _roles(config: str) -> dict[str, str]:
 
 
 def _shortened(text: str, most: int) -> str:
-    half = most // 2
-    return (
-        text if len(text) <= most else f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
-    )
+    if (tokens := estimate_text(text)) <= most:
+        return text
+    half = len(text) * most // tokens // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
 
 
 def _fitting(turns: Iterable[SpokenTurn], most: int) -> int:
     """How many of the first ones fit."""
-    return sum(1 for _ in takewhile(lambda size: size <= most, accumulate(len(turn.text) for turn in turns)))
+    sizes = accumulate(estimate_text(turn.text) + FENCE for turn in turns)
+    return sum(1 for _ in takewhile(lambda size: size <= most, sizes))
 
 
 def _spellings(name: str) -> Sequence[str]:

@@ -250,7 +250,7 @@ class TestWhatAJudgeReads:
         said = [(("Ann", "Bob")[n % 2], f"Turn {n + 1} says: {'word ' * 2_000}") for n in range(100)]
         client = RuleJudge(beginning)
         verdict = await judge(await write_run(tmp_path / "r", said), client)
-        note = "A judge reads at most 400,000 characters: turns 14 to 74 were left out."
+        note = "A judge reads about 100,000 tokens. Left out: turns 12 to 77."
         assert verdict.notes == (note,)
         assert note in client.asked[0].text
         assert "Turn 1 says" in client.asked[0].text
@@ -260,8 +260,8 @@ class TestWhatAJudgeReads:
     async def test_a_huge_turn_is_shortened_and_that_is_told(self, tmp_path: Path) -> None:
         client = RuleJudge(beginning)
         verdict = await judge(await write_run(tmp_path / "r", [("Ann", "word " * 200_000), BEES[1]]), client)
-        assert verdict.notes == ("A judge reads at most 400,000 characters: 1 turns were shortened.",)
-        assert "[899,999 characters left out]" in client.asked[0].text
+        assert verdict.notes == ("A judge reads about 100,000 tokens. Texts that were shortened: 1.",)
+        assert "characters left out]" in client.asked[0].text
 
     async def test_where_nobody_has_spoken_there_is_nothing_to_judge(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="nobody has said anything yet"):

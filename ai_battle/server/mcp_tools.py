@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..arbiter.judging import judge_run
 from ..config import Loaded, Source, load, packaged_config
+from ..config.discussion import Discussion
 from ..config.documents import YamlText
 from ..config.environment import with_dotenv
 from ..config.judge import load_rubric
@@ -179,10 +180,7 @@ class FolderTools:
         said = loaded.file.discussion
         if people := [name for name, spec in said.models.items() if spec.role == "user"]:
             raise ConfigError(f"{people[0]} is a person, and nobody sits at this server: use ai-battle run.")
-        several = said.input_files
-        named = [said.input_file.path] if said.input_file else []
-        named += [*(file.path for file in several.files), several.directory] if several else []
-        for path in filter(None, named):
+        for path in filter(None, _named_paths(said)):
             self._inside(str(loaded.base / os.path.expanduser(path)), shown=path)
 
     def _inside(self, named: str, shown: str = "") -> Path:
@@ -197,6 +195,16 @@ class FolderTools:
             away = "name something in it, or start the server with another --folder."
             raise ConfigError(f"{shown or named!r} is outside of {self.folder}, where this server works: {away}")
         return place
+
+
+def _named_paths(said: Discussion) -> Iterator[str]:
+    """Yields the files and folders that a discussion is made of; a folder of files leaves out links that lead away."""
+    yield from (said.templates, said.judge.rubric if said.judge else "")
+    yield said.input_file.path if said.input_file else ""
+    if said.input_files:
+        yield from (said.input_files.directory, *(file.path for file in said.input_files.files))
+    for pair in said.collaboration.pairs if said.collaboration else ():
+        yield pair.calibration if isinstance(pair.calibration, str) else ""
 
 
 def _reaching_out(written: YamlText) -> Iterator[str]:

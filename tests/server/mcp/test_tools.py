@@ -13,6 +13,7 @@ from .conftest import in_this_process
 
 TALK = "discussion: {turns: 1, goal: Sum., %s models: {Ann: {type: scripted, script: [%s, Two.]}, Ben: %s}}"
 BEN = "{type: scripted, script: [Yes.]}"
+PAIR = "collaboration: {pairs: [{primary: Ann, secondary: gpt-4o, calibration: ../c.json}]},"
 SAVE = "{call: {tool: file_manipulation, parameters: {action: write, path: a.txt, content: a}}}"
 LOST = "I do not know. " * 40
 
@@ -87,6 +88,9 @@ OUTSIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "file of a topic": ("discuss", {"topic": "Tea", "models": ["a=gpt-4o", "b=gpt-4o"], "files": ["../other.yaml"]}),
     "file of a YAML": ("discuss", {"config": "reads.yaml"}),
     "folder of a text": ("discuss", {"config": TALK % ("input_files: {directory: ..},", "One.", BEN)}),
+    "templates of a text": ("discuss", {"config": TALK % ("templates: ../../t,", "One.", BEN)}),
+    "rubric of a text": ("discuss", {"config": TALK % ("judge: {models: gpt-4o, rubric: ../r.yaml},", "One.", BEN)}),
+    "calibration of a text": ("discuss", {"config": TALK % (PAIR, "One.", BEN)}),
     "file of a question": ("ask", {"question": "What?", "model": "gpt-4o", "files": ["link/other.yaml"]}),
     "run": ("read_run", {"run": "../other"}),
     "rubric": ("judge", {"run": "ready", "models": ["gpt-4o"], "rubric": "../other.yaml"}),

@@ -124,9 +124,7 @@ class JudgeResult(BaseModel, frozen=True):
         return cls(
             outcome=verdict.outcome,
             totals={each: verdict.total(each) for each in names},
-            scores={
-                each: {name: verdict.score(each, name) for name in verdict.weights} for each in verdict.participants
-            },
+            scores={each: {name: verdict.score(each, name) for name in verdict.weights} for each in names},
             scale=verdict.scale,
             agreement=verdict.agreement,
             remarks=[*verdict.remarks],

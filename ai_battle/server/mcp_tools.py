@@ -1,5 +1,6 @@
 """What the tools of the MCP server do, all in one folder: hold and resume discussions, ask, and read what was run."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -79,7 +80,7 @@ class FolderTools:
                 await manager.run_discussion(listener, WHOLE_ANSWER)
         finally:
             if listener.run_dir:
-                write_reports(listener.run_dir)
+                await asyncio.to_thread(write_reports, listener.run_dir)
         assert listener.run_dir
         document = RunDocument.read(listener.run_dir, *read_messages(listener.run_dir, 0))
         limits = loaded.file.discussion.limits
@@ -87,7 +88,7 @@ class FolderTools:
 
     async def ask(self, asked: AskArguments, tell: Tell) -> AskResult:
         small, _, big = asked.pair.partition("+")
-        if bool(asked.model) == bool(small.strip() and big.strip()):
+        if bool(asked.model) == bool(asked.pair) or (asked.pair and not (small.strip() and big.strip())):
             raise ConfigError("Say who answers: either model, or pair as SMALL+BIG.")
         most = _least(asked.max_cost, self.max_cost)
         how: dict[str, Any] = {"helper": big.strip(), "strategy": asked.strategy, "max_cost": most}
@@ -108,14 +109,14 @@ class FolderTools:
         most = _least(asked.max_cost, self.max_cost)
         limits, listener = SpendingLimits(most), _ProgressListener(tell)
         verdict = await judge_run(run_dir, asked.models, rubric, limits=limits, emit=listener)
-        write_reports(run_dir)
+        await asyncio.to_thread(write_reports, run_dir)
         return JudgeResult.of(verdict, most)
 
     async def list_runs(self, asked: ListArguments, tell: Tell) -> RunList:
         places = [place for place in run_directories() if asked.name.casefold() in place.name.casefold()]
-        shown = places[: asked.limit]
-        runs = [RunEntry.read(self.run_dir(place.name)) for place in shown]
-        return RunList(runs=runs, older=len(places) - len(shown))
+        places = [place for place in places if self._is_inside(place)]
+        runs = [RunEntry.read(place) for place in places[: asked.limit]]
+        return RunList(runs=runs, older=len(places) - len(runs))
 
     async def read_run(self, asked: ReadArguments, tell: Tell) -> RunDocument:
         run_dir = self.run_dir(asked.run)
@@ -185,16 +186,18 @@ class FolderTools:
 
     def _inside(self, named: str, shown: str = "") -> Path:
         """Returns the place that a client names; raises `ConfigError` for one outside, be it by a link."""
-        packaged = packaged_config("quickstart")
-        roots = (self.folder, *((packaged.parent,) if packaged else ()))
         try:
             place = Path(os.path.realpath(self.folder / os.path.expanduser(named)))
         except ValueError as error:
             raise ConfigError(f"{named!r} is no path: {error}.") from None
-        if not any(place.is_relative_to(root) for root in roots):
+        packaged = packaged_config("quickstart")
+        if not self._is_inside(place) and not (packaged and place.is_relative_to(packaged.parent)):
             away = "name something in it, or start the server with another --folder."
             raise ConfigError(f"{shown or named!r} is outside of {self.folder}, where this server works: {away}")
         return place
+
+    def _is_inside(self, place: Path) -> bool:
+        return Path(os.path.realpath(place)).is_relative_to(self.folder)
 
 
 def _named_paths(said: Discussion) -> Iterator[str]:
@@ -208,6 +211,7 @@ def _named_paths(said: Discussion) -> Iterator[str]:
 
 
 def _reaching_out(written: YamlText) -> Iterator[str]:
+    """Yields the keys by which a YAML reads the environment, leads out of the folder, or sends keys elsewhere."""
     if "${" in written.text.replace("$${", ""):
         yield "${"
         return

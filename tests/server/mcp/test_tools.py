@@ -80,6 +80,23 @@ async def test_a_run_is_judged_with_quotations_and_a_bill_of_its_own(folder: Pat
     assert any("openai/gpt-4o has replied, $" in words for _, _, words in assistant.told)
 
 
+async def test_a_run_that_is_a_link_to_elsewhere_is_not_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "journal.jsonl").write_text("")
+    inside = folder / "inside"
+    (inside / "runs").mkdir(parents=True)
+    (inside / "runs" / "linked").symlink_to(folder / "elsewhere")
+
+    monkeypatch.chdir(inside)
+
+    async with in_this_process() as assistant:
+        await assistant.call("discuss", config="quickstart", turns=1)
+        listed = await assistant.call("list_runs")
+
+    assert [run["run"].endswith("-quickstart") for run in listed["runs"]] == [True]
+    assert listed["older"] == 0
+
+
 OUTSIDE: dict[str, tuple[str, dict[str, Any]]] = {
     "above": ("discuss", {"config": "../other.yaml"}),
     "absolute": ("discuss", {"config": "/etc/passwd"}),
@@ -136,6 +153,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "no such model": ("ask", {"question": "What?", "model": "gtp-4o"}, "gpt-4o"),
     "nobody answers": ("ask", {"question": "What?"}, "Say who answers"),
     "half a pair": ("ask", {"question": "What?", "pair": "gpt-4o+"}, "SMALL+BIG"),
+    "a pair beside a model": ("ask", {"question": "What?", "model": "gpt-4o", "pair": "a+"}, "Say who answers"),
     "no such run": ("read_run", {"run": "tea"}, "no run 'tea'"),
     "no YAML": ("discuss", {"config": "discussion:\n  goal: [\n"}, "config:3:1"),
     "wrong YAML": ("discuss", {"config": "discussion:\n  gaol: Tea\n"}, "config:2:3 discussion.gaol"),

@@ -15,6 +15,7 @@ from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import SpendingLimits, unpriced_reason
+from ..core.messages import FILE_KINDS
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
 from ..providers._capabilities import capabilities_offline, readable_files
@@ -45,7 +46,6 @@ class RecordingFiles:
     replay: str = ""
 
 
-ALL_FILES = frozenset({"images", "documents", "video"})
 NO_RECORDING: RecordingFiles = RecordingFiles()
 
 
@@ -111,7 +111,7 @@ class Model:
     """A participant's model, ready to answer.
 
     `options` go with each request; `helper` is the large one that helps it, `reads` the kinds of files that it is sent
-    as they are. What it costs and how much it holds is
+    as they are; `is_seeing` where it is known to see pictures. What it costs and how much it holds is
     looked up when it is asked for, as loading the list of prices takes a while.
     """
 
@@ -124,7 +124,8 @@ class Model:
     endpoint: str = ""
     require_listener: Callable[[], Awaitable[None]] = field(default=_believe, repr=False)
     helper: "Model | None" = None
-    reads: frozenset[str] = ALL_FILES
+    reads: frozenset[str] = FILE_KINDS
+    is_seeing: bool = False
 
     @property
     def upstream(self) -> str:
@@ -171,8 +172,9 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
 
 def _within(stated: Capabilities, made: Model) -> Model:
     """What a model can't do is not asked of it, and files go to it in a form that it reads."""
-    made = replace(made, reads=readable_kinds(made.name, stated))
-    lacks = stated.lacking & LEFT_OUT | ALL_FILES - made.reads
+    seeing = readable_files(made.name, stated.stated_values())["images"] is True
+    made = replace(made, reads=readable_kinds(made.name, stated), is_seeing=seeing)
+    lacks = stated.lacking & LEFT_OUT | FILE_KINDS - made.reads
     made = replace(made, client=CapabilityFilter(made.client, lacks))
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
 

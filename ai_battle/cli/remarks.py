@@ -21,6 +21,7 @@ from ai_battle.core.events import (
 from ai_battle.core.helping import (
     AnswerChecked,
     DraftDropped,
+    FileDescribed,
     HelpAsked,
     HelpSummed,
     HintGiven,
@@ -132,6 +133,11 @@ def _summary_line(event: Summarised) -> str:
     return f"≡ turns up to {event.through}: {'now a summary' if event.text else 'dropped, no summary could be made'}"
 
 
+def _description_line(event: FileDescribed) -> str:
+    who = f"described by {event.model} to those who can't see it" if event.text else "nobody could describe it"
+    return f"≡ {event.file}: {who}"
+
+
 def _call_line(call: ToolCall) -> str:
     said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
     return one_line(f"{call.name}({said})", FOLDED)
@@ -156,6 +162,7 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     LoopStopped: lambda event: f"! no more tools for this answer: {event.reason}",
     FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, FOLDED)}",
     **dict.fromkeys(HELP_SENTENCES, lambda event: f"◇ {sentence(event)}"),
+    FileDescribed: _description_line,
     HelpSummed: lambda event: "",  # it is told once, when the run is over
 }
 """The line for an event; empty where it is not worth one."""

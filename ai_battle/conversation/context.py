@@ -1,28 +1,31 @@
 """What one participant has in context: the prompt, notes on old turns, and the turns since that it heard."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..core.events import TurnFinished
 from ..core.messages import Message, user
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
+from .attachments import refer
 from .prompting import Naming, View, prompt, view_of
 
 
 class ListenerContext:
     """Its owner tells it of the prompt, of turns and of summaries; what its participant must not hear is not in it.
 
-    `turns` are those since the last summary, `tokens` an estimate of all in it but the system prompt.
+    `turns` are those since the last summary, `tokens` an estimate of all in it but the system prompt. `descriptions` of
+    pictures are for one whose model sees none; their owner adds to them.
     """
 
-    def __init__(self, name: str, naming: Naming) -> None:
+    def __init__(self, name: str, naming: Naming, descriptions: Mapping[str, str] | None = None) -> None:
         self.prompt: Message | None = None
         self.summary = ""
         self.turns: deque[TurnFinished] = deque()
         self.tokens = 0
-        self.view = View(name, naming)
+        self.view = View(name, naming, descriptions)
         self._name = name
         self._naming: Naming = naming
+        self._descriptions = descriptions
 
     def open(self, message: Message) -> None:
         self.prompt = message
@@ -32,6 +35,9 @@ class ListenerContext:
         if turn.is_heard_by(self._name):
             self.turns.append(turn)
             self.tokens += tokens_of(turn)
+            if turn.speaker == self._name and self.prompt:
+                before, self.prompt = self.prompt, refer(self.prompt)  # from here on it is sent like this
+                self.tokens += estimate_message(self.prompt) - estimate_message(before)
             for message in (*turn.steps, turn.message):
                 self.view.append(message)
 
@@ -41,7 +47,9 @@ class ListenerContext:
         kept = [turn for turn in self.turns if turn.turn > through]
         self.turns.clear()
         self.tokens = 0
-        self.view = View(self._name, self._naming)  # a view can't forget: it is made again of what is kept
+        self.view = View(
+            self._name, self._naming, self._descriptions
+        )  # a view can't forget: it is made again of what is kept
         for message in self._opening():
             self._begin_with(message)
         for turn in kept:
@@ -50,7 +58,7 @@ class ListenerContext:
     def messages_before(self, number: int) -> tuple[Message, ...]:
         """What would have been sent before that turn, of which later ones are known already."""
         earlier = (m for turn in self.turns if turn.turn < number for m in (*turn.steps, turn.message))
-        return view_of(self._name, (*self._opening(), *earlier), self._naming)
+        return view_of(self._name, (*self._opening(), *earlier), self._naming, self._descriptions)
 
     def turns_through(self, number: int) -> list[int]:
         return [turn.turn for turn in self.turns if turn.turn <= number]

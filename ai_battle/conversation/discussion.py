@@ -187,7 +187,7 @@ class DiscussionRun:
         if not plan.outcome or state.outcome or not state.finished or (reached and reached.share >= 1):
             return
         participant = self._speakers.concluder
-        await self._turns.memory.make_room(participant)
+        await self._turns.prepare(participant)
         request = self._turns.request(self._step(participant, "wrap_up"))
         await self._emit(await conclusion(participant, request, plan.outcome, self._emit))
 
@@ -208,7 +208,7 @@ class DiscussionRun:
         ]
         if not already:
             for step in steps:
-                await self._turns.memory.make_room(step.participant, step.asides)
+                await self._turns.prepare(step.participant, step.asides)
         calls = [self._begin_call(step) for step in steps]
         try:
             while calls:

@@ -11,7 +11,7 @@ from ..config.discussion import InputFile, InputFiles
 from ..config.documents import near_file
 from ..config.problems import KeyPath
 from ..core.errors import ConfigError
-from ..core.messages import Part, Text
+from ..core.messages import FILE_KINDS, Part, Text
 from ..files.folders import list_folder
 from ..files.reading import LARGEST_PICTURE, MIB, FileContent, ReadingOptions, read_file
 from ..files.texts import NothingToSend
@@ -20,7 +20,7 @@ MOST_PICTURE_BYTES, MOST_BYTES = 8 * MIB, 20 * MIB
 """Of all pictures, which are made smaller until they fit; and of all files as they are sent."""
 TEXTS = ("text", "code", "csv", "json")
 _SHARED = ("max_resolution", "frames", "resend")
-NATIVE = frozenset({"documents", "video"})
+NATIVE = FILE_KINDS - {"images"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from ..core.helping import (
 )
 from ..core.ledger import Budget
 from ..core.ledger import request_answer as request_charged
-from ..core.messages import ToolCall
+from ..core.messages import FILE_KINDS, ToolCall
 from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 
 ParticipantRole: TypeAlias = Literal["human", "assistant", "moderator", "observer", "user"]
@@ -45,7 +45,8 @@ class Participant:
 
     The roles: a moderator opens, closes and may choose who speaks; an observer hears all and speaks once, at the end;
     a user is a person; human and assistant are the two sides of `mode: human-ai`. `large` is what a usage would cost on
-    the model that helps this one, if there is one. `secret` is what only this participant is told.
+    the model that helps this one, if there is one. `secret` is what only this participant is told, `reads`
+    are the kinds of files that its model is sent as they are.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Participant:
     type: str = ""
     large: Cost | None = None
     secret: str = ""
+    reads: frozenset[str] = FILE_KINDS
 
 
 class TurnListener:

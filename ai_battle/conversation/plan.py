@@ -28,9 +28,9 @@ class Plan:
     """One discussion. `turns` are rounds; `seed` makes `random` selection repeatable; `stop` is as in the YAML.
 
     With `phases` these say how many rounds there are, who speaks in them, and whether all answer at once.
-    `outcome` is a prompt or a JSON Schema: what is to be made of the discussion at its end.
     `outcome` is a prompt or a JSON Schema: what is to be made of the discussion at its end. `signals` are measures of
-    the conversation and hints, as in the YAML; None: on, but for `no-meta`.
+    the conversation and hints, as in the YAML; None: on, but for `no-meta`. `describer` describes pictures to those
+    whose models see none.
     """
 
     participants: tuple[Participant, ...]
@@ -51,6 +51,7 @@ class Plan:
     signals: bool | Mapping[str, Any] | None = None
     inputs: tuple[Part, ...] = ()
     seed: int = 0
+    describer: Participant | None = None
     phases: Sequence[Phase | Mapping[str, Any]] = ()
     visibility: Visibility = field(default_factory=dict)
 

@@ -12,6 +12,7 @@ from string import Template
 from typing import Any, Literal, TypeAlias
 
 from ..core.messages import Message, Part, Text, Thinking, file_of, join_text, user
+from .attachments import describe, refer
 from .participant import Participant
 from .plan import Plan
 
@@ -111,14 +112,20 @@ CONTINUE = user("Please continue.")
 BETWEEN = "\n\n"
 
 
-def view_of(speaker: str, history: Iterable[Message], naming: Naming = "plain") -> tuple[Message, ...]:
+def view_of(
+    speaker: str,
+    history: Iterable[Message],
+    naming: Naming = "plain",
+    descriptions: Mapping[str, str] | None = None,
+) -> tuple[Message, ...]:
     """The request that lets `speaker` speak next: "user" and "assistant" in turns, from a user message to another.
 
     `history` has what participants said as assistant messages with their names, the steps with tools on the way
     included, and the prompt as a user message. Of what others did only the text crosses. All that they said since
-    `speaker` last spoke is one message; `prefixed` puts each name before it, `nameless` leaves every name out.
+    `speaker` last spoke is one message; `prefixed` puts each name before it, `nameless` leaves every name out. Large
+    files come once, and `descriptions` of pictures by name take their place where the model sees none.
     """
-    view = View(speaker, naming)
+    view = View(speaker, naming, descriptions)
     for message in history:
         view.append(message)
     return view.messages
@@ -127,8 +134,9 @@ def view_of(speaker: str, history: Iterable[Message], naming: Naming = "plain") 
 class View:
     """What `view_of` says, kept up with each message at the cost of that message alone."""
 
-    def __init__(self, speaker: str, naming: Naming = "plain") -> None:
+    def __init__(self, speaker: str, naming: Naming = "plain", descriptions: Mapping[str, str] | None = None) -> None:
         self._speaker = speaker
+        self._descriptions = descriptions
         self._naming: Naming = naming
         self._settled: list[Message] = []
         self._new: list[Message] = []
@@ -142,6 +150,10 @@ class View:
             self._new.append(message)
             self._merged = None
 
+    def take_descriptions(self) -> None:
+        """Puts those that have come meanwhile into what is not answered yet."""
+        self._merged = None
+
     @property
     def messages(self) -> tuple[Message, ...]:
         if asked := self._pending():
@@ -150,13 +162,14 @@ class View:
 
     def _settle(self) -> None:
         if asked := self._pending():
-            self._settled.append(asked)
+            self._settled.append(refer(asked))
         self._new, self._merged = [], None
 
     def _pending(self) -> Message | None:
         """The user message that is due. It is kept, so that its bytes serve the next request too."""
         if self._new and self._merged is None:
-            self._merged = _merge(self._new, self._naming)
+            merged = _merge(self._new, self._naming)
+            self._merged = merged if self._descriptions is None else describe(merged, self._descriptions)
         return self._merged or (CONTINUE if _is_over(self._settled) else None)
 
 

@@ -27,7 +27,7 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import NOTHING_USED, ModelRequest, ToolSpec
-from ..core.helping import DraftDropped, HelpSummed, ModelConsulted, RunJudged
+from ..core.helping import DraftDropped, FileDescribed, HelpSummed, ModelConsulted, RunJudged
 from ..core.ledger import Budget, charge_to
 from ..core.plugins import near
 from ..core.tooling import ToolsOffered
@@ -40,7 +40,7 @@ from .turn import Kind, TurnStep, TurnTaker, next_step, request_for, with_asides
 Turn = TurnFinished | TurnFailed
 _OF_THE_WHOLE = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, RunJudged, ModelReplied)
 """What is not taken over from a run with its turns: how it began and ended, and what it cost."""
-_WITH_USAGE = (TurnFinished, TurnFailed, SpeakerSelected, Summarised, DraftDropped, ModelConsulted)
+_WITH_USAGE = (TurnFinished, TurnFailed, SpeakerSelected, Summarised, FileDescribed, DraftDropped, ModelConsulted)
 
 _NOTES = {"wrap_up": "wrap_up", "observation": "observe"}
 RESTING = {"type": "scripted", "script": ["(as recorded)"]}

@@ -21,6 +21,7 @@ from ..core.errors import ConfigError, Unreachable
 from ..core.events import Emit
 from ..core.helping import without_texts
 from ..core.ledger import SpendingLimits
+from ..core.messages import Image
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._filters import RedactedClient
 from . import inputs
@@ -221,11 +222,21 @@ class FileSetup(SetupSource):
             approve=self.approve,
             ask=self.ask,
         )
-        plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
-        notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings)
+        participants = tuple(self._participants(assembled))
+        describer = self._describer(participants, assembled)
+        plan = Plan(participants, inputs=read.parts, describer=describer, **_settings(self.loaded))
+        notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings, *_unseen(plan))
         judge = self.loaded.file.discussion.judge
         judges = arbiter.Arbiter(assembled.judges, judge.find_rubric(self.loaded.base)) if judge else None
         return RunSetup(plan, notes, assembled, judges)
+
+    def _describer(self, participants: Sequence[Participant], assembled: Assembled) -> Participant | None:
+        """Who is named; else the first participant that is known to see pictures."""
+        if model := assembled.describer:
+            return Participant("", model.client, parameters=model.options)
+        named = self.loaded.file.discussion.describe_with
+        seeing = [named] if named else [name for name, model in assembled.models.items() if model.is_seeing]
+        return next((participant for participant in participants if participant.name in seeing), None)
 
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
         if not assembly.participants_of(self.loaded, pair["primary"]):
@@ -259,7 +270,15 @@ def _participant(name: str, spec: ParticipantSettings, model: Model, instruction
         str(model.name),
         _pricing(model.helper) if model.helper else None,
         spec.secret,
+        model.reads,
     )
+
+
+def _unseen(plan: Plan) -> Iterator[str]:
+    """Whom pictures say nothing."""
+    blind = [participant.name for participant in plan.participants if "images" not in participant.reads]
+    if blind and not plan.describer and any(isinstance(part, Image) for part in plan.inputs):
+        yield f"{', '.join(blind)} can't see the pictures, and is told so; 'describe_with: MODEL' has them described."
 
 
 def _pricing(helper: Model) -> Cost:

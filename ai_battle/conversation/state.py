@@ -27,7 +27,7 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
-from ..core.helping import LadderStood, RunJudged
+from ..core.helping import FileDescribed, LadderStood, RunJudged
 from ..core.ledger import Ledger
 from ..core.messages import Message
 from ..core.redaction import NO_SECRETS, Redactor
@@ -35,6 +35,7 @@ from ..core.tokens import estimate_message, estimate_text
 from ..signals.conversation import ConversationSignals
 from .context import ListenerContext, tokens_of
 from .help_account import HelpAccount
+from .participant import Participant
 from .plan import Plan
 from .prompting import naming, system_prompt
 from .steering import SteeringState
@@ -92,7 +93,8 @@ class State:
         self.spoken: Counter[str] = Counter()
         self.silent: dict[str, str] = {}
         self.failed_in_a_row: Counter[str] = Counter()
-        self.contexts = {p.name: ListenerContext(p.name, naming(plan)) for p in plan.participants}
+        self._descriptions: dict[str, str] = {}
+        self.contexts = {p.name: self._context(p) for p in plan.participants}
         self.phase = (0, "")
         self._recent: deque[TurnFinished] = deque(maxlen=RECENT)
         self.messages = 0
@@ -149,12 +151,22 @@ class State:
 
     def fixed_tokens(self, name: str) -> int:
         """What no summary can shorten: the system prompt and the prompt."""
-        return self._system_tokens[name] + (estimate_message(self.prompt) if self.prompt else 0)
+        prompt = self.contexts[name].prompt
+        return self._system_tokens[name] + (estimate_message(prompt) if prompt else 0)
 
     def tokens_needed(self, name: str, asides: Sequence[str] = ()) -> int:
         """The tokens of a participant's next request, with notes at its end, as its model is likely to count them."""
         told = sum(map(estimate_text, asides))
         return int((self._system_tokens[name] + self.contexts[name].tokens + told) * self.scale.get(name, 1.0))
+
+    def _context(self, participant: Participant) -> ListenerContext:
+        descriptions = None if "images" in participant.reads else self._descriptions
+        return ListenerContext(participant.name, naming(self._plan), descriptions)
+
+    def _take_description(self, event: FileDescribed) -> None:
+        self._descriptions[event.file] = event.text
+        for context in self.contexts.values():
+            context.view.take_descriptions()
 
     def _open(self, event: PromptGiven) -> None:
         self.prompt = event.message
@@ -257,6 +269,7 @@ class State:
 
 _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
     PromptGiven: State._open,
+    FileDescribed: State._take_description,
     PhaseStarted: State._begin_phase,
     TurnStarted: State._start_turn,
     ModelReplied: State._count_reply,

@@ -16,10 +16,11 @@ from ..core.errors import (
 )
 from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
-from ..core.helping import HintGiven
-from ..core.messages import Message
+from ..core.helping import FileDescribed, HintGiven
+from ..core.messages import Message, Text
 from ..core.telemetry import span
-from .participant import Participant, TurnListener, request_answer
+from .attachments import pictures_of
+from .participant import Participant, TurnListener, request_answer, request_aside
 from .person import PersonEnded, PersonLeft
 from .plan import Plan
 from .prompting import finish_note, prompt, with_note
@@ -30,6 +31,8 @@ from .summary import ContextMemory
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 
+LONGEST_DESCRIPTION = 1024
+"""Of a picture, in tokens."""
 FATAL = (401, 403, 404)
 """HTTP statuses of a provider that no later turn mends: a wrong key, a model that there is not."""
 
@@ -122,13 +125,36 @@ class TurnTaker:
         """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""
         await self.pause()
         step = self.steer(step)
-        await self.memory.make_room(step.participant, step.asides)
+        await self.prepare(step.participant, step.asides)
         await self._emit(step.start_event)
         await self.settle(step, await self.ask(step, self._emit))
 
     def steer(self, step: TurnStep) -> TurnStep:
         """The step with what its participant is told for this turn alone."""
         return with_asides(self._plan, step, choose_hint(self._plan, self._state.steering, step))
+
+    async def prepare(self, participant: Participant, asides: tuple[str, ...] = ()) -> None:
+        """Before a request: pictures that its model can't see are described, and what is too long is summed up."""
+        await self._describe_pictures(participant)
+        await self.memory.make_room(participant, asides)
+
+    async def _describe_pictures(self, participant: Participant) -> None:
+        """Each file once, by a model that sees it, whoever else needs it too."""
+        describer = self._plan.describer
+        messages = self._state.contexts[participant.name].view.messages
+        if "images" in participant.reads or not describer or not messages:
+            return
+        for name, parts in pictures_of(messages[-1]):
+            asking = replace(describer, name=describer.name or participant.name)
+            asked = Message("user", (*parts, Text(prompt("describe", name=name, goal=self._plan.prompt))))
+            options = {**asking.parameters, "max_tokens": LONGEST_DESCRIPTION}
+            request = ModelRequest((asked,), tool_choice="none", options=options)
+            answer, usage = await request_aside(asking, request, self._emit, self._emit.wants)
+            if isinstance(answer, AIBattleError):
+                await self._emit(Warned(f"{name} could not be described to {participant.name}: {answer}"))
+                await self._emit(FileDescribed(name, "", usage))
+            else:
+                await self._emit(FileDescribed(name, answer.text.strip(), usage, answer.model))
 
     async def pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:

@@ -232,6 +232,19 @@ class HintGiven:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileDescribed:
+    """What a picture or a video shows, in words, for all whose models see none; empty where nobody could say it.
+
+    `file` is its name as models are told it, `usage` what the description cost.
+    """
+
+    file: str
+    text: str
+    usage: Usage
+    model: str = ""
+
+
 HelpEvent = (
     AnswerChecked
     | StuckFound
@@ -246,6 +259,7 @@ HelpEvent = (
     | LadderStood
     | BoostStep
     | HelpSummed
+    | FileDescribed
 )
 
 E = TypeVar("E")

@@ -73,6 +73,8 @@ class ToolResult:
         return join_text(self.parts)
 
 
+FILE_KINDS = frozenset({"images", "documents", "video"})
+"""The kinds of files that some models are sent as they are."""
 Part = Text | Image | Document | Thinking | ToolCall | ToolResult
 
 

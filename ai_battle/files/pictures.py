@@ -22,9 +22,9 @@ JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 JPEG_SCAN = 0xDA
 JPEG_METADATA, PNG_METADATA = (0xE1, 0xED, 0xFE), (b"eXIf", b"tEXt", b"zTXt", b"iTXt")
 WEBP_METADATA = 0b1100
-QUALITY, SHRINKING, SMALLEST = 85, 0.75, 64
-BYTES_PER_PIXEL = 0.2
-"""Of a JPEG of that quality, at the least that is common."""
+QUALITY, SHRINKING, SMALLEST = 85, 0.9, 64
+HOPELESS = 4
+"""So many times too long is what need not be tried in its own format."""
 CUT = "it is cut off"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -110,12 +110,12 @@ def fit(data: bytes, box: Size, most_bytes: int, name: str) -> bytes:
         picture.draft(None, box)  # a JPEG is then decoded at about that size, which saves most of the memory
         smaller = operations.exif_transpose(_in_plain_colours(picture))
         smaller.thumbnail(box, pillow.Resampling.LANCZOS)
-        written = _encode(smaller, kind)
-        side = min(max(smaller.size), int((most_bytes / BYTES_PER_PIXEL) ** 0.5))
+        written = _encode(smaller, kind) if len(data) < HOPELESS * most_bytes else data
+        side = max(smaller.size)
         while len(written) > most_bytes and side >= SMALLEST:
-            smaller.thumbnail((side, side), pillow.Resampling.LANCZOS)
             written = _encode(_on_white(smaller, pillow), "JPEG")
-            side = int(side * SHRINKING)
+            side = int(max(smaller.size) * min(SHRINKING, (most_bytes / len(written)) ** 0.5))
+            smaller.thumbnail((side, side), pillow.Resampling.LANCZOS)
         return written
 
 

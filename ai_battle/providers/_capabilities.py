@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ..core.messages import FILE_KINDS
 from ._names import KNOWN_ON, ModelName
 from ._prices import context_window
 from ._refusals import RefusalMemory
@@ -113,7 +114,7 @@ def readable_files(name: ModelName, stated: Says) -> Mapping[str, bool | None]:
     It costs nothing: nobody is asked, and no list of prices is loaded.
     """
     known = first_known((("file", stated), ("table", _table(name))))
-    return {kind: known[kind].value if kind in known else None for kind in ("images", "documents", "video")}
+    return {kind: known[kind].value if kind in known else None for kind in sorted(FILE_KINDS)}
 
 
 def _table(name: ModelName) -> Says:

@@ -29,6 +29,7 @@ from ..core.helping import (
     AnswersRanked,
     BoostStep,
     DraftDropped,
+    FileDescribed,
     HelpAsked,
     HelpDeclined,
     HelpFailed,
@@ -115,6 +116,12 @@ def _turns_summarised(event: Summarised) -> str:
     if event.text:
         return f"From here on a summary stands for the turns up to {event.through}: {event.text}"
     return f"The turns up to {event.through} were left out from here on; they no longer fit."
+
+
+def _file_described(event: FileDescribed) -> str:
+    if event.text:
+        return f"{event.file}, for those who can't see it, in the words of {event.model}: {event.text}"
+    return f"Nobody could describe {event.file} to those who can't see it."
 
 
 def _outcome(event: Concluded) -> str:
@@ -245,6 +252,7 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     AnswersRanked: _answers_ranked,
     AnswersMerged: _answers_merged,
     BoostStep: _boost_step,
+    FileDescribed: _file_described,
     HelpSummed: _help_summed,
 }
 SENTENCES: Mapping[type, Callable[[Any], str]] = {

@@ -1,0 +1,238 @@
+"""Large files go once to each participant and are referred to later; pictures come in words to models that see none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle import ConversationManager
+from ai_battle.conversation.reading import read
+from ai_battle.core.events import EventLog, ModelReplied, Warned
+from ai_battle.core.helping import FileDescribed
+from ai_battle.testing import FakeProviders, fault
+
+from ..cli.conftest import Run
+from ..pixels import png
+from ..scenarios.bodies import Received, received
+from .material import needs_ffmpeg, pdf, picture, talk, video
+
+
+async def requests(fakes: FakeProviders, source: dict[str, Any], wire: str = "openai") -> list[Received]:
+    """All requests that an API received, in order."""
+    result = await ConversationManager.from_config(source).run_discussion()
+    assert result.status == "done"
+    return received(fakes, wire)
+
+
+def pictures(request: Received) -> int:
+    return sum(len(message.pictures) for message in request.messages)
+
+
+def words(request: Received) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+async def test_a_picture_stays_in_sight_as_long_as_it_is_talked_about(fakes: FakeProviders, here: Path) -> None:
+    (here / "chart.jpg").write_bytes(picture(1000, 800))
+
+    asked = await requests(fakes, talk(["chart.jpg"], "gpt-4o", "gpt-4o", turns=4))
+
+    assert [pictures(request) for request in asked] == [1] * 8
+    assert "not sent again" not in "".join(map(words, asked))
+
+
+async def test_of_many_pictures_those_beyond_the_bound_are_referred_to_after_the_first_answer(
+    fakes: FakeProviders, here: Path
+) -> None:
+    (here / "shots").mkdir()
+    for number in range(20):
+        (here / "shots" / f"{number:02}.png").write_bytes(png(1400, 1100))
+
+    asked = await requests(fakes, talk({"directory": "shots", "max_files": 20}, "gpt-4o", "gpt-4o", turns=3))
+
+    assert [pictures(request) for request in asked[:2]] == [20, 20]
+    later = [pictures(request) for request in asked[2:]]
+    assert 1 <= later[0] < 20
+    assert later == [later[0]] * 4
+    assert "[shots/19.png: PNG, 1400x1100. " in words(asked[2])
+    assert "You were shown it before, and it is not sent again; go by what was said of it.]" in words(asked[2])
+    for earlier, then in zip(asked[2::2], asked[4::2], strict=False):
+        assert then.messages[: len(earlier.messages)] == earlier.messages, "a stable beginning, which caches know again"
+
+
+@pytest.mark.parametrize(("resend", "then"), [(True, 20), (False, 0)])
+async def test_the_user_has_the_last_word_on_what_is_sent_again(
+    fakes: FakeProviders, here: Path, resend: bool, then: int
+) -> None:
+    (here / "shots").mkdir()
+    for number in range(20):
+        (here / "shots" / f"{number:02}.jpg").write_bytes(picture(200, 200))
+
+    asked = await requests(
+        fakes, talk({"directory": "shots", "max_files": 20, "resend": resend}, "gpt-4o", "gpt-4o", turns=2)
+    )
+
+    assert [pictures(request) for request in asked] == [20, 20, then, then]
+
+
+async def test_a_long_text_goes_once_and_a_short_one_stays(fakes: FakeProviders, here: Path) -> None:
+    (here / "long.txt").write_text("All work and no play. " * 6_000)
+    (here / "short.txt").write_text("Remember the milk.")
+
+    asked = await requests(fakes, talk(["long.txt", "short.txt"], "gpt-4o", "gpt-4o", turns=2))
+
+    assert [words(request).count("All work and no play.") for request in asked] == [6_000, 6_000, 0, 0]
+    assert all("Remember the milk." in words(request) for request in asked)
+    assert "[long.txt: text, 1 lines. You were shown it before" in words(asked[2])
+
+
+async def test_a_turn_that_brought_no_answer_has_shown_nothing(fakes: FakeProviders, here: Path) -> None:
+    (here / "long.txt").write_text("All work and no play. " * 6_000)
+    fakes.openai.says("One.", fault("http_400"), "Three.", "Four.")
+
+    source = talk(["long.txt"], "gpt-4o", "gpt-4o", turns=2)
+    await ConversationManager.from_config(source).run_discussion()
+
+    counts = [words(request).count("All work and no play.") for request in received(fakes, "openai")]
+    assert counts == [6_000, 6_000, 0, 6_000]
+
+
+async def test_files_are_not_sent_again_with_a_summary(fakes: FakeProviders, here: Path) -> None:
+    (here / "long.txt").write_text("All work and no play. " * 6_000)
+    fakes.openai.always("word " * 900)
+
+    source = talk(["long.txt"], "gpt-4o", "gpt-4o", turns=6, execution={"max_conversation_tokens": 5_000})
+    asked = await requests(fakes, source)
+
+    assert any("notes" in words(request).lower() for request in asked)
+    assert [words(request).count("All work and no play.") > 0 for request in asked].count(True) == 2
+
+
+BLIND = {"type": "ollama/phi4", "capabilities": {"images": False}}
+
+
+def with_one_who_is_blind(files: Any, **more: Any) -> dict[str, Any]:
+    source = talk(files, "gpt-4o", **more)
+    source["discussion"]["models"]["Bob"] = BLIND
+    return source
+
+
+async def test_a_model_without_vision_reads_a_description_that_is_made_once(fakes: FakeProviders, here: Path) -> None:
+    (here / "chart.jpg").write_bytes(picture())
+    fakes.openai.says("I see bars.", "Four bars, the third is the highest.", "Indeed.")
+
+    manager = ConversationManager.from_config(with_one_who_is_blind(["chart.jpg"], turns=2))
+    result = await manager.run_discussion(log := EventLog())
+
+    blind, seeing = received(fakes, "ollama"), received(fakes, "openai")
+    assert [pictures(request) for request in blind] == [0, 0]
+    for request in blind:
+        assert "[chart.jpg: JPEG, 64x48. You can't see it; this describes it:]\nFour bars, the third is the" in words(
+            request
+        )
+    assert [pictures(request) for request in seeing] == [1, 1, 1]
+    assert "Describe chart.jpg for somebody who can't see it" in words(seeing[1])
+    (told,) = (event for event in log.events if isinstance(event, FileDescribed))
+    assert (told.file, told.text, told.model) == ("chart.jpg", "Four bars, the third is the highest.", "gpt-4o")
+    booked = [event.usage for event in log.events if isinstance(event, ModelReplied)]
+    assert told.usage in booked
+    assert len(booked) == 5
+    kept = [event for _, event in read(result.run_dir) if isinstance(event, FileDescribed)]
+    assert kept == [told]
+
+
+async def test_a_run_that_is_resumed_does_not_ask_for_a_description_again(fakes: FakeProviders, here: Path) -> None:
+    (here / "chart.jpg").write_bytes(picture())
+    fakes.openai.always("Four bars.")
+    manager = ConversationManager.from_config(with_one_who_is_blind(["chart.jpg"]))
+    whole = await manager.run_discussion()
+    journal = whole.run_dir / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    described = next(number for number, line in enumerate(lines) if b'"type":"file_described"' in line)
+    journal.write_bytes(b"".join(lines[: described + 1]))
+    asked_before = len(received(fakes, "openai"))
+
+    await manager.resume(whole.run_dir)
+
+    assert len(received(fakes, "openai")) == asked_before
+    assert "Four bars." in words(received(fakes, "ollama")[-1])
+
+
+async def test_a_model_that_takes_no_part_can_describe(fakes: FakeProviders, here: Path) -> None:
+    (here / "chart.jpg").write_bytes(picture())
+    fakes.gemini.always("Three lines, all of them rising.")
+    source = talk(["chart.jpg"], describe_with="gemini-2.5-flash")
+    source["discussion"]["models"] = {"Ann": BLIND, "Bob": BLIND}
+
+    asked = await requests(fakes, source, "ollama")
+
+    assert all("Three lines, all of them rising." in words(request) for request in asked)
+    assert [pictures(request) for request in received(fakes, "gemini")] == [1]
+
+
+async def test_without_anybody_who_sees_a_model_is_told_so_and_the_user_too(fakes: FakeProviders, here: Path) -> None:
+    (here / "chart.jpg").write_bytes(picture())
+    source = talk(["chart.jpg"])
+    source["discussion"]["models"] = {"Ann": BLIND, "Bob": BLIND}
+
+    await ConversationManager.from_config(source).run_discussion(log := EventLog())
+
+    (warned,) = (event.message for event in log.events if isinstance(event, Warned))
+    assert warned == "Ann, Bob can't see the pictures, and is told so; 'describe_with: MODEL' has them described."
+    assert "chart.jpg:\n(a picture, which you can't see)" in words(received(fakes, "ollama")[0])
+
+
+async def test_a_description_that_fails_is_told_and_not_asked_for_again(fakes: FakeProviders, here: Path) -> None:
+    (here / "chart.jpg").write_bytes(picture())
+    fakes.openai.says("I see bars.", fault("http_400"), "Indeed.")
+
+    manager = ConversationManager.from_config(with_one_who_is_blind(["chart.jpg"], turns=2))
+    await manager.run_discussion(log := EventLog())
+
+    assert any(
+        "chart.jpg could not be described to Bob" in each.message for each in log.events if isinstance(each, Warned)
+    )
+    assert all(
+        "You can't see it; nobody could describe it.]" in words(request) for request in received(fakes, "ollama")
+    )
+    assert len(received(fakes, "openai")) == 3
+
+
+@needs_ffmpeg
+async def test_a_video_is_described_once_from_all_its_pictures(fakes: FakeProviders, here: Path) -> None:
+    video(here / "clip.mp4")
+    fakes.openai.always("A test pattern counts up.")
+
+    asked = await requests(fakes, with_one_who_is_blind([{"path": "clip.mp4", "frames": 3}]), "ollama")
+
+    assert "A test pattern counts up." in words(asked[0])
+    assert "clip.mp4 at" not in words(asked[0])
+    assert [pictures(request) for request in received(fakes, "openai")] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("Bob", "Bob sees no pictures, so it can't describe any; name a model that does"),
+        ("gtp-4o", "It is no participant, either: M0, Bob."),
+    ],
+)
+def test_who_describes_has_to_see(ai_battle: Run, folder: Path, named: str, why: str) -> None:
+    (folder / "chart.jpg").write_bytes(picture())
+    (folder / "talk.yaml").write_text(json.dumps(with_one_who_is_blind(["chart.jpg"], describe_with=named)))
+
+    said = ai_battle("validate", "talk.yaml")
+
+    assert said.code == 2
+    assert "discussion.describe_with: " in said.out
+    assert why in said.out
+
+
+async def test_a_pdf_of_many_pages_goes_once_as_it_is(fakes: FakeProviders, here: Path) -> None:
+    (here / "report.pdf").write_bytes(pdf(*(f"Page {number}" for number in range(30))))
+
+    asked = await requests(fakes, talk(["report.pdf"], "gpt-4o", "gpt-4o", turns=2))
+
+    assert ["file_data" in json.dumps(request.body) for request in asked] == [True, True, False, False]
+    assert "[report.pdf: PDF, 30 pages. You were shown it before" in words(asked[2])

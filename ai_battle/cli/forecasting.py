@@ -60,6 +60,10 @@ def _show(expected: Iterable[Expected]) -> None:
         for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
             if text:
                 click.echo(f"  {role}: {printable(text)}".replace("\n", "\n    "))
+        for file in one.files:
+            click.echo(
+                f"  file: {printable(file.name)}, {printable(file.about)}: about {count_of(file.tokens, 'token')}"
+            )
         for tool in tool_descriptions(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
         click.echo(f"  expected: {count_of(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")

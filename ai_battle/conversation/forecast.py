@@ -1,8 +1,8 @@
 """Says what a run would send first, and about what it would cost, its helpers included, without calling a model."""
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,10 +12,13 @@ from ..assembly.models import Model
 from ..config import Loaded
 from ..core.events import PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
-from ..core.messages import Message
-from ..core.tokens import estimate_request
+from ..core.helping import FileDescribed
+from ..core.messages import FILE_KINDS, Message, file_of
+from ..core.tokens import estimate_parts, estimate_request
 from ..core.traits import CalledModel
+from ..providers._filters import readable_message
 from ..wire.genai import message_to_json, usage_to_json
+from .attachments import parts_by_file, pictures_of, refer
 from .participant import Participant
 from .person import keyboard
 from .plan import Plan
@@ -109,8 +112,20 @@ def _estimate_usage(model: Model, read: int, written: int) -> Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedFile:
+    """A file of a first request, and about the tokens that it is read for."""
+
+    name: str
+    about: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
-    """One participant: its first request, what all its turns together may use, and what models beside it may."""
+    """One participant: its first request, what all its turns together may use, and what models beside it may.
+
+    `files` are those of the request, as its provider counts them.
+    """
 
     name: str
     model: str
@@ -118,6 +133,7 @@ class Expected:
     turns: int
     usage: Usage
     help: tuple[ExpectedHelp, ...] = ()
+    files: tuple[ExpectedFile, ...] = ()
 
     @property
     def total(self) -> Usage:
@@ -132,6 +148,7 @@ class Expected:
             "messages": [message_to_json(message) for message in self.request.messages],
             "tools": specs_to_json(self.request.tools),
             "options": dict(self.request.options),
+            "files": [asdict(file) for file in self.files],
             "turns": self.turns,
             "usage": usage_to_json(self.usage),
             "help": [one.to_json() for one in self.help],
@@ -161,9 +178,12 @@ async def _equip(setup: RunSetup) -> None:
 def _forecasts(setup: RunSetup) -> Iterator[Expected]:
     models = setup.assembled.models
     answer = sum(map(usual_answer, models.values())) / len(setup.plan.participants)
+    blind = [each.name for each in setup.plan.participants if "images" not in each.reads][:1]
     for participant in setup.plan.participants:
         if model := models.get(participant.name):
-            yield _forecast_of(participant, model, setup, answer)
+            expected = _forecast_of(participant, model, setup, answer)
+            descriptions = [*_descriptions(setup)] if participant.name in blind else []
+            yield replace(expected, help=(*expected.help, *descriptions))
 
 
 def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer: float) -> Expected:
@@ -171,15 +191,37 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     plan, name = setup.plan, participant.name
     request = _first_request(participant, setup)
     turns = sum(phase.rounds for phase in plan.schedule if name in phase.speakers) or 1
-    usage = _usage(model, estimate_request(request), answer * plan.turns_in_all / plan.rounds, turns)
+    provider = model.name.provider
+    later = replace(request, messages=tuple(map(refer, request.messages)))
+    sizes = (estimate_request(request, provider=provider), estimate_request(later, provider=provider))
+    usage = _usage(model, sizes, answer * plan.turns_in_all / plan.rounds, turns)
     read = usage.input_tokens // max(1, turns)
     recipes = (each for each in setup.assembled.recipes.get(name, ()) if not each.is_of_helper)
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
-    return Expected(name, str(model.name), request, turns, usage, others)
+    return Expected(name, str(model.name), request, turns, usage, others, tuple(_files(request.messages, provider)))
+
+
+def _files(messages: Iterable[Message], provider: str) -> Iterator[ExpectedFile]:
+    for message in messages:
+        for name, parts in parts_by_file(message):
+            if name:
+                yield ExpectedFile(name, file_of(parts[0])["about"], estimate_parts(parts, provider=provider))
+
+
+def _descriptions(setup: RunSetup) -> Iterator[ExpectedHelp]:
+    """What it takes to describe all pictures once to those who see none."""
+    plan, assembled = setup.plan, setup.assembled
+    model = assembled.describer or assembled.models.get(plan.describer.name if plan.describer else "")
+    files = [parts for _, parts in pictures_of(opening(plan))]
+    if model and files:
+        read = sum(estimate_parts(parts, provider=model.name.provider) for parts in files) // len(files)
+        each = _estimate_usage(model, read + USUAL_ANSWER, usual_answer(model))
+        yield ExpectedHelp(str(model.name), "own", "to describe pictures", len(files), each)
 
 
 def _first_request(participant: Participant, setup: RunSetup) -> ModelRequest:
-    messages = _first_messages(setup.plan, participant.name)
+    lacks = FILE_KINDS - participant.reads
+    messages = tuple(readable_message(each, lacks) for each in _first_messages(setup.plan, participant.name))
     request = ModelRequest(messages, system_prompt(setup.plan, participant), options=participant.parameters)
     tool_set = setup.assembled.tool_set
     offered = tool_set.offered_tools(participant.name) if tool_set else ()
@@ -188,14 +230,17 @@ def _first_request(participant: Participant, setup: RunSetup) -> ModelRequest:
 
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
     state = State(plan)
-    state.apply(PromptGiven(opening(plan)))
+    message = opening(plan)
+    state.apply(PromptGiven(message))
+    for file, _ in pictures_of(message) if plan.describer else ():
+        state.apply(FileDescribed(file, f"(what {plan.describer and plan.describer.type} says of it)", NOTHING_USED))
     return state.contexts[name].view.messages
 
 
-def _usage(model: Model, first: int, per_round: float, turns: int) -> Usage:
-    """Each request has all rounds before it, as far as the model's window goes."""
+def _usage(model: Model, sizes: tuple[int, int], per_round: float, turns: int) -> Usage:
+    """Each request has all rounds before it, as far as the model's window goes; files may go with the first alone."""
     most = model.window or 10**9
-    read = sum(min(int(first + per_round * number), most) for number in range(turns))
+    read = sum(min(int(sizes[number > 0] + per_round * number), most) for number in range(turns))
     usage = Usage(read, usual_answer(model) * turns)
     cost = model.price.cost(usage) if model.price else None
     return Usage(usage.input_tokens, usage.output_tokens, cost_usd=cost)

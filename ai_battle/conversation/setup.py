@@ -233,7 +233,7 @@ class FileSetup(SetupSource):
     def _describer(self, participants: Sequence[Participant], assembled: Assembled) -> Participant | None:
         """Who is named; else the first participant that is known to see pictures."""
         if model := assembled.describer:
-            return Participant("", model.client, parameters=model.options)
+            return Participant("", model.client, parameters=model.options, type=str(model.name))
         named = self.loaded.file.discussion.describe_with
         seeing = [named] if named else [name for name, model in assembled.models.items() if model.is_seeing]
         return next((participant for participant in participants if participant.name in seeing), None)

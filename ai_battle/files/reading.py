@@ -152,6 +152,10 @@ def _too_large(named: str, kind: Kind, size: int) -> str:
     return f"{named} has {size / MIB:.1f} MiB; {_a(kind)} may have {LARGEST[kind] // MIB}"
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def _a(kind: str) -> str:
     return {"image": "an image", "pdf": "a PDF", "csv": "a table", "json": "a JSON file", "code": "a text"}.get(
         kind, f"a {kind}"
@@ -224,7 +228,7 @@ def _read_pdf(opened: _OpenFile) -> FileContent:
     pages: int = found["pages"]
     native = native and pages <= MOST_PAGES
     notes = (*_pdf_notes(opened, found["texts"], pages, native),)
-    about = f"PDF, {pages} pages"
+    about = f"PDF, {_count(pages, 'page')}"
     text = fenced(f"{opened.shown} ({about})", pdf.text_of_pages(found["texts"]))
     if not native:
         return opened.content(about, Text(text), notes=notes)
@@ -263,7 +267,7 @@ def _read_text(opened: _OpenFile) -> FileContent:
     if opened.kind == "code":
         width = len(str(len(lines)))
         text = "\n".join(f"{number:>{width}}| {line}" for number, line in enumerate(lines, 1))
-    about = f"{opened.kind}, {len(lines):,} lines"
+    about = f"{opened.kind}, {_count(len(lines), 'line')}"
     return opened.content(about, Text(fenced(opened.shown, text, PurePath(opened.named).suffix.lstrip("."))))
 
 

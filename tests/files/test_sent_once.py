@@ -84,7 +84,7 @@ async def test_a_long_text_goes_once_and_a_short_one_stays(fakes: FakeProviders,
 
     assert [words(request).count("All work and no play.") for request in asked] == [6_000, 6_000, 0, 0]
     assert all("Remember the milk." in words(request) for request in asked)
-    assert "[long.txt: text, 1 lines. You were shown it before" in words(asked[2])
+    assert "[long.txt: text, 1 line. You were shown it before" in words(asked[2])
 
 
 async def test_a_turn_that_brought_no_answer_has_shown_nothing(fakes: FakeProviders, here: Path) -> None:
@@ -236,3 +236,30 @@ async def test_a_pdf_of_many_pages_goes_once_as_it_is(fakes: FakeProviders, here
 
     assert ["file_data" in json.dumps(request.body) for request in asked] == [True, True, False, False]
     assert "[report.pdf: PDF, 30 pages. You were shown it before" in words(asked[2])
+
+
+def test_a_dry_run_says_what_each_file_is_read_for_by_the_formula_of_its_provider(
+    ai_battle: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for provider in ("OPENAI", "GEMINI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{provider}_API_KEY", "never used")
+    (folder / "chart.png").write_bytes(png(1024, 1024))
+    (folder / "report.pdf").write_bytes(pdf("One.", "Two."))
+    source = with_one_who_is_blind(["chart.png", "report.pdf"], turns=3)
+    source["discussion"]["models"]["Gem"] = {"type": "gemini-2.5-flash"}
+    source["discussion"]["models"]["Cleo"] = {"type": "anthropic/claude-sonnet-4-5"}
+    (folder / "talk.yaml").write_text(json.dumps(source))
+
+    expected = json.loads(ai_battle("run", "talk.yaml", "--dry-run", "--json").out)
+
+    files = {each["participant"]: {file["name"]: file["tokens"] for file in each["files"]} for each in expected}
+    label = 4
+    assert files["M0"]["chart.png"] - label == 85 + 4 * 170
+    assert files["Gem"] == {"chart.png": 4 * 258 + label, "report.pdf": 2 * 258}
+    assert files["Cleo"] == {"chart.png": 37 * 37 + label, "report.pdf": 2 * 3000}
+    assert files["Bob"]["report.pdf"] < 100, "its text"
+    described = [help_ for each in expected for help_ in each["help"]]
+    assert [(one["model"], one["when"], one["calls"]) for one in described] == [
+        ("openai/gpt-4o", "to describe pictures", 1)
+    ]
+    assert "file: chart.png, PNG, 1024x1024: about 769 tokens" in ai_battle("run", "talk.yaml", "--dry-run").out

@@ -208,7 +208,7 @@ class DiscussionRun:
         ]
         if not already:
             for step in steps:
-                await self._turns.prepare(step.participant, step.asides)
+                await self._turns.prepare(step.participant, step.notes)
         calls = [self._begin_call(step) for step in steps]
         try:
             while calls:

@@ -154,9 +154,9 @@ class State:
         prompt = self.contexts[name].prompt
         return self._system_tokens[name] + (estimate_message(prompt) if prompt else 0)
 
-    def tokens_needed(self, name: str, asides: Sequence[str] = ()) -> int:
+    def tokens_needed(self, name: str, notes: Sequence[str] = ()) -> int:
         """The tokens of a participant's next request, with notes at its end, as its model is likely to count them."""
-        told = sum(map(estimate_text, asides))
+        told = sum(map(estimate_text, notes))
         return int((self._system_tokens[name] + self.contexts[name].tokens + told) * self.scale.get(name, 1.0))
 
     def _context(self, participant: Participant) -> ListenerContext:

@@ -32,10 +32,10 @@ class ContextMemory:
         self._emit = emit
         self._folding = asyncio.Lock()
 
-    async def make_room(self, participant: Participant, asides: Sequence[str] = ()) -> None:
-        """Folds while the next request, with `asides` at its end, would exceed what the model or the budget allows."""
+    async def make_room(self, participant: Participant, notes: Sequence[str] = ()) -> None:
+        """Folds while the next request, with `notes` at its end, would exceed what the model or the budget allows."""
         budget = None if participant.role == "user" else self._budget(participant)
-        while budget and self._state.tokens_needed(participant.name, asides) > budget:
+        while budget and self._state.tokens_needed(participant.name, notes) > budget:
             if not await self._fold(participant, int(budget * KEPT), budget):
                 return
 

@@ -63,6 +63,11 @@ class TurnStep:
     asides: tuple[str, ...] = ()
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """All that stands at the end of the request: what the phase wants, what the step wants, and the asides."""
+        return tuple(filter(None, (self.instructions, self.note and prompt(self.note), *self.asides)))
+
+    @property
     def start_event(self) -> TurnStarted:
         return TurnStarted(self.turn, self.round, self.participant.name, self.heard_by)
 
@@ -93,7 +98,7 @@ def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTH
     context = state.contexts[name]
     messages = context.messages_before(step.hide_turns_from) if is_hidden else context.view.messages
     if plan.mode != "no-meta":
-        for note in filter(None, (step.instructions, step.note and prompt(step.note), *step.asides)):
+        for note in step.notes:
             messages = with_note(messages, note)
     return ModelRequest(messages, state.systems[name], options=step.participant.parameters, wants=wants)
 
@@ -125,7 +130,7 @@ class TurnTaker:
         """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""
         await self.pause()
         step = self.steer(step)
-        await self.prepare(step.participant, step.asides)
+        await self.prepare(step.participant, step.notes)
         await self._emit(step.start_event)
         await self.settle(step, await self.ask(step, self._emit))
 
@@ -133,10 +138,10 @@ class TurnTaker:
         """The step with what its participant is told for this turn alone."""
         return with_asides(self._plan, step, choose_hint(self._plan, self._state.steering, step))
 
-    async def prepare(self, participant: Participant, asides: tuple[str, ...] = ()) -> None:
+    async def prepare(self, participant: Participant, notes: tuple[str, ...] = ()) -> None:
         """Before a request: pictures that its model can't see are described, and what is too long is summed up."""
         await self._describe_pictures(participant)
-        await self.memory.make_room(participant, asides)
+        await self.memory.make_room(participant, notes)
 
     async def _describe_pictures(self, participant: Participant) -> None:
         """Each file once, by a model that sees it, whoever else needs it too."""

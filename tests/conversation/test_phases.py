@@ -20,6 +20,7 @@ from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, PhaseStarted, Summarised, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
+from ai_battle.core.tokens import estimate_text
 from ai_battle.reporting import export
 
 NAMES = ("Ann", "Bob", "Eve")
@@ -276,3 +277,14 @@ def test_who_takes_part_helps_nobody_where_words_are_private(tmp_path: Path) -> 
     manager = CollaborativeConversationManager(participants, goal="Talk.", phases=[Phase("alone", visible_to=())])
     with pytest.raises(ValueError, match="'Bob' takes part, and would be shown words that are kept from it"):
         manager.setup_collaboration("Ann", "Bob")
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_room_is_made_for_the_instructions_of_a_phase_too(parallel: bool, tmp_path: Path) -> None:
+    clients = talkers(length=60)
+    wanted = Phase("talk", rounds=6, instructions="Weigh every word. " * 60, parallel=parallel)
+    log = take_part(clients, tmp_path / "run", [wanted], max_conversation_tokens=1200)
+
+    assert any(isinstance(event, Summarised) for event in log.events)
+    sent = [request for client in clients.values() for request in client.requests if "# talk" in request]
+    assert max(map(estimate_text, sent)) <= 1200

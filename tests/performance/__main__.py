@@ -22,6 +22,7 @@ from . import (
     _sweeping,
     _writing,
 )
+from ._advising import advising
 from ._comparing import HEADER, Cost, compared, in_turn, milliseconds, of_times, of_wall
 from ._server import server
 from ._serving import advisors, serving
@@ -205,6 +206,7 @@ BENCHMARKS = {
         sandbox,
         serving,
         advisors,
+        advising,
         benchmarks,
         sweeps,
         writing,

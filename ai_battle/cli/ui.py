@@ -34,11 +34,11 @@ def command(port: int, no_open: bool, allow_unsandboxed: bool) -> None:
     def say(address: str) -> None:
         click.echo(f"Open {address}")
 
-    def show(address: str) -> None:
+    def open_page(address: str) -> None:
         say(address)
         click.echo("Ctrl-C ends the page and stops its runs, which can be resumed.", err=True)
         if not no_open:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # some wait until they are closed
 
     server = PageServer(Workspace.of(Path()), allow_unsandboxed=allow_unsandboxed)
-    asyncio.run(serve(server.app(), port, show, say))
+    asyncio.run(serve(server.app(), port, open_page, say))

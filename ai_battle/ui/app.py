@@ -99,12 +99,12 @@ class PageServer:
 
     async def _list_runs(self, http: web.Request) -> web.StreamResponse:
         words = http.query.get("words", "").split()
-        return web.json_response(await asyncio.to_thread(self._found if words else self._listed, words))
+        return web.json_response(await asyncio.to_thread(self._search_hits if words else self._recent_runs, words))
 
-    def _listed(self, words: Sequence[str]) -> list[dict[str, Any]]:
+    def _recent_runs(self, words: Sequence[str]) -> list[dict[str, Any]]:
         return [_overview(run) for run in self._workspace.runs()[:MOST_LISTED]]
 
-    def _found(self, words: Sequence[str]) -> list[dict[str, Any]]:
+    def _search_hits(self, words: Sequence[str]) -> list[dict[str, Any]]:
         hits = islice(search(words, self._workspace.root / RUNS), MOST_HITS)
         return [{**_overview(hit.run_dir), "speaker": hit.speaker, "excerpt": hit.excerpt(words)} for hit in hits]
 

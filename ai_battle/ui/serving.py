@@ -180,10 +180,12 @@ async def _listen(site: web.TCPSite, port: int) -> None:
         raise ConfigError(f"{words}; stop what listens there, or choose another with --port.") from error
 
 
-async def serve(app: web.Application, port: int, opened: Callable[[str], object], say: Callable[[str], object]) -> None:
+async def serve(
+    app: web.Application, port: int, open_page: Callable[[str], object], say: Callable[[str], object]
+) -> None:
     """Until SIGINT or SIGTERM; a second one waits for nothing.
 
-    `opened` is told the first address, which can be used once, and `say` each further one.
+    `open_page` is told the first address, which can be used once, and `say` each further one.
     """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -197,5 +199,5 @@ async def serve(app: web.Application, port: int, opened: Callable[[str], object]
         with suppress(NotImplementedError):
             for number in END:
                 loop.add_signal_handler(number, end)
-        opened(keeper.address)
+        open_page(keeper.address)
         await ended.wait()

@@ -12,7 +12,7 @@ from ..reporting.runs import EVENTS, written
 from ..reporting.test_browser import Bait
 from .browser import CHROMIUM, Tab, axe, browser_of, tab_of
 from .client import WITH_ME, WITH_TOOLS, PageClient, talk
-from .test_runs import is_over
+from .test_runs import PAIR, STRATEGY, is_over
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
 RUN = Path("runs") / "2026-01-01-recorded"
@@ -194,6 +194,24 @@ async def test_the_page_is_used_without_a_mouse(page: PageClient, here: Path) ->
         await tab.see("Typed at once")
         await tab.page.locator("#announcer", has_text="It is your turn, Me.").wait_for(state="attached")
         await tab.press("End the discussion")
+        await tab.page.locator(".pane .status.done").wait_for()
+
+
+@pytest.mark.slow
+async def test_code_of_a_file_is_trusted_in_the_page_before_it_runs(page: PageClient, here: Path) -> None:
+    (here / "mine.py").write_text(STRATEGY)
+    (here / "talk.yaml").write_text(talk() + PAIR)
+    async with tab_of(page) as tab:
+        await tab.open(page, "/edit?source=talk.yaml")
+        await tab.see("No problems")
+        await tab.press("Start")
+        dialog = tab.page.get_by_role("dialog", name="Do you trust this code?")
+        assert "mine" in await dialog.inner_text()
+        await tab.page.keyboard.press("Escape")
+        await dialog.wait_for(state="detached")
+        assert (await page.get("/api/runs"))[1] == []
+        await tab.press("Start")
+        await tab.press("Trust and run")
         await tab.page.locator(".pane .status.done").wait_for()
 
 

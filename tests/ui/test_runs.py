@@ -9,6 +9,7 @@ from ai_battle.conversation.runs import RunOverview
 
 from .client import WITH_ME, WITH_TOOLS, Heard, PageClient, page_of, talk
 
+PAIR = "  collaboration: {pairs: [{primary: Bob, strategy: mine, secondary: {type: scripted/x, script: [Oh.]}}]}\n"
 STRATEGY = "def create(primary, secondary):\n    return secondary\n"
 
 
@@ -174,17 +175,16 @@ async def test_a_file_that_is_changed_while_it_runs_changes_nothing_of_the_run(p
 
 async def test_code_of_a_file_runs_only_after_it_was_trusted(page: PageClient, here: Path) -> None:
     (here / "mine.py").write_text(STRATEGY)
-    pair = "  collaboration: {pairs: [{primary: Bob, strategy: mine, secondary: {type: scripted/x, script: [Oh.]}}]}\n"
-    status, body = await page.send("/api/runs", source="talk.yaml", text=talk() + pair)
+    status, body = await page.send("/api/runs", source="talk.yaml", text=talk() + PAIR)
     assert status == 409
     assert "mine" in body["code"][0]
-    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + pair, trusted="0" * 64)
+    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + PAIR, trusted="0" * 64)
     assert status == 409
     assert (await page.get("/api/runs"))[1] == []
-    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + pair, trusted=body["trust"])
+    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + PAIR, trusted=body["trust"])
     assert status == 200
     (here / "mine.py").write_text(f"{STRATEGY}# changed\n")
-    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + pair, trusted=body["trust"])
+    status, _ = await page.send("/api/runs", source="talk.yaml", text=talk() + PAIR, trusted=body["trust"])
     assert status == 409
 
 

@@ -61,7 +61,7 @@ class Editor {
     this.start = button("Start", () => this.run(), { class: "main" });
     this.save = button(this.isPackaged ? "Save as …" : "Save", () => this.store());
     this.asked = 0;
-    this.text.addEventListener("input", () => this.edited());
+    this.text.addEventListener("input", () => this.edit());
     this.text.addEventListener("scroll", () => this.follow());
     this.text.addEventListener("keydown", (event) => {
       if ((event.ctrlKey || event.metaKey) && event.key === "s") { event.preventDefault(); this.save.click(); }
@@ -80,7 +80,7 @@ class Editor {
     return { title: this.name, content: [head, edit, this.verdict, this.problems], ready: () => { this.number([]); this.check(); }, leave: () => clearTimeout(this.timer) };
   }
 
-  edited() {
+  edit() {
     if (this.text.value === this.file.text) unsaved.delete(this.file.source);
     else unsaved.set(this.file.source, { text: this.text.value, digest: this.digest });
     this.save.classList.toggle("due", unsaved.has(this.file.source));

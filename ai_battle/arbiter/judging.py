@@ -53,12 +53,9 @@ class Arbiter:
         for name, model in self.models.items():
             shown = transcript.within(_room(model))
             cuts |= dict.fromkeys(filter(None, [shown.note]))
-            judge = Participant(name, model.client)
             try:
-                await model.require_listener()
-                for swapped in (False, True):  # of a judge that fails in one order, nothing counts
-                    with charge_to(spent):
-                        ratings += await Sitting(judge, self.rubric, shown, swapped, as_role(emit, "arbiter")).rate()
+                with charge_to(spent):
+                    ratings += await self._ratings(name, model, shown, as_role(emit, "arbiter"))
             except ProviderError as error:
                 faults.append(f"{name} did not judge: {error}")
         if not any(rating.score is not None for rating in ratings):
@@ -66,6 +63,13 @@ class Arbiter:
         scale, usage = (self.rubric.scale[0], self.rubric.scale[1]), spent.ledger.usage
         names = transcript.participants, tuple(self.models)
         return Verdict(*names, self.rubric.weights, scale, tuple(ratings), usage, (*cuts, *faults))
+
+    async def _ratings(self, name: str, model: Model, shown: Transcript, emit: Emit) -> Sequence[Rating]:
+        """Those of one judge; where it fails in one order nothing counts, and it is not asked for the other."""
+        await model.require_listener()
+        judge = Participant(name, model.client)
+        sittings = [Sitting(judge, self.rubric, shown, swapped, emit) for swapped in (False, True)]
+        return [rating for sitting in sittings for rating in await sitting.rate()]
 
     async def aclose(self) -> None:
         for model in self.models.values():

@@ -1,10 +1,10 @@
 """What one participant has in context: the prompt, notes on old turns, and the turns since that it heard."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..core.events import TurnFinished
-from ..core.messages import Message, user
+from ..core.messages import Message, Part, user
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
 from .attachments import refer
 from .prompting import Naming, View, prompt, view_of
@@ -62,6 +62,12 @@ class ListenerContext:
 
     def turns_through(self, number: int) -> list[int]:
         return [turn.turn for turn in self.turns if turn.turn <= number]
+
+    def has_heard(self, parts: Sequence[Part]) -> bool:
+        """Whether these came with the prompt, or with a turn since the last summary."""
+        turns = (message for turn in self.turns for message in (*turn.steps, turn.message))
+        messages = (*([self.prompt] if self.prompt else []), *turns)
+        return any(all(part in message.parts for part in parts) for message in messages)
 
     def _opening(self) -> Iterator[Message]:
         if self.prompt:

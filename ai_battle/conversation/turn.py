@@ -1,6 +1,7 @@
 """One turn: a participant is asked, answers, and what came of it is settled for all."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -15,9 +16,9 @@ from ..core.errors import (
     Unscripted,
 )
 from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
-from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
+from ..core.exchange import EVERYTHING, NOTHING_USED, ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import FileDescribed, HintGiven
-from ..core.messages import Message, Text
+from ..core.messages import Message, Part, Text
 from ..core.telemetry import span
 from .attachments import pictures_of
 from .participant import Participant, TurnListener, request_answer, request_aside
@@ -150,6 +151,12 @@ class TurnTaker:
         if "images" in participant.reads or not describer or not messages:
             return
         for name, parts in pictures_of(messages[-1]):
+            if not self._may_describe(describer, parts):
+                await self._emit(
+                    Warned(f"{name} is not described to {participant.name}: {describer.name} must not see it")
+                )
+                await self._emit(FileDescribed(name, "", NOTHING_USED))
+                continue
             asking = replace(describer, name=describer.name or participant.name)
             asked = Message("user", (*parts, Text(prompt("describe", name=name, goal=self._plan.prompt))))
             options = {**asking.parameters, "max_tokens": LONGEST_DESCRIPTION}
@@ -160,6 +167,11 @@ class TurnTaker:
                 await self._emit(FileDescribed(name, "", usage))
             else:
                 await self._emit(FileDescribed(name, answer.text.strip(), usage, answer.model))
+
+    def _may_describe(self, describer: Participant, parts: Sequence[Part]) -> bool:
+        """One who takes part is shown what it has heard, and nothing that was said in private to others."""
+        context = self._state.contexts.get(describer.name)
+        return not context or not self._plan.has_private_words or context.has_heard(parts)
 
     async def pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from ai_battle.conversation.plan import Plan
 from ai_battle.conversation.prompting import prompt
 from ai_battle.conversation.replay import request_of
 from ai_battle.core.client import ModelClient
-from ai_battle.core.events import Emit, EventLog, PhaseStarted, Summarised, TurnFinished, ignore
+from ai_battle.core.events import Emit, EventLog, PhaseStarted, Summarised, TurnFinished, Warned, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
-from ai_battle.core.messages import assistant
+from ai_battle.core.messages import Image, Message, assistant
 from ai_battle.core.tokens import estimate_text
 from ai_battle.reporting import export
 
@@ -288,3 +289,27 @@ def test_room_is_made_for_the_instructions_of_a_phase_too(parallel: bool, tmp_pa
     assert any(isinstance(event, Summarised) for event in log.events)
     sent = [request for client in clients.values() for request in client.requests if "# talk" in request]
     assert max(map(estimate_text, sent)) <= 1200
+
+
+class Photographer(Talker):
+    """Shows a picture with what it says, as a person does who attaches one."""
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        response = await super().complete(request, emit)
+        picture = Image(
+            "image/png", b"secret", extra={"file": {"name": "plan.png", "kind": "image", "about": "a plan"}}
+        )
+        return replace(response, steps=(Message("user", (picture,)),))
+
+
+def test_a_private_picture_is_described_by_nobody_who_must_not_see_it(tmp_path: Path) -> None:
+    clients = {"Ann": Talker("Ann"), "Bob": Photographer("Bob"), "Eve": Talker("Eve")}
+    sees = {"Ann": frozenset({"images"}), "Bob": frozenset({"images"}), "Eve": frozenset[str]()}
+    participants = [Participant(name, client, reads=sees[name]) for name, client in clients.items()]
+    settings: dict[str, Any] = {"describer": participants[0], "phases": [Phase("whisper", visible_to=("Eve",))]}
+    manager = ConversationManager(participants, goal="Talk.", out=tmp_path / "run", **settings)
+    asyncio.run(manager.run_discussion(log := EventLog()))
+
+    assert len(clients["Ann"].requests) == 1
+    told = [event.message for event in log.events if isinstance(event, Warned)]
+    assert told == ["plan.png is not described to Eve: Ann must not see it"]

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from ai_battle.config.packaged import description, in_brief, packaged_config, packaged_names
+from ai_battle.conversation.templates import PACKAGED
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 
@@ -40,6 +41,22 @@ def list_(as_json: bool) -> None:
 def show(name: str) -> None:
     """Print the YAML of NAME."""
     click.echo(_text(name), nl=False)
+
+
+@command.command("templates")
+@click.argument("name", required=False)
+@as_json
+def templates(name: str | None, as_json: bool) -> None:
+    """List the templates of instructions with their parameters, or print that of NAME."""
+    if name:
+        click.echo(PACKAGED.read(name).template)
+        return
+    found = {each: PACKAGED.read(each) for each in PACKAGED.names}
+    if as_json:
+        print_json({each: {"params": found[each].get_identifiers(), "text": found[each].template} for each in found})
+        return
+    rows = ((each, ", ".join(found[each].get_identifiers()), found[each].template.split("\n")[0]) for each in found)
+    show_rows(("template", "params", "begins"), rows, **GAPS)
 
 
 def _text(name: str) -> str:

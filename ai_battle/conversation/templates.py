@@ -33,7 +33,7 @@ class Templates:
 
         Parameters that the template has no place for are left out; `without_place` names them.
         """
-        template = self._read(name)
+        template = self.read(name)
         places = template.get_identifiers()
         if missing := [place for place in places if place not in params]:
             given = f"; given: {', '.join(map(repr, params))}" if params else ""
@@ -42,15 +42,16 @@ class Templates:
 
     def without_place(self, name: str, params: Iterable[str]) -> list[str]:
         """The parameters that a template does not use; raises `ConfigError` as `fill` does."""
-        places = self._read(name).get_identifiers()
+        places = self.read(name).get_identifiers()
         return [param for param in params if param not in places]
 
-    def _read(self, name: str) -> Template:
+    def read(self, name: str) -> Template:
+        """The template of that name; raises `ConfigError` where there is none, or none that can be read."""
         if name in self.names:
             own = self.folder / f"{name}{SUFFIX}" if self.folder else None
             return _own_template(own) if own and own.is_file() else _packaged_template(name)
         if name in OTHER_NAMES:
-            return self._read(OTHER_NAMES[name])
+            return self.read(OTHER_NAMES[name])
         raise ConfigError(f"there is no template {name!r}{near(name, self.names)}")
 
 

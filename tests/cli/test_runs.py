@@ -139,6 +139,15 @@ def test_the_configurations_that_come_with_it_are_listed_and_shown(ai_battle: Ru
     assert "did you mean 'debate'" in ai_battle("configs", "show", "debat").err
 
 
+def test_the_templates_of_instructions_are_listed_and_shown(ai_battle: Run) -> None:
+    listed = json.loads(ai_battle("configs", "templates", "--json").out)
+
+    assert listed["critical"]["params"] == ["domain"]
+    assert ai_battle("configs", "templates").lines[0].split() == ["template", "params", "begins"]
+    assert ai_battle("configs", "templates", "critical").out.strip() == listed["critical"]["text"]
+    assert "did you mean 'critical'" in ai_battle("configs", "templates", "criticl").err
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

@@ -128,7 +128,7 @@ class ConversationSignals:
 
     def open(self, text: str) -> None:
         """Say what the conversation is about."""
-        self._opening = frozenset(sorted(_profile(text).stems, key=len)[-_NAMED:])
+        self._opening = frozenset(sorted(_profile(text).stems, key=lambda stem: (len(stem), stem))[-_NAMED:])
 
     def add(self, speaker: str, text: str) -> TurnSignals:
         """Take a turn that was said, and return what it makes of the conversation."""
@@ -174,7 +174,8 @@ class ConversationSignals:
     def _keep_topic(self, drift: float) -> None:
         """Of a turn that is to be one of the last no longer, if these do not drift."""
         if len(self._earlier) >= RECENT and drift <= _ASTRAY:
-            for stem in self._earlier[-RECENT][1].stems - self._opening:
+            # Sorted, so that a run that is taken up by another process forgets the same.
+            for stem in sorted(self._earlier[-RECENT][1].stems - self._opening):
                 self._topic.pop(stem, None)
                 self._topic[stem] = None
             while len(self._topic) > _TOPIC:
@@ -233,7 +234,7 @@ def _overlap(said: _TextProfile, earlier: _TextProfile, *, own: bool) -> float:
 
 
 def _agreement(said: _TextProfile) -> float:
-    """Praise and full agreement count, most at the beginning, a plain yes half; reservations and questions."""
+    """Praise and full agreement count most at the beginning, a plain yes half; reservations and questions take away."""
     score = 0.0
     for kind, place in said.phrases:
         score += _WEIGHTS.get(kind, 0.0) * (1.0 if place < 2 * LEAST_WORDS or kind == "reserve" else 0.5)

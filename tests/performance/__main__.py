@@ -15,6 +15,7 @@ from . import (
     _detecting,
     _dialects,
     _dispatching,
+    _measuring,
     _memory,
     _ours,
     _sandboxed,
@@ -180,6 +181,12 @@ def detecting() -> None:
         compared(f"cpu, judging {name}, 1 MB to 50 kB", large, small, rounds=3)
 
 
+def signals() -> None:
+    """CPU of measuring a turn of 150 words, early in a conversation and late."""
+    for turns in (20, 200, 2_000):
+        print(f"{f'cpu, measuring a turn behind {turns:,}':44} {_measuring.per_turn(turns):8.3f} ms", flush=True)
+
+
 def sweeps() -> None:
     """Wall time of a grid of 48 settings over 200 recorded answers, assessed before, against reading their file."""
     ours, reading = map(of_wall, _sweeping.works(Path.cwd()))
@@ -208,6 +215,7 @@ BENCHMARKS = {
         advisors,
         advising,
         benchmarks,
+        signals,
         sweeps,
         writing,
         detecting,

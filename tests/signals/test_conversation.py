@@ -1,6 +1,10 @@
-"""Measures of a conversation: what each of them says, and that none grows with the conversation."""
+"""Measures of a conversation: what each of them says."""
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +101,23 @@ def test_what_was_only_measured_changes_nothing() -> None:
     one.measure("B", "Something else entirely, with a good many words about trains and nothing of fish at all.")
 
     assert one.add("B", PLAIN) == other.add("B", PLAIN)
+
+
+def test_another_process_measures_the_same() -> None:
+    """Resumed runs go on with measures that were taken in a process with other hashes."""
+    script = (
+        "from research.steering import dialogues\n"
+        "print([[each.figures() for each in one.signals] for one in dialogues() if one.half == 'dev'])"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]

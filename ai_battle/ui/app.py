@@ -15,7 +15,7 @@ from aiohttp import web
 from ..config import Loaded
 from ..conversation.manager import ConversationManager, RunResult
 from ..conversation.run_config import of_run, with_changes
-from ..conversation.runs import RUNS, RunOverview, search
+from ..conversation.runs import RunOverview
 from ..core.errors import ConfigError, NoSuchRecord
 from ..core.events import Emit
 from ..core.exchange import EVERYTHING, Wants
@@ -105,7 +105,7 @@ class PageServer:
         return [_overview(run) for run in self._workspace.runs()[:MOST_LISTED]]
 
     def _search_hits(self, words: Sequence[str]) -> list[dict[str, Any]]:
-        hits = islice(search(words, self._workspace.root / RUNS), MOST_HITS)
+        hits = islice(self._workspace.search(words), MOST_HITS)
         return [{**_overview(hit.run_dir), "speaker": hit.speaker, "excerpt": hit.excerpt(words)} for hit in hits]
 
     async def _start(self, http: web.Request) -> web.StreamResponse:

@@ -15,7 +15,7 @@ from ..config import ConfigProblems, Loaded, packaged_config, packaged_names
 from ..config.documents import LARGEST, YAML, YamlText, kind_of, read_text
 from ..config.packaged import description, in_brief
 from ..config.server import load_server
-from ..conversation.runs import RUNS, run_directories
+from ..conversation.runs import RUNS, SearchHit, run_directories, search
 from ..conversation.setup import load_checked, notes
 from ..core.errors import AIBattleError, ConfigError, NoSuchRecord
 from ..core.files import write_private
@@ -110,17 +110,16 @@ class Workspace:
 
     def run(self, name: str) -> Path:
         """The run directory of that name; raises `NoSuchRecord` for what is none of those in the folder."""
-        found = next((run for run in run_directories(self._runs) if run.name == name), None)
+        found = next((run for run in run_directories(self.root / RUNS) if run.name == name), None)
         if found is None or not self._is_inside(found):
             raise NoSuchRecord(f"There is no run {name!r} in {RUNS}.")
         return found
 
     def runs(self) -> Sequence[Path]:
-        return run_directories(self._runs)
+        return [*filter(self._is_inside, run_directories(self.root / RUNS))]
 
-    @property
-    def _runs(self) -> Path:
-        return self.root / RUNS
+    def search(self, words: Sequence[str]) -> Iterator[SearchHit]:
+        return (hit for hit in search(words, self.root / RUNS) if self._is_inside(hit.run_dir))
 
     def benchmarks(self) -> dict[str, Path]:
         """The reports of benchmarks, by their folders."""

@@ -247,12 +247,15 @@ async def test_who_takes_part_does_not_see_what_is_not_for_them_until_it_is_over
 async def test_runs_outside_of_the_folder_are_not_there(page: PageClient, here: Path) -> None:
     (here / "runs").mkdir()
     away = here.parent / f"{here.name}-away"
-    away.mkdir()
-    (away / "journal.jsonl").write_text("{}\n")
+    run = await page.start(talk())
+    await page.hear(run, is_over)
+    (here / "runs" / run).rename(away)
     (here / "runs" / "link").symlink_to(away)
     for name in ("..", "%2e%2e", f"..%2f{away.name}", "link", "nothing"):
         status, _ = await page.get(f"/runs/{name}/report")
         assert status == 404, name
+    for found in ("", "?words=more"):
+        assert (await page.get(f"/api/runs{found}"))[1] == []
     status, _ = await page.get("/api/events?..=-1")
     assert status == 404
 

@@ -40,7 +40,8 @@ class Pane {
     if (news.facts) this.showFacts(news.facts);
     if (news.items?.length) this.add(news.items);
     if ("draft" in news) this.showDraft(news.draft);
-    if ("status" in news || "ours" in news || "error" in news) this.showStatus(news);
+    const isElsewhere = this.current && !this.current.ours;
+    if ("status" in news || "ours" in news || "error" in news || (isElsewhere && "answering" in news)) this.showStatus(news);
     if (news.questions) this.showQuestions(news.questions);
     if (isAtEnd) this.log.scrollTop = this.log.scrollHeight;
     if ("status" in news) this.arrive();
@@ -110,7 +111,7 @@ class Pane {
 
   showStatus(news) {
     this.current = { ...this.current, ...news };
-    const { status, ours, error } = this.current;
+    const { status, ours, error, answering } = this.current;
     const before = this.status.textContent;
     this.status.className = `status ${status}`;
     this.status.textContent = status;
@@ -121,7 +122,7 @@ class Pane {
       ...(ours ? [button("Stop", () => this.post("stop"), { class: "stop" })] : []),
       ...(isOver && !["done", "limit"].includes(status) ? [button("Resume", () => this.resume(), { class: "main" })] : []),
       report,
-      ...(status === "running" && !ours ? [h("small", { class: "quiet" }, "Another program runs it.")] : []),
+      ...(status === "running" && !ours ? [h("small", { class: "quiet" }, `Another program runs it${answering.length ? `; ${answering.join(", ")} is answering` : ""}.`)] : []),
       ...(error ? [h("p", { class: "failure" }, error)] : []),
     );
   }

@@ -51,7 +51,10 @@ NO_RECORDING: RecordingFiles = RecordingFiles()
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """What models are made with: sections of the file, the environment, and how many script entries are used up."""
+    """What models are made with: sections of the file, the environment, and how many script entries are used up.
+
+    `has_files`: it is a discussion in which files are shown, or may be.
+    """
 
     providers: Mapping[str, Any] = field(default_factory=dict)
     prices: Mapping[str, Any] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class BuildContext:
     base: Path = Path()
     redactor: Redactor = NO_SECRETS
     local_only: bool = False
+    has_files: bool = False
 
     @classmethod
     def of(
@@ -72,6 +76,7 @@ class BuildContext:
         return replace(
             cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
             local_only=loaded.file.discussion.local_only,
+            has_files=loaded.file.discussion.has_files,
             starts=starts or {},
             recorder=Recorder(Path(tapes.record), loaded.redactor) if tapes.record else None,
             tape=RecordedExchanges.read(Path(tapes.replay)) if tapes.replay else None,
@@ -164,18 +169,22 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
     if around.tape and not isinstance(spec, HelperSettings):
         _require_recorded(model_name, around.tape)
     settings = _script(spec, around.starts.get(name, 0)) if _takes_script(model_name, around) else {}
-    made = _within(spec.capabilities, model(model_name, settings, around))
+    made = _within(spec.capabilities, model(model_name, settings, around), around)
     if around.local_only and not made.local:
         raise ConfigError(f"{name} is {made.name}, which is not on this machine, and the file says 'local_only: true'.")
     return replace(made, options={**made.options, **spec.parameters.options()})
 
 
-def _within(stated: Capabilities, made: Model) -> Model:
-    """What a model can't do is not asked of it, and files go to it in a form that it reads."""
+def _within(stated: Capabilities, made: Model, around: BuildContext) -> Model:
+    """What a model can't do is not asked of it, and files of a discussion go to it in a form that it reads.
+
+    What clients of a server send goes to it as they sent it: they have chosen the model.
+    """
     seeing = readable_files(made.name, stated.stated_values())["images"] is True
     made = replace(made, reads=readable_kinds(made.name, stated), is_seeing=seeing)
-    lacks = stated.lacking & LEFT_OUT | FILE_KINDS - made.reads
-    made = replace(made, client=CapabilityFilter(made.client, lacks))
+    lacks = stated.lacking & LEFT_OUT | (FILE_KINDS - made.reads if around.has_files else frozenset())
+    if lacks or around.has_files:
+        made = replace(made, client=CapabilityFilter(made.client, lacks, has_files=around.has_files))
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
 
 

@@ -284,6 +284,11 @@ class Discussion(Section):
         "mode is no-meta, where nobody is given hints.",
     )
 
+    @property
+    def has_files(self) -> bool:
+        """Whether files are shown, or may be: a person can attach some."""
+        return bool(self.input_file or self.input_files) or any(one.role == "user" for one in self.models.values())
+
     @field_validator("goal")
     @classmethod
     def _is_given(cls, goal: str, info: ValidationInfo) -> str:

@@ -20,7 +20,7 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import ModelRequest, ModelResponse
-from ..core.messages import Document, Image, Message, Part, Text, ToolResult, file_of
+from ..core.messages import FILE_KINDS, Document, Image, Message, Part, Text, ToolResult, file_of
 from ..core.redaction import Redactor
 
 
@@ -57,9 +57,11 @@ UNSEEN = Text("(a picture, which you can't see)\n\n")
 class CapabilityFilter(ClientWrapper):
     """`lacks` are of those that can be `LEFT_OUT`."""
 
-    def __init__(self, client: ModelClient, lacks: frozenset[str]) -> None:
+    def __init__(self, client: ModelClient, lacks: frozenset[str], *, has_files: bool = False) -> None:
         super().__init__(client)
         self._lacks = lacks
+        # What passes through a server unread stays unread.
+        self._looks_at_messages = has_files or not lacks.isdisjoint(FILE_KINDS)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         return await self.client.complete(self.filtered_request(request), emit)
@@ -71,6 +73,8 @@ class CapabilityFilter(ClientWrapper):
         if "reasoning" in self._lacks and "reasoning" in request.options:
             options = {name: value for name, value in request.options.items() if name != "reasoning"}
             request = replace(request, options=options)
+        if not self._looks_at_messages:
+            return request
         messages = tuple(readable_message(message, self._lacks) for message in request.messages)
         return request if all(map(is_, messages, request.messages)) else replace(request, messages=messages)
 

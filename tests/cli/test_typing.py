@@ -158,7 +158,7 @@ def test_help_tells_what_can_be_typed_and_end_ends_it(you: Terminal, tmp_path: P
     you.press("/end\n")
 
     assert you.end() == 0
-    assert "  /attach FILE     send a text or a picture with what you say next" in scrolled(you)
+    assert "  /attach FILE     send a file with what you say next: a text, a picture, a PDF or a video" in scrolled(you)
     assert any(line.startswith("Done (You ended it)") for line in scrolled(you))
 
 

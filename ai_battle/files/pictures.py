@@ -24,7 +24,9 @@ JPEG_METADATA, PNG_METADATA = (0xE1, 0xED, 0xFE), (b"eXIf", b"tEXt", b"zTXt", b"
 WEBP_METADATA = 0b1100
 QUALITY, SHRINKING, SMALLEST = 85, 0.9, 64
 HOPELESS = 4
-"""So many times too long is what need not be tried in its own format."""
+"""So many times too long is what need not be tried in its own format and size."""
+BYTES_PER_PIXEL = 0.1
+"""Of a JPEG, at the least that is common."""
 CUT = "it is cut off"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -107,10 +109,14 @@ def fit(data: bytes, box: Size, most_bytes: int, name: str) -> bytes:
     pillow, operations = (plugins.optional(module, EXTRA) for module in ("PIL.Image", "PIL.ImageOps"))
     with translate_errors(f"{name} can't be scaled down", ConfigError), pillow.open(BytesIO(data)) as picture:
         kind = picture.format
+        is_hopeless = len(data) > HOPELESS * most_bytes
+        if is_hopeless:
+            side = int((most_bytes / BYTES_PER_PIXEL) ** 0.5)
+            box = (min(box[0], side), min(box[1], side))
         picture.draft(None, box)  # a JPEG is then decoded at about that size, which saves most of the memory
         smaller = operations.exif_transpose(_in_plain_colours(picture))
         smaller.thumbnail(box, pillow.Resampling.LANCZOS)
-        written = _encode(smaller, kind) if len(data) < HOPELESS * most_bytes else data
+        written = data if is_hopeless else _encode(smaller, kind)
         side = max(smaller.size)
         while len(written) > most_bytes and side >= SMALLEST:
             written = _encode(_on_white(smaller, pillow), "JPEG")

@@ -82,7 +82,7 @@ def _rows(file: TextIO, delimiter: str, name: str) -> Iterator[list[str]]:
         yield from reader
     except csv.Error as error:
         raise ConfigError(
-            f"{name}:{reader.line_num} is no row of a table: {error}; 'type: text' sends it as it is"
+            f"{name}:{reader.line_num} is no row of a table: {error}; with a name in .txt it is sent as it is"
         ) from error
 
 

@@ -13,12 +13,12 @@ from ..signals.languages import has_word_anywhere, name_stems, share, stems
 from ..signals.numbers import quantities, rounded_values, stands_among
 from ..signals.provenance import Known, facts
 from ..signals.refusals import gives_up
-from ..signals.trouble import NEWEST, TROUBLES, KnownSteps
+from ..signals.trouble import NEWEST, troubles, words
 from .case import Case
 from .family import asks_for_tools, property_texts, tools_meant
 
 MANY = 3
-_TROUBLES = ("call_repeated", "errors_in_a_row", "same_error_twice")
+_TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
 _WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
@@ -69,9 +69,10 @@ def on_the_way(case: Case) -> dict[str, float]:
     """What became of the calls since the prompt; a call from which something else came is no repeated one."""
     if not case.steps:
         return {}
-    known = KnownSteps()
-    found = {known.trouble_of(step, step.result) for step in case.steps[-NEWEST:]}
-    return {name: float(trouble in found) for trouble, name in zip(TROUBLES, _TROUBLES, strict=True)}
+    measured = troubles(case.steps)
+    calls = [(words(step.call), step.result) for step in case.steps[-NEWEST:]]
+    measured["repeated"] = float(len(set(calls)) < len(calls))
+    return {name: float(measured[key] > 0) for key, name in _TROUBLES.items()}
 
 
 def of_no_tool(case: Case) -> float | None:

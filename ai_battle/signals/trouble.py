@@ -28,7 +28,7 @@ _FAILURE_CODE = re.compile(
     r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b|\b(?:ok|success)\W{1,4}false\b",
     re.IGNORECASE,
 )
-TROUBLES = ("a call was repeated", "two calls in a row failed", "the same error came twice")
+_TROUBLES = ("a call was repeated", "two calls in a row failed", "the same error came twice")
 _FRAME = " \t\r\n[]{}()\"',."
 # A result in the one field of an object is what stands there.
 _FIELD = re.compile(r"\s*\{\s*\"\w{1,30}\"\s*:\s*(?=[^{]{0,60}\}\s*\Z)")
@@ -72,7 +72,7 @@ def in_trouble(steps: Sequence[ToolStep]) -> str:
     """Why help is due: a call repeated, two errors in a row, or the same error twice; empty when nothing is wrong."""
     known = KnownSteps()
     found = {known.trouble_of(step) for step in steps[-NEWEST:]}
-    return next((trouble for trouble in TROUBLES if trouble in found), "")
+    return next((trouble for trouble in _TROUBLES if trouble in found), "")
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class KnownSteps:
         self.calls.add(call)
         self.errors.update(filter(None, (error,)))
         self.has_failed = bool(error)
-        return next((trouble for trouble, is_so in zip(TROUBLES, checks, strict=True) if is_so), "")
+        return next((trouble for trouble, is_so in zip(_TROUBLES, checks, strict=True) if is_so), "")
 
 
 def tells_failure(step: ToolStep) -> bool:

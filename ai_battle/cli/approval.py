@@ -105,7 +105,7 @@ class TerminalPrompt:
             await self._show(event)
 
     async def _show(self, event: Event) -> None:
-        if self._view and (shown := self._seat.shown(event)):
+        if self._view and (shown := self._seat.filter_event(event)):
             await self._view(shown)
 
     @contextlib.asynccontextmanager

@@ -180,11 +180,8 @@ def _mcp_server(path: KeyPath, server: McpServer) -> Iterator[Problem]:
 
 def _notes(file: DiscussionFile) -> Iterator[str]:
     """What is accepted but has no effect: said once at the start, so that nobody waits for it."""
-    discussion, tools = file.discussion, file.discussion.tools
-    if not tools or not tools.enabled:
-        yield from _notes_without_tools(discussion)
-    elif tools.tool_format and tools.calling in ("native", "json"):
-        yield f"discussion.tools.tool_format: has no effect with 'calling: {tools.calling}'"
+    discussion = file.discussion
+    yield from _notes_on_tools(discussion)
     yield from _notes_on_pairs(discussion)
     if discussion.execution.parallel and discussion.speaker_selection != "round_robin":
         yield "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once"
@@ -194,7 +191,12 @@ def _notes(file: DiscussionFile) -> Iterator[str]:
         yield "discussion.goal_mode: has no effect with 'mode: no-meta', where nobody is told anything"
 
 
-def _notes_without_tools(discussion: Discussion) -> Iterator[str]:
+def _notes_on_tools(discussion: Discussion) -> Iterator[str]:
+    tools = discussion.tools
+    if tools and tools.enabled:
+        if tools.tool_format and tools.calling in ("native", "json"):
+            yield f"discussion.tools.tool_format: has no effect with 'calling: {tools.calling}'"
+        return
     for key in filter(discussion.model_fields_set.__contains__, ("sandbox", "workspace", "allow_hosts")):
         yield f"discussion.{key}: has no effect without tools"
     for name, participant in discussion.models.items():

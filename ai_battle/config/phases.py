@@ -145,9 +145,9 @@ def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: Key
 def _without_speaker(discussion: "Discussion") -> Iterator[Problem]:
     """One who takes turns and is in no phase would never speak; where a name is wrong, it may be the one meant."""
     speaks = {name for phase in discussion.phases for name in phase.speakers}
-    if speaks - {*discussion.models} or not all(phase.speakers for phase in discussion.phases):
+    if not speaks or speaks - {*discussion.models} or not all(phase.speakers for phase in discussion.phases):
         return
-    for name in speaking(discussion) if discussion.phases else ():
+    for name in speaking(discussion):
         if name not in speaks:
             words = f"{name!r} speaks in no phase; name it among the speakers of one, or make it an observer"
             yield Problem(("discussion", "models", name), words, key=True)

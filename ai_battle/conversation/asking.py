@@ -82,7 +82,7 @@ def question(
     """
     if helper and str(parse(helper)) == str(parse(model)):
         raise ConfigError(f"{model!r} can't help itself; name another model.")
-    return _checked(text, participants({str(parse(model)): model}, helper, strategy), files, max_cost)
+    return _load_question(text, participants({str(parse(model)): model}, helper, strategy), files, max_cost)
 
 
 def council(
@@ -101,10 +101,10 @@ def council(
     named = chair if chair and str(parse(chair)) != first else ()
     pair = {"primary": first, "peers": [*members[1:]], "secondary": named, "strategy": "deliberation"}
     models = participants({first: members[0]})
-    return _checked(text, {**models, "collaboration": {"pairs": [pair]}}, files, max_cost)
+    return _load_question(text, {**models, "collaboration": {"pairs": [pair]}}, files, max_cost)
 
 
-def _checked(
+def _load_question(
     text: str, discussion: dict[str, Any], files: Sequence[str | os.PathLike[str]], max_cost: float | None
 ) -> Loaded:
     discussion["models"][ASKER] = {"role": "user"}

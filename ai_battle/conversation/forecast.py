@@ -46,7 +46,7 @@ class ExpectedHelp:
 
     @property
     def usage(self) -> Usage:
-        """What is part of a foresetup."""
+        """What all the calls come to; nothing where nobody can know how many."""
         calls, each = self.calls or 0.0, self.each
         if not calls:
             return NOTHING_USED
@@ -58,8 +58,8 @@ class ExpectedHelp:
         return {"model": self.model, "role": self.role, "when": self.when, "calls": self.calls, "each": each}
 
 
-def usual_answer(model: Model) -> int:
-    return min(int(model.options.get("max_tokens") or USUAL_ANSWER), USUAL_ANSWER)
+def usual_answer(model: Model, most: int | None = None) -> int:
+    return min(map(int, filter(None, (model.options.get("max_tokens"), most, USUAL_ANSWER))))
 
 
 def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterator[ExpectedHelp]:
@@ -75,10 +75,9 @@ def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterat
         if kind == "secondary" and key not in ("secondary", "secondary.0"):
             continue  # of a pool the others stand in where the first fails
         called = recipe.traits.call_of(kind)
-        answer = min(usual_answer(model), called.max_tokens or USUAL_ANSWER)
         first_blind = called.role == "peer"  # it answers before it sees what others said
         shown = attempts * (called.calls - first_blind) // called.calls
-        priced = _estimate_usage(model, read + shown, answer)
+        priced = _estimate_usage(model, read + shown, usual_answer(model, called.max_tokens))
         calls = _within(_calls(called, recipe, turns), recipe)
         yield ExpectedHelp(str(model.name), called.role, called.when.format(name=name), calls, priced)
     if recipe.traits.samples > 1:

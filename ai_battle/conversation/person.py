@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Thread
 from typing import TypeAlias, TypeVar
@@ -130,7 +131,7 @@ class PersonClient(ModelClient):
         text = f"{words}\n\n(attached: {', '.join(files)})".strip() if files else words
         await emit(TextDelta(text))
         # Only what has the role of a user crosses to others whole; so the files come as a step before the words.
-        steps = (Message("user", tuple(part for parts in files.values() for part in parts)),) if files else ()
+        steps = (Message("user", tuple(chain.from_iterable(files.values()))),) if files else ()
         return ModelResponse(assistant(text), usage=NOTHING_USED, model="person", steps=steps)
 
     async def _obey(self, line: str, files: dict[str, tuple[Part, ...]], emit: Emit) -> tuple[str | None, str]:

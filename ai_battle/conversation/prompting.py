@@ -67,17 +67,19 @@ def _sections(plan: Plan, participant: Participant) -> Iterable[str]:
     if len(plan.participants) > 2:
         yield prompt("voices", names=", ".join(p.name for p in plan.participants))
     if plan.goal.strip() not in ("", plan.prompt):
-        yield f"# Goal\n{plan.goal.strip()}"
+        yield _section("Goal", plan.goal.strip())
     if plan.goal_mode == "produce" and _side(plan, participant) in ("human", "assistant"):
         yield prompt("produce" + _human(plan, participant))
-    if participant.persona:
-        yield f"# Who you are\n{participant.persona}"
-    if participant.instructions:
-        yield f"# Instructions\n{participant.instructions}"
+    yield _section("Who you are", participant.persona)
+    yield _section("Instructions", participant.instructions)
     if participant.secret:
-        yield f"# Your secret\n{prompt('secret', secret=participant.secret.strip())}"
+        yield _section("Your secret", prompt("secret", secret=participant.secret.strip()))
     if plan.established_facts:
         yield f"# Established facts\n{_facts(plan.established_facts)}"
+
+
+def _section(heading: str, text: str) -> str:
+    return f"# {heading}\n{text}" if text else ""
 
 
 def _side(plan: Plan, participant: Participant) -> str:

@@ -30,7 +30,7 @@ class Seat:
         self._people: set[str] = set()
         self._is_hidden = self._was_hidden = False
 
-    def shown(self, event: Event) -> Event | None:
+    def filter_event(self, event: Event) -> Event | None:
         """Returns the event as it may be shown; None where nothing of it may be known."""
         match event:
             case RunStarted(participants=participants) | RunResumed(participants=participants):
@@ -42,7 +42,7 @@ class Seat:
                 event = replace(event, raw="")
             case Summarised(listeners=listeners) if self._is_private(listeners):
                 event = replace(event, text="")
-        shown = _shown(event) if self._is_hidden else event
+        shown = _outline(event) if self._is_hidden else event
         if isinstance(event, TurnFinished | TurnFailed):
             self._is_hidden = False
         return shown
@@ -55,7 +55,7 @@ def _people(participants: Mapping[str, str]) -> set[str]:
     return {name for name, type_ in participants.items() if type_ == PERSON}
 
 
-def _shown(event: Event) -> Event | None:
+def _outline(event: Event) -> Event | None:
     """What may be known of a turn that is not for this seat; None for all that would tell of its words."""
     match event:
         case TurnStarted() | ModelReplied():

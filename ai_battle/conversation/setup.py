@@ -117,9 +117,8 @@ class ClientSetup(SetupSource):
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
         added = checked_section(Pair, pair)
         helped = [participant for participant in self.plan.participants if _is_primary(participant, added)]
-        for participant in helped:
-            if self._pair_of(participant):
-                raise ConfigError(f"{participant.name!r} is helped already, and one pair helps a participant.")
+        if twice := next(filter(self._pair_of, helped), None):
+            raise ConfigError(f"{twice.name!r} is helped already, and one pair helps a participant.")
         source = replace(self, pairs=(*self.pairs, added))
         secondary = added.secondary[0].type
         if helped and self.plan.has_private_words and self._participant_named(secondary):

@@ -72,7 +72,7 @@ class SpeakerScheduler:
             return self._by_name[random_name(here, state.last_regular, plan.seed, state.turn + 1)]
         if plan.speaker_selection == "round_robin" or not self._selector:
             return self._by_name[round_robin(self._staying(order), order, last)]
-        await self._select(self._selector, [name for name in here if name != state.last_regular] or here)
+        await self._select(self._selector, _others(here, state.last_regular))
         return self._by_name[state.selected]
 
     def _staying(self, names: Sequence[str]) -> Sequence[str]:
@@ -113,8 +113,12 @@ def round_robin(names: Sequence[str], order: Sequence[str], last: str) -> str:
 
 def random_name(names: Sequence[str], last: str, seed: int, turn: int) -> str:
     """Anyone but the last speaker; the same seed draws the same speaker for the same turn, whatever happened before."""
-    others = [name for name in names if name != last] or list(names)
-    return Random(f"{seed}:{turn}").choice(others)  # noqa: S311 - no secret depends on it
+    return Random(f"{seed}:{turn}").choice(_others(names, last))  # noqa: S311 - no secret depends on it
+
+
+def _others(names: Sequence[str], last: str) -> Sequence[str]:
+    """All of `names` but the last speaker, who goes on where nobody else is there."""
+    return [name for name in names if name != last] or names
 
 
 def choice_request(

@@ -31,6 +31,7 @@ from .stopping import nearest
 from .summary import ContextMemory
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
+FailurePolicy: TypeAlias = Literal["skip", "stop"]
 
 LONGEST_DESCRIPTION = 1024
 """Of a picture, in tokens."""
@@ -238,27 +239,28 @@ class TurnTaker:
             self.left.append(step.participant.name)
         elif isinstance(fault.error, PersonEnded):
             self.ended_by = step.participant.name
-        stop = self._ends_run(step.participant, fault.error)
-        await self._emit(turn_failed(step, fault, "stop" if stop else "skip"))
-        if stop:
+        policy = self._failure_policy(step.participant, fault.error)
+        await self._emit(turn_failed(step, fault, policy))
+        if policy == "stop":
             raise RunFailed(self._state.last_failure)
 
-    def _ends_run(self, participant: Participant, error: AIBattleError) -> bool:
-        """Never for a person; where nobody answers in the first round, its last turn can be taken again."""
+    def _failure_policy(self, participant: Participant, error: AIBattleError) -> FailurePolicy:
+        """A person never stops the run; where nobody answers in the first round, its last turn can be taken again."""
         state, regulars = self._state, self._plan.regulars
         if participant.role == "user":
-            return False
+            return "skip"
         is_last_of_silent_round = not state.finished and participant in regulars and state.taken + 1 >= len(regulars)
-        return (
+        stops = (
             _is_fatal(error)
             or state.failed_in_a_row[participant.name] > 0
             # A model that is not there from the start is a matter of the set-up: others need not spend on it.
             or (_is_absent(error) and not state.spoken[participant.name])
             or is_last_of_silent_round
         )
+        return "stop" if stops else "skip"
 
 
-def turn_failed(step: TurnStep, fault: TurnFault, policy: Literal["skip", "stop"]) -> TurnFailed:
+def turn_failed(step: TurnStep, fault: TurnFault, policy: FailurePolicy) -> TurnFailed:
     name = step.participant.name
     return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial, step.kind)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
@@ -139,7 +140,7 @@ def _flat(values: Attributes) -> Iterator[tuple[str, Any]]:
             case ModelResponse(stop=stop, usage=usage, model=model, id=id_):
                 yield from (("answered_by", model or None), ("answer", id_ or None))
                 yield ("finish", (FINISHES.get(stop, stop),))
-                yield from ((name, getattr(usage, name)) for name in TOKENS)
+                yield from zip(TOKENS, attrgetter(*TOKENS)(usage), strict=True)
             case _:
                 yield what, value
 

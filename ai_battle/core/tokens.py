@@ -11,9 +11,9 @@ TOKENS_PER_MESSAGE = 6
 _KEPT_AS = "tokens"
 TOKENS_PER_IMAGE = 1_200
 """Of a picture whose size nobody knows."""
-TOKENS_PER_PAGE, TOKENS_PER_SECOND = 3_000, 300
+TOKENS_PER_PAGE, TOKENS_PER_PAGE_OF, TOKENS_PER_SECOND = 3_000, {"gemini": 258}, 300
 """Of a PDF that is read as it is (Anthropic: 1,500 to 3,000 of text, and a picture of the page), and of a video."""
-PATCH, TILE, GEMINI_PAGE = 28, 768, 258
+PATCH, TILE = 28, 768
 
 
 def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN) -> int:
@@ -59,7 +59,7 @@ def _estimate_part(part: Part, characters_per_token: float, provider: str) -> in
             return picture_tokens(width, height, provider) if width else TOKENS_PER_IMAGE
         case Document():
             known = file_of(part)
-            per_page = GEMINI_PAGE if provider == "gemini" else TOKENS_PER_PAGE
+            per_page = TOKENS_PER_PAGE_OF.get(provider, TOKENS_PER_PAGE)
             as_read = known.get("pages", 0) * per_page + int(known.get("seconds", 0) * TOKENS_PER_SECOND)
             return as_read or len(part.data) // 4
 

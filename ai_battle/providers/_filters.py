@@ -1,7 +1,8 @@
 """Clients around a client that change what it is asked, or what is heard of it."""
 
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
+from itertools import repeat
 from operator import is_
 from typing import Any, TypeAlias
 
@@ -75,7 +76,7 @@ class CapabilityFilter(ClientWrapper):
             request = replace(request, options=options)
         if not self._looks_at_messages:
             return request
-        messages = tuple(readable_message(message, self._lacks) for message in request.messages)
+        messages = tuple(map(readable_message, request.messages, repeat(self._lacks)))
         return request if all(map(is_, messages, request.messages)) else replace(request, messages=messages)
 
 
@@ -83,25 +84,20 @@ def readable_message(message: Message, lacks: frozenset[str]) -> Message:
     """Files in the form that a model reads which lacks that; any other message as it is, with its encoded bytes."""
     if all(isinstance(part, Text) and not part.extra for part in message.parts):
         return message
-    parts = tuple(_in_readable_form(message.parts, lacks))
+    video = "plain" if "video" in lacks else "native"
+    parts = tuple(_readable_part(part, lacks) for part in message.parts if file_of(part).get("form", video) == video)
     return message if parts == message.parts else replace(message, parts=parts)
 
 
-def _in_readable_form(parts: Iterable[Part], lacks: frozenset[str]) -> Iterator[Part]:
-    video = "plain" if "video" in lacks else "native"
-    for part in parts:
-        known = file_of(part)
-        if known.get("form", video) != video:
-            continue
-        match part:
-            case Image() if "images" in lacks:
-                yield UNSEEN
-            case Document() if known and known["kind"] == "pdf" and "documents" in lacks:
-                yield Text(known.get("text") or f"({known['name']}, a PDF, which you can't read)\n\n", extra=part.extra)
-            case ToolResult(parts=shown) if "images" in lacks:
-                yield replace(part, parts=tuple(UNSEEN if isinstance(each, Image) else each for each in shown))
-            case _:
-                yield part
+def _readable_part(part: Part, lacks: frozenset[str]) -> Part:
+    match part:
+        case Image() if "images" in lacks:
+            return UNSEEN
+        case Document() if "documents" in lacks and (known := file_of(part)).get("kind") == "pdf":
+            return Text(known.get("text") or f"({known['name']}, a PDF, which you can't read)\n\n", extra=part.extra)
+        case ToolResult(parts=shown) if "images" in lacks:
+            return replace(part, parts=tuple(UNSEEN if isinstance(each, Image) else each for each in shown))
+    return part
 
 
 Piece: TypeAlias = TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -19,7 +19,7 @@ ways to say little."""
 _LONGEST = 20_000
 _SEGMENT = 50
 _LONG_WORD = 6
-_SHINGLE, _COMPOUND = 4, 5
+_COMPOUND = 5
 _NAMED, _TOPIC = 40, 400
 """Stems that are kept of what the opening names, and of what else the conversation is about."""
 _TOPIC_SHARE, _TOPIC_EVIDENCE, _UNSPACED_EVIDENCE = 0.25, 60, 180
@@ -99,7 +99,7 @@ def _profile(text: str) -> _TextProfile:
     if not is_spaced:
         stems = frozenset(stem for stem in stems if not _SMALL_UNSPACED.search(stem))
     # Their hashes, as each is looked up in a dozen earlier turns.
-    shingles = frozenset(map(hash, zip(*(said[start:] for start in range(_SHINGLE)), strict=False)))
+    shingles = frozenset(map(hash, zip(said, said[1:], said[2:], said[3:], strict=False)))
     marks = tuple(_LINE_MARK.findall(plain))
     phrases = tuple(_phrases(plain, said, is_spaced=is_spaced))
     return _TextProfile(plain, said, stems, shingles, tuple(sentences(plain)), marks, phrases, is_spaced)
@@ -185,17 +185,19 @@ class ConversationSignals:
         repetition = self._repetition(speaker, said)
         return _TurnValues(repetition, _agreement(said), self._formulaic(said, 1 - repetition))
 
+    def _last(self, turns: int) -> list[_TextProfile]:
+        return [each for _, each in [*self._earlier][-turns:]]
+
     def _coherence(self, said: _TextProfile) -> float:
-        last: frozenset[str] = frozenset().union(*(each.stems for _, each in [*self._earlier][-RECENT:]))
-        return len(said.stems & last) / max(1, len(said.stems))
+        return len(said.stems & _all_stems(self._last(RECENT))) / max(1, len(said.stems))
 
     def _drift(self, said: _TextProfile) -> float:
         """How little of the last turns stands in the opening or in what was said before them.
 
         What the opening names counts twice, and is found in compounds too.
         """
-        last = [said, *(each for _, each in [*self._earlier][:-RECENT:-1])]
-        stems: frozenset[str] = frozenset().union(*(each.stems for each in last))
+        last = [said, *self._last(RECENT - 1)]
+        stems = _all_stems(last)
         if len(stems) < (_TOPIC_EVIDENCE if said.is_spaced else _UNSPACED_EVIDENCE) or len(self._earlier) <= RECENT:
             return 0.0
         text = "\n".join(each.text for each in last)
@@ -210,7 +212,7 @@ class ConversationSignals:
     def _formulaic(self, said: _TextProfile, novelty: float) -> float:
         """Stock phrases by the sentence, and beginnings, ends and lines that are cut as before around what is new."""
         stock = 2.5 * sum(1 for kind, _ in said.phrases if kind == "stock") / max(4, len(said.sentences))
-        last = [each for _, each in [*self._earlier][-RECENT - 1 :]]
+        last = self._last(RECENT + 1)
         opens = any(each.words[:2] == said.words[:2] for each in last)
         ends = any(_ending(each) == _ending(said) for each in last)
         lines = len(said.marks) >= RECENT and any(each.marks == said.marks for each in last)
@@ -224,6 +226,10 @@ class _TurnValues:
     repetition: float
     agreement: float
     formulaic: float
+
+
+def _all_stems(texts: Iterable[_TextProfile]) -> frozenset[str]:
+    return frozenset().union(*(each.stems for each in texts))
 
 
 def _overlap(said: _TextProfile, earlier: _TextProfile, *, own: bool) -> float:
@@ -302,9 +308,8 @@ def _phrases(text: str, said: tuple[str, ...], *, is_spaced: bool) -> Iterator[t
     """The kinds of the phrases in a text, each with the number of words, or of characters, before it."""
     table = _phrase_table()
     for place, word in enumerate(said):
-        if word in table.by_word:
-            for phrase, kind in table.by_word[word]:
-                if said[place : place + len(phrase)] == phrase:
-                    yield kind, place
+        for phrase, kind in table.by_word.get(word, ()):
+            if said[place : place + len(phrase)] == phrase:
+                yield kind, place
     if not is_spaced:
         yield from ((kind, text.index(phrase)) for phrase, kind in table.unspaced if phrase in text)

@@ -156,7 +156,7 @@ class RunFollower:
     def _items(self, event: Event, time: str) -> Iterator[Item]:
         self._account.begun = self._account.begun or time
         self._account.take(event)
-        if (shown := self._seat.shown(event) if self._seat else event) is None:
+        if (shown := self._seat.filter_event(event) if self._seat else event) is None:
             return iter(())
         views = [*self._timeline.take(shown), *self._timeline.flush()]
         if isinstance(event, RunFinished):

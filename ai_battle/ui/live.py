@@ -149,7 +149,7 @@ class LiveRun:
             await asyncio.wait({self._task})
 
     async def hear(self, event: Event) -> None:
-        if (shown := self._seat.shown(event)) is None:
+        if (shown := self._seat.filter_event(event)) is None:
             return
         match shown:
             case RunStarted(run_dir=run_dir):

@@ -112,9 +112,12 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
     """
     if not (usage := body.get("usage")):
         return UNKNOWN_USAGE
-    iterations: list[dict[str, Any]] = field_or(usage, "iterations", [])
-    calls = (_counts(each) for each in iterations if each.get("type") == "message")
+    calls = (_counts(each) for each in _iterations(body) if each.get("type") == "message")
     return max(_counts(usage), sum(calls, NOTHING_USED), key=lambda each: (each.input_tokens, each.output_tokens))
+
+
+def _iterations(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return field_or(body.get("usage") or {}, "iterations", [])
 
 
 def _counts(usage: Mapping[str, Any]) -> Usage:
@@ -145,8 +148,7 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
     reason = body.get("stop_reason")
     stop = STOPS.get(reason, "end")
     extra = unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"})
-    iterations: list[dict[str, Any]] = field_or(body.get("usage") or {}, "iterations", [])
-    if iterations:
+    if iterations := _iterations(body):
         extra[WIRE] = {**own(WIRE, extra), "usage": body["usage"]}
     return ModelResponse(
         Message("assistant", parts),

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
@@ -97,14 +98,13 @@ class Sitting:
         if (entries := _entries(answer)) is None:
             answer = await self._ask((*asked, assistant(answer), user(REPAIR)))
             if (entries := _entries(answer)) is None:
-                raise BadReply(f"it answers in prose: {self._named(' '.join(answer[:200].split()))}")
+                raise BadReply(f"it answers in prose: {self._with_names(' '.join(answer[:200].split()))}")
         ratings = [*self._read(entries)]
         if not (faulty := [rating for rating in ratings if rating.fault]):
             return ratings
-        try:
+        again = None
+        with suppress(ProviderError):
             again = _entries(await self._ask((*asked, assistant(answer), user(self._complaint(faulty)))))
-        except ProviderError:
-            again = None
         mended = {(r.participant, r.criterion): r for r in self._read(again or ())}
         return [_second(rating, mended[rating.participant, rating.criterion]) for rating in ratings]
 
@@ -138,7 +138,7 @@ class Sitting:
     def _question(self) -> str:
         criteria = (f"- {name}: {criterion.asks}" for name, criterion in self.rubric.criteria.items())
         rated = f"Rate {', '.join(self._judged)}, in this order, by these criteria:"
-        shown = ("The goal of the discussion, and what was said:", self.transcript.shown(self.labels))
+        shown = ("The goal of the discussion, and what was said:", self.transcript.fenced_text(self.labels))
         return "\n\n".join(filter(None, (*shown, self.transcript.note, rated, "\n".join(criteria))))
 
     @property
@@ -160,21 +160,21 @@ class Sitting:
             for criterion in self.rubric.criteria:
                 empty = Rating(self.judge.name, self.swapped, name, criterion)
                 entry = given.get((label, criterion))
-                yield self._checked(empty, entry) if entry else replace(empty, fault="there is no score")
+                yield self._rating(empty, entry) if entry else replace(empty, fault="there is no score")
 
-    def _checked(self, empty: Rating, entry: Mapping[str, Any]) -> Rating:
+    def _rating(self, empty: Rating, entry: Mapping[str, Any]) -> Rating:
         low, high = self.rubric.scale
         quotation, score = str(entry.get("quotation") or "").strip(), _number(entry.get("score"))
-        said = replace(empty, reason=self._named(entry.get("reason")))
+        said = replace(empty, reason=self._with_names(entry.get("reason")))
         if score is None or not low <= score <= high:
             return replace(said, fault=f"the score is no number from {low:g} to {high:g}")
         if not (found := self.transcript.find(quotation, empty.participant, self.labels)):
-            false = (self._named(quotation),) if quotation else ()
+            false = (self._with_names(quotation),) if quotation else ()
             return replace(said, fault="the quotation is not in the turns of the participant", false_quotations=false)
         return replace(said, score=score, turn=found[0], quotation=found[1])
 
-    def _named(self, text: object) -> str:
-        return self.transcript.named(printable(str(text or "")).strip()[:LONGEST], self.labels)
+    def _with_names(self, text: object) -> str:
+        return self.transcript.with_names(printable(str(text or "")).strip()[:LONGEST], self.labels)
 
     def _complaint(self, faulty: Sequence[Rating]) -> str:
         lines = [f"- {self.labels[each.participant]}, {each.criterion}: {each.fault}" for each in faulty]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -54,35 +55,35 @@ class Transcript:
     @classmethod
     def read(cls, run_dir: Path) -> "Transcript":
         """Raises `JournalError`, and `ConfigError` where nobody has said anything."""
-        prompt, roles = "", dict[str, str]()
+        prompt, names = "", list[str]()
         turns: dict[int, SpokenTurn] = {}
         for _, event in read(run_dir):
             match event:
-                case RunStarted(participants=named, settings=settings):
-                    roles = {**dict.fromkeys(named, ""), **_roles(str(settings.get("config", "")))}
+                case RunStarted():
+                    names = _participants(event)
                 case PromptGiven(message=message):
                     prompt = message.text
                 case TurnFinished(turn=number, speaker=speaker, message=message):
                     turns[number] = SpokenTurn(number, speaker, printable(message.text).strip())
-        spoken = dict.fromkeys(turn.speaker for turn in turns.values())
-        judged = tuple(name for name, role in roles.items() if name in spoken and role not in UNJUDGED)
+        spoken = {turn.speaker for turn in turns.values()}
+        judged = tuple(name for name in names if name in spoken)
         if not judged:
             raise ConfigError(f"{run_dir}: nobody has said anything yet, so there is nothing to judge.")
         return cls(printable(prompt).strip(), judged, tuple(turns.values()))
 
     def within(self, most: int) -> "Transcript":
         """Returns no more than so many tokens of it, as they are estimated; `note` says what is left out."""
-        texts = [_shortened(text, most // LARGEST_SHARE) for text in (self.prompt, *(turn.text for turn in self.turns))]
-        turns = [replace(turn, text=text) for turn, text in zip(self.turns, texts[1:], strict=True)]
-        cut = sum(turn != whole for turn, whole in zip(turns, self.turns, strict=True)) + (texts[0] != self.prompt)
-        room = most - estimate_text(texts[0])
+        prompt = _excerpt(self.prompt, most // LARGEST_SHARE)
+        turns = [replace(turn, text=_excerpt(turn.text, most // LARGEST_SHARE)) for turn in self.turns]
+        cut = sum(map(ne, (prompt, *turns), (self.prompt, *self.turns)))
+        room = most - estimate_text(prompt)
         head = turns if _fitting(turns, room) == len(turns) else turns[: _fitting(turns, room // HEAD_SHARE)]
         tail = turns[max(len(head), len(turns) - _fitting(reversed(turns), room - room // HEAD_SHARE)) :]
         left = turns[len(head) : len(turns) - len(tail)]
         notes = [f"Texts that were shortened: {cut}."] if cut else []
         notes += [f"Left out: turns {left[0].number} to {left[-1].number}."] if left else []
         note = " ".join((f"A judge reads about {most:,} tokens.", *notes)) if notes else ""
-        return replace(self, prompt=texts[0], turns=(*head, *tail), note=note)
+        return replace(self, prompt=prompt, turns=(*head, *tail), note=note)
 
     def labels(self, *, swapped: bool) -> Labels:
         """Returns the labels; swapped, the last participant has that of the first, and so on."""
@@ -93,7 +94,7 @@ class Transcript:
             name: f"Speaker {place}" for place, name in enumerate(others, 1)
         }
 
-    def shown(self, labels: Labels) -> str:
+    def fenced_text(self, labels: Labels) -> str:
         """Returns the text between fences; they hold a number that whoever wrote it could not know."""
         spelled = {spelling: label for name, label in labels.items() for spelling in _spellings(name)}
         named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(spelled, key=len, reverse=True)))})(?!\w)")
@@ -106,7 +107,7 @@ class Transcript:
             blocks.append(f"{head}\n{text}\n</turn-{fence}>")
         return "\n\n".join(blocks)
 
-    def named(self, text: str, labels: Labels) -> str:
+    def with_names(self, text: str, labels: Labels) -> str:
         """Returns what a judge says of them with their names again."""
         names = {label: name for name, label in labels.items()}
         return _TOKEN.sub(lambda found: names.get(found[0], found[0]), text)
@@ -127,19 +128,20 @@ class Transcript:
         return None
 
 
-def _roles(config: str) -> dict[str, str]:
-    """The roles of participants, by the configuration of a run; nothing where it can't be read."""
+def _participants(run: RunStarted) -> list[str]:
+    """All but those whose role is to moderate or to observe, by the configuration of the run where it can be read."""
     try:
-        written: Any = yaml.safe_load(config)
+        config: Any = yaml.safe_load(str(run.settings.get("config", "")))
     except yaml.YAMLError:
-        return {}
-    match written:
+        config = None
+    match config:
         case {"discussion": {"models": dict() as models}}:
-            return {str(name): str(spec.get("role", "")) for name, spec in models.items() if isinstance(spec, dict)}
-    return {}
+            specs = {str(name): spec for name, spec in models.items() if isinstance(spec, dict)}
+            return [name for name in {**run.participants, **specs} if specs.get(name, {}).get("role") not in UNJUDGED]
+    return [*run.participants]
 
 
-def _shortened(text: str, most: int) -> str:
+def _excerpt(text: str, most: int) -> str:
     if (tokens := estimate_text(text)) <= most:
         return text
     half = len(text) * most // tokens // 2

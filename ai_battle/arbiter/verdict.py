@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import permutations
+from itertools import chain, permutations
 from math import fsum, isclose
 from pathlib import Path
 from statistics import fmean
@@ -203,7 +203,7 @@ def krippendorff_alpha(units: Sequence[Sequence[float | None]]) -> float | None:
     Alpha-Reliability" (2011), https://repository.upenn.edu/asc_papers/43.
     """
     paired = [values for unit in units if len(values := [value for value in unit if value is not None]) > 1]
-    pooled = [value for values in paired for value in values]
+    pooled = [*chain(*paired)]
     expected = fsum((a - b) ** 2 for a, b in permutations(pooled, 2))
     if not expected:
         return None
@@ -222,7 +222,7 @@ def keep(run_dir: Path, verdict: Verdict) -> None:
         raise JournalError(f"{path} can't be written: {error.strerror}.") from error
 
 
-def kept(run_dir: Path) -> Iterator[Verdict]:
+def read_verdicts(run_dir: Path) -> Iterator[Verdict]:
     """Yields what was judged after the run, in order; raises `JournalError` for a line that can't be read."""
     path = run_dir / FILE
     lines = path.read_bytes().splitlines() if path.is_file() else ()

@@ -179,16 +179,23 @@ def participants_of(loaded: Loaded, named: str) -> tuple[str, ...]:
 
 def named_code(loaded: Loaded) -> tuple[str, ...]:
     """Return the modules that the file names and that running it would import: they need to be trusted first."""
-    said, pairs = loaded.file.discussion, Pairs(loaded.file.discussion, context := BuildContext.of(loaded))
-    types = [*(spec.type for spec in said.models.values() if spec.type), *_helper_types(pairs)]
-    types += [judge.type for judge in said.judge.models] if said.judge else ()
-    if said.describe_with and said.describe_with not in said.models:
-        types.append(said.describe_with)
-    modules = [parse(type_, context.providers).provider for type_ in types]
+    said, context = loaded.file.discussion, BuildContext.of(loaded)
+    pairs = Pairs(said, context)
+    modules = [parse(type_, context.providers).provider for type_ in _named_types(pairs)]
     modules += [each.pair.strategy for each in pairs.all]
     code = tools.named_code(said.tools) if said.tools else ()
     located = (_code_location(each, loaded) for each in code)
     return tuple(dict.fromkeys((*(name for name in modules if "." in name), *located)))
+
+
+def _named_types(pairs: Pairs) -> Iterator[str]:
+    """Yield the types of all models that the file names: participants, helpers, judges, and who describes pictures."""
+    said = pairs.said
+    yield from filter(None, (spec.type for spec in said.models.values()))
+    yield from _helper_types(pairs)
+    yield from (judge.type for judge in said.judge.models) if said.judge else ()
+    if said.describe_with and said.describe_with not in said.models:
+        yield said.describe_with
 
 
 def check(loaded: Loaded, tapes: RecordingFiles = NO_RECORDING) -> list[Problem]:

@@ -1,9 +1,10 @@
 """`ai-battle judge`: runs that are over, judged by models that took no part in them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
@@ -23,6 +24,8 @@ from .options import USD, as_json, quiet
 from .output import dollars, print_json, tokens, without_secrets
 from .tables import show_rows
 
+Judge: TypeAlias = Callable[[Path], Awaitable[Verdict]]
+
 
 @click.command("judge")
 @click.argument("runs", type=RunName(), nargs=-1, required=True, metavar="RUN...")
@@ -39,19 +42,12 @@ def command(
     Participants are judged under labels, twice, in both orders. The verdict is kept beside the journal, and reports
     show it; the run itself stays as it was.
     """
-    judged_by = load_rubric(rubric)
+    judged_by, limits = load_rubric(rubric), SpendingLimits(max_cost)
     for run_dir in runs:
         Transcript.read(run_dir)  # before anything is spent
-    limits = SpendingLimits(max_cost)
-
     emit = ignore if quiet else _tell
     judge = partial(judge_run, models=models, rubric=judged_by, limits=limits, emit=emit)
-
-    async def judge_all() -> list[Verdict | None]:
-        with charge_to(Budget(limits, payer="--max-cost")):
-            return [await try_to_judge(run_dir, judge) for run_dir in runs]
-
-    found = asyncio.run(judge_all())
+    found = asyncio.run(judge_all(runs, judge, Budget(limits, payer="--max-cost")))
     verdicts = [(run_dir, verdict) for run_dir, verdict in zip(runs, found, strict=True) if verdict]
     if as_json:
         print_json([{"run": str(run_dir), **verdict.to_json()} for run_dir, verdict in verdicts])
@@ -66,7 +62,12 @@ async def _tell(event: Event) -> None:
         click.echo(f"{event.speaker} has answered ({tokens(event.usage)}).", err=True)
 
 
-async def try_to_judge(run_dir: Path, judge: Callable[[Path], Awaitable[Verdict]]) -> Verdict | None:
+async def judge_all(runs: Sequence[Path], judge: Judge, budget: Budget) -> list[Verdict | None]:
+    with charge_to(budget):
+        return [await try_to_judge(run_dir, judge) for run_dir in runs]
+
+
+async def try_to_judge(run_dir: Path, judge: Judge) -> Verdict | None:
     """The verdict, once reports show it; None where no score stands, which is told."""
     try:
         verdict = await judge(run_dir)

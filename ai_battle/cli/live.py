@@ -117,9 +117,8 @@ class PlainLines:
                 return _heading(event)
             case PromptGiven(message=message):
                 return _opening(message)
-            case TurnFinished(turn=turn, speaker=speaker, message=message):
-                heard = heard_words(event.heard_by)
-                return f"[{turn}] {speaker}{f' ({heard})' if heard else ''}: {message.text.strip()}"
+            case TurnFinished():
+                return _paragraph(event)
             case Concluded(speaker=speaker, text=text):
                 return f"[outcome] {speaker}: {text}" if text else ""
             case TurnFailed(speaker=speaker, error=error) if speaker in self._people:
@@ -370,6 +369,11 @@ def _remark_line(line: str) -> str:
 
 def _heading(event: RunStarted) -> str:
     return f"{event.name}: {', '.join(f'{speaker} ({model})' for speaker, model in event.participants.items())}"
+
+
+def _paragraph(turn: TurnFinished) -> str:
+    heard = heard_words(turn.heard_by)
+    return f"[{turn.turn}] {turn.speaker}{f' ({heard})' if heard else ''}: {turn.message.text.strip()}"
 
 
 def _opening(message: Message) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ai_battle.arbiter.verdict import Rating
 from ai_battle.conversation.records import record, record_bytes, specs_to_json
 from ai_battle.conversation.replay import Turn, find_turn, request_of
 from ai_battle.conversation.run_config import plan_of
@@ -35,25 +36,34 @@ from .tools import tool_descriptions
 def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
     """Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it."""
     found, request = find_turn(run_dir, turn), None
-    entries = turn_view(run_dir, found).entries
+    entries = [entry for entry in turn_view(run_dir, found).entries if entry.words]
     ratings = [each for verdict in account(run_dir).verdicts for each in verdict.ratings if each.turn == turn]
     if with_request:
         plan, redactor = plan_of(run_dir)
         request = redactor.value(request_of(run_dir, plan, found))
     if as_json:
-        told = [_to_json(entry.event) for entry in entries if entry.words]
-        sent = {"request": _request_to_json(request)} if request else {}
-        judged = {"ratings": [asdict(rating) for rating in ratings]} if ratings else {}
-        print_json({**_to_json(found), **({"led_to_by": told} if told else {}), **judged, **sent})
+        _print_turn(found, entries, ratings, request)
         return
     _show_turn(found)
     if request:
         _show_request(request)
-    else:
-        _show_entries(entries)
-        _show_answer(found)
-        for rating in ratings:
-            click.secho(f"◇ {printable(rating_words(rating))}", fg="yellow")
+        return
+    _show_entries(entries)
+    _show_answer(found)
+    for rating in ratings:
+        click.secho(f"◇ {printable(rating_words(rating))}", fg="yellow")
+
+
+def _print_turn(
+    turn: Turn, entries: Sequence[TimelineEntry], ratings: Sequence[Rating], request: ModelRequest | None
+) -> None:
+    """One document; what is empty is left out."""
+    more = {
+        "led_to_by": [_to_json(entry.event) for entry in entries],
+        "ratings": [*map(asdict, ratings)],
+        "request": request and _request_to_json(request),
+    }
+    print_json({**_to_json(turn), **{key: value for key, value in more.items() if value}})
 
 
 def _to_json(event: Event) -> dict[str, Any]:
@@ -84,10 +94,9 @@ def _show_turn(turn: Turn) -> None:
 def _show_entries(entries: Sequence[TimelineEntry]) -> None:
     """What led to the answer: each sentence, and indented under it what was shown and said."""
     for entry in entries:
-        if entry.words:
-            click.secho(f"◇ {printable(entry.words)}", fg="yellow")
-            for title, text in entry.texts:
-                click.secho(f"  {title}:\n{indent(printable(text), '  | ', lambda line: True)}", dim=True)
+        click.secho(f"◇ {printable(entry.words)}", fg="yellow")
+        for title, text in entry.texts:
+            click.secho(f"  {title}:\n{indent(printable(text), '  | ', lambda line: True)}", dim=True)
 
 
 def _show_answer(turn: Turn) -> None:

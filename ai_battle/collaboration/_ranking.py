@@ -1,6 +1,7 @@
 """Rankings of answers without names: an order for each reader, pooling by Borda, and what judges and chair write."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,6 +17,7 @@ from ._documents import LONGEST_REPLY, json_object
 from ._wrappers import AnswerStream
 
 LABELS = ascii_uppercase
+UNRANKED = Fraction(-1)
 LONGEST_HEAD = 8_000
 """Characters in which a chair has to come to its answer."""
 LONGEST_REASON = 500
@@ -64,7 +66,7 @@ class Standing:
         return f"{points}, ranked first by {self.firsts} of {self.judges}"
 
 
-def shuffled(seed: str, reader: str, numbers: Iterable[int]) -> Ranking:
+def reading_order(seed: str, reader: str, numbers: Iterable[int]) -> Ranking:
     """Return them in an order of this reader's own, the same for the same seed."""
     return tuple(sorted(numbers, key=lambda number: sha256(f"{seed}/{reader}/{number}".encode()).digest()))
 
@@ -77,21 +79,13 @@ def pool(numbers: Sequence[int], rankings: Iterable[Ranking]) -> tuple[Standing,
     """
     telling = [ranking for ranking in rankings if len(ranking) > 1]
     given = {number: [_points(ranking, number) for ranking in telling if number in ranking] for number in numbers}
-    points = {number: sum(got, Fraction()) / len(got) if got else None for number, got in given.items()}
-
-    def height(number: int) -> Fraction:
-        found = points[number]
-        return Fraction(-1) if found is None else found
-
+    points = {number: sum(got, Fraction()) / len(got) for number, got in given.items() if got}
+    ordered = sorted(numbers, key=lambda number: points.get(number, UNRANKED), reverse=True)
+    heights = [points.get(number, UNRANKED) for number in ordered]
+    firsts = Counter(ranking[0] for ranking in telling)
     return tuple(
-        Standing(
-            number,
-            1 + sum(height(other) > height(number) for other in numbers),
-            points[number],
-            sum(ranking[0] == number for ranking in telling),
-            len(given[number]),
-        )
-        for number in sorted(numbers, key=height, reverse=True)
+        Standing(number, 1 + heights.index(height), points.get(number), firsts[number], len(given[number]))
+        for number, height in zip(ordered, heights, strict=True)
     )
 
 

@@ -27,7 +27,7 @@ from ._ranking import (
     StreamedChair,
     pool,
     read_ranking,
-    shuffled,
+    reading_order,
     split_answer,
     without_thought,
 )
@@ -131,7 +131,7 @@ class DeliberationSession:
         said = "\0".join(bounded_text(draft.response.message) for draft in self.answers.values())
         # A resumed or replayed run has to shuffle as before, so the seed is made of what was said.
         self._seed = sha256(said.encode("utf-8", "replace")).hexdigest()[:8]
-        self._labels = dict(zip(shuffled(self._seed, "chair", self.answers), LABELS, strict=False))
+        self._labels = dict(zip(reading_order(self._seed, "chair", self.answers), LABELS, strict=False))
 
     async def _answer(self, member: Member) -> Draft | None:
         with member.at_work():
@@ -173,7 +173,7 @@ class DeliberationSession:
 
     async def _ranking(self, judge: Member, numbers: Sequence[int]) -> Ranking:
         """In an order and with letters of this judge alone; empty where there is none that can be read."""
-        order = shuffled(self._seed, str(judge.number), numbers)
+        order = reading_order(self._seed, str(judge.number), numbers)
         asked = self._request("rank", order, letters=", ".join(LABELS[: len(order)]))
         asked = replace(asked, output_schema=SCHEMA, options={})
         with judge.at_work():

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from ..arbiter.verdict import Verdict, kept
+from ..arbiter.verdict import Verdict, read_verdicts
 from ..conversation.reading import read
 from ..core.events import (
     Event,
@@ -150,8 +150,8 @@ class RunAccount:
         match event:
             case RunStarted():
                 self._begin(event)
-            case PromptGiven():
-                self.goal = self.goal or event.message.text
+            case PromptGiven(message=message) if not self.goal:
+                self.goal = message.text
             case TurnStarted(speaker=speaker):
                 self._open[speaker] = {}
             case ModelReplied():
@@ -258,6 +258,6 @@ def account(run_dir: Path) -> RunAccount:
         found.begun = found.begun or str(record["time"])
         found.ended = str(record["time"])
         found.take(event)
-    for verdict in kept(run_dir):
+    for verdict in read_verdicts(run_dir):
         found.add_verdict(verdict)
     return found

@@ -75,15 +75,16 @@ def _grow_tree(root: list[Any], tokens: Sequence[Token]) -> None:
     open_elements = [root]
     for token in tokens:
         siblings = open_elements[-1]
-        if token.type == "inline":
-            _grow_tree(siblings, token.children or ())
-        elif token.nesting < 0:
-            open_elements.pop()
-        elif token.hidden:
-            open_elements.append(siblings)
-        elif token.tag or token.content:
-            siblings.append(element := _element(token))
-            open_elements += [element[1]] if token.nesting else []
+        match token:
+            case Token(type="inline"):
+                _grow_tree(siblings, token.children or ())
+            case Token(nesting=-1):
+                open_elements.pop()
+            case Token(hidden=True):
+                open_elements.append(siblings)
+            case _ if element := _element(token):
+                siblings.append(element)
+                open_elements += [element[1]] if token.nesting else []
 
 
 def _element(token: Token) -> Any:

@@ -189,13 +189,13 @@ def _with_token(app: ASGIApp, token: str) -> ASGIApp:
     """Host and Origin are the SDK's to check; this keeps other users and programs of the machine out."""
     expected = f"Bearer {token}".encode()
 
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not compare_digest(dict(scope["headers"]).get(b"authorization", b""), expected):
             await PlainTextResponse(UNAUTHORIZED, 401)(scope, receive, send)
         else:
             await app(scope, receive, send)
 
-    return guarded
+    return respond
 
 
 def _tool_result(text: str, document: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:

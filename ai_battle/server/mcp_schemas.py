@@ -205,7 +205,7 @@ def read_messages(run_dir: Path, first: int) -> tuple[list[TurnText], int | None
         if not isinstance(event, PromptGiven | TurnFinished):
             continue
         last = event.turn if isinstance(event, TurnFinished) else last
-        said = _bounded(last, event.message.speaker, event.message.text)
+        said = _turn_text(last, event.message.speaker, event.message.text)
         room -= len(said.text) if last >= first else 0
         if found and room < 0:
             return found, last
@@ -213,7 +213,7 @@ def read_messages(run_dir: Path, first: int) -> tuple[list[TurnText], int | None
     return found, None
 
 
-def _bounded(turn: int, speaker: str, text: str) -> TurnText:
+def _turn_text(turn: int, speaker: str, text: str) -> TurnText:
     if (more := len(text) - MOST_TEXT) > 0:
         text = f"{text[:MOST_TEXT]}\n(cut here; transcript.md in the folder of the run has {more:,} more characters)"
     return TurnText(turn=turn, speaker=speaker, text=text)

@@ -32,6 +32,7 @@ BATCH = 40
 """Records that are read before others get their turn: the first of a long run are seen at once."""
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 LARGEST_PICTURE = 2_000_000
+NO_RESULT = {"failed": False, "result": ""}
 
 Item = dict[str, Any]
 
@@ -74,12 +75,8 @@ def _part(part: Part | ToolCard) -> Item:
         case Thinking(text):
             return {"thinking": prose_tree(text)}
         case ToolCard(call, result):
-            shown = {"tool": part.title, "arguments": arguments(call)}
-            return {
-                **shown,
-                "failed": bool(result and result.is_error),
-                "result": excerpt(result.text if result else ""),
-            }
+            came = {"failed": result.is_error, "result": excerpt(result.text)} if result else NO_RESULT
+            return {"tool": part.title, "arguments": arguments(call), **came}
         case Image(media_type, data) if media_type in PICTURES and 0 < len(data) <= LARGEST_PICTURE:
             return {"file": attachment(part), "picture": f"data:{media_type};base64,{base64_text(data)}"}
         case Image() | Document():

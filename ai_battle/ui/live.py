@@ -168,15 +168,15 @@ class LiveRun:
     async def ask(self, prompt: str) -> str | None:
         """Returns what a person says; None when the person leaves."""
         note, _, label = prompt.rpartition("\n")
-        line: str | None = await self._put("line", label.removesuffix("> "), {"note": note})
+        line: str | None = await self._wait_for_answer("line", label.removesuffix("> "), {"note": note})
         return line
 
     async def approve(self, call: ToolCall, participant: str) -> Answer:
         about = {"tool": visible(call.name), "arguments": list(_shown_arguments(call))}
-        answer: Answer = await self._put("approval", participant, about)
+        answer: Answer = await self._wait_for_answer("approval", participant, about)
         return answer
 
-    async def _put(self, kind: str, who: str, about: Mapping[str, Any]) -> Any:
+    async def _wait_for_answer(self, kind: str, who: str, about: Mapping[str, Any]) -> Any:
         question = PendingQuestion(next(_numbers), kind, who, about, asyncio.get_running_loop().create_future())
         self.questions[question.number] = question
         self._changed()

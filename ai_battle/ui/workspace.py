@@ -79,12 +79,13 @@ class Workspace:
         path = self._path(source)
         if source.startswith(PACKAGED):
             raise ConfigError("A packaged file is not changed; save it under a name of your own.")
-        old = read_text(path, path.name) if path.exists() else None
-        if (_digest(old) if old is not None else "") != digest:
+        is_there = path.exists()
+        old = read_text(path, path.name) if is_there else ""
+        if (_digest(old) if is_there else "") != digest:
             known = "has changed since you opened it" if digest else "exists already"
             raise FileChanged(f"{source} {known}; save again to replace it, or open it anew.")
-        written = text.replace("\n", "\r\n") if old and "\r\n" in old else text
-        rights = path.stat().st_mode if old is not None else 0o644
+        written = text.replace("\n", "\r\n") if "\r\n" in old else text
+        rights = path.stat().st_mode if is_there else 0o644
         write_private(path.resolve(), [written])
         path.chmod(rights)  # a file of one's own is no secret of this program
         return ConfigText(source, text, _digest(written), kind_of(text))
@@ -158,8 +159,8 @@ class Workspace:
             depth = len(Path(place).relative_to(folder).parts)
             hidden = {name for name in folders if name.startswith(".") or name in SKIPPED}
             folders[:] = sorted({*folders} - hidden) if depth < LEVELS else []
-            visible = (name for name in sorted(names) if name.endswith(endings) and not name.startswith("."))
-            found += (path for name in visible if self._is_inside(path := Path(place, name)))
+            shown = (name for name in sorted(names) if name.endswith(endings) and not name.startswith("."))
+            found += filter(self._is_inside, map(Path(place).joinpath, shown))
             if len(found) >= MOST_FILES:
                 break
         return found[:MOST_FILES]

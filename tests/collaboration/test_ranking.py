@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.collaboration._ranking import ChairNote, pool, read_ranking, shuffled, split_answer
+from ai_battle.collaboration._ranking import ChairNote, pool, read_ranking, reading_order, split_answer
 
 COUNT = st.integers(2, 6)
 Election = tuple[list[int], list[tuple[int, ...]]]
@@ -71,8 +71,8 @@ def test_first_for_all_is_first(election: Election) -> None:
 
 def test_a_reader_s_order_is_its_own_and_always_the_same() -> None:
     numbers = range(1, 9)
-    assert shuffled("seed", "1", numbers) == shuffled("seed", "1", reversed(numbers))
-    orders = {shuffled("seed", str(reader), numbers) for reader in range(10)}
+    assert reading_order("seed", "1", numbers) == reading_order("seed", "1", reversed(numbers))
+    orders = {reading_order("seed", str(reader), numbers) for reader in range(10)}
     assert len(orders) == 10
     assert all(sorted(order) == [*numbers] for order in orders)
 

@@ -60,7 +60,6 @@ class ViewOptions:
     """Says how a run is shown: `turns` are expected, `notify_on` is what is remarked on.
 
     `verbose` shows reasoning too, and all that helpers said.
-
     `output_price` is what a token costs that a model writes, in dollars, 0 where nobody knows it.
     `typing`: people type into the same terminal, which shows what they type all by itself.
     """

@@ -1,5 +1,6 @@
 """Advice in the midst of a turn: the tool that brings it, what there was of it so far, and whether it is due."""
 
+from bisect import bisect
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -61,7 +62,7 @@ class TurnRecord:
         work = [place for place, result in enumerate(results) if result.call.name != tool]
         in_a_row = len(results) - 1 - max(work, default=-1)
         done = tuple(results[place] for place in work)
-        since = tuple(results[place] for place in work if place > max(given, default=-1))
+        since = done[bisect(work, max(given, default=-1)) :]
         return cls(len(given), len(asked) - len(given) - failed, failed, in_a_row, done, since)
 
     @property

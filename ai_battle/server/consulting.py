@@ -258,15 +258,15 @@ def _split(message: Message, results: Mapping[str, ToolResult]) -> Iterator[Mess
     """Yields a message in pieces: up to a question, what came of it, and what follows."""
     parts: list[Part] = []
     for part in message.parts:
-        found = consultation_in(part)
-        if found is None:
-            parts.append(part)
-        elif not found.asks and found.id not in results:
-            parts.append(Text(advice_words(found.text)))  # no upstream takes the block without its question
-        elif found.asks and (result := results.get(found.id)):
-            yield replace(message, parts=(*parts, result.call))
-            yield Message("tool", (result,))
-            parts = []
+        match consultation_in(part):
+            case None:
+                parts.append(part)
+            case Consultation(asks=False) as advice if advice.id not in results:
+                parts.append(Text(advice_words(advice.text)))  # no upstream takes the block without its question
+            case Consultation(asks=True) as question if result := results.get(question.id):
+                yield replace(message, parts=(*parts, result.call))
+                yield Message("tool", (result,))
+                parts = []
     if parts:
         yield replace(message, parts=tuple(parts))
 

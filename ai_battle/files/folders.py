@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from ..core.errors import ConfigError
@@ -35,21 +36,20 @@ class _FolderWalk:
 
     def names(self) -> Iterator[str]:
         """Every regular file that is not hidden; raises `ConfigError` where there are too many entries."""
-        looked_at, folders = 0, [""]
+        left, folders = MOST_ENTRIES, [""]
         while folders:
             inside = folders.pop()
-            with os.scandir(os.path.join(self.top, inside)) as entries:
-                for entry in entries:
-                    looked_at += 1
-                    if looked_at > MOST_ENTRIES:
-                        raise ConfigError(
-                            f"the directory has more than {MOST_ENTRIES:,} entries; name a folder with fewer"
-                        )
-                    name = os.path.join(inside, entry.name)
-                    if self.deep and entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-                        folders.append(name)
-                    elif self._is_taken(entry, name):
-                        yield PurePosixPath(Path(name)).as_posix()
+            with os.scandir(os.path.join(self.top, inside)) as listed:
+                entries = [*islice(listed, left + 1)]
+            left -= len(entries)
+            if left < 0:
+                raise ConfigError(f"the directory has more than {MOST_ENTRIES:,} entries; name a folder with fewer")
+            for entry in entries:
+                name = os.path.join(inside, entry.name)
+                if self.deep and entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    folders.append(name)
+                if self._is_taken(entry, name):
+                    yield PurePosixPath(Path(name)).as_posix()
 
     def _is_taken(self, entry: "os.DirEntry[str]", name: str) -> bool:
         if not entry.is_file():

@@ -20,17 +20,16 @@ def has_reader() -> bool:
     return find_spec("pypdf") is not None
 
 
-def read_pages(file: IO[bytes], name: str, most: int | None = None) -> dict[str, Any]:
+def read_pages(file: IO[bytes], name: str) -> dict[str, Any]:
     """`{"title", "texts", "pages"}` of an open file: the texts of its first pages, and how many it has.
 
     Another process reads it, which is ended where it takes too much. Raises `ConfigError` for what can't be read.
     """
     if not has_reader():
         plugins.optional("pypdf", EXTRA)
-    limit = [] if most is None else [str(most)]
     try:
         ended = subprocess.run(  # noqa: S603 - our own program, and no shell
-            [sys.executable, "-I", str(PROGRAM), *limit],
+            [sys.executable, "-I", str(PROGRAM)],
             stdin=file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS, env={}, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:

@@ -13,7 +13,7 @@ from ..core.errors import ConfigError
 from ..core.messages import Document, Image, Part, Text, file_of
 from . import pdf, pictures, texts, video
 from .folders import open_at_once
-from .texts import NothingToSend, decode, fenced
+from .texts import NothingToSend, decode, fence_text
 
 Kind = Literal["image", "video", "pdf", "text", "code", "csv", "json"]
 
@@ -171,12 +171,12 @@ def _read_image(opened: _OpenFile) -> FileContent:
     notes: tuple[str, ...] = ()
     box = pictures.resolution(options.resolution or PICTURE_BOX)
     if pictures.is_larger(data, box) or len(data) > options.most_bytes or pictures.has_metadata(data):
-        data, notes = _fitted(data, box, opened)
+        data, notes = _fit_picture(data, box, opened)
     about = f"{TITLES[pictures.media_type(data)]}, {'x'.join(map(str, pictures.size(data)))}"
     return opened.content(about, *_picture(f"{opened.shown}:\n", data), notes=notes)
 
 
-def _fitted(data: bytes, box: pictures.Size, opened: _OpenFile) -> tuple[bytes, tuple[str, ...]]:
+def _fit_picture(data: bytes, box: pictures.Size, opened: _OpenFile) -> tuple[bytes, tuple[str, ...]]:
     """The picture in its size and without metadata; where Pillow is missing as it is, and what the user has to know."""
     if not (lacking := pictures.lacking()):
         return pictures.fit(data, box, opened.options.most_bytes, opened.named), ()
@@ -229,7 +229,7 @@ def _read_pdf(opened: _OpenFile) -> FileContent:
     native = native and pages <= MOST_PAGES
     notes = (*_pdf_notes(opened, found["texts"], pages, native),)
     about = f"PDF, {_count(pages, 'page')}"
-    text = fenced(f"{opened.shown} ({about})", pdf.text_of_pages(found["texts"]))
+    text = fence_text(f"{opened.shown} ({about})", pdf.text_of_pages(found["texts"]))
     if not native:
         return opened.content(about, Text(text), notes=notes)
     in_words = {"text": text} if "documents" in options.plain else {}
@@ -242,23 +242,19 @@ def _whole_pdf(opened: _OpenFile) -> Document:
 
 def _pdf_notes(opened: _OpenFile, texts: list[str], pages: int, native: bool) -> list[str]:
     """What the user has to know of the text of a PDF; raises `ConfigError` where nobody could be sent any of it."""
-    needs_text = not native or "documents" in opened.options.plain
-    if not needs_text:
+    if native and "documents" not in opened.options.plain:
         return []
     if not any(map(str.strip, texts)):
         words = "is a PDF without text (pictures of pages, as scanners make them)"
         if not native:
             raise NothingToSend(f"{opened.named} {words}: give pictures of its pages")
         return [f"{opened.named} {words}; models that can't read a PDF as it is see nothing of it"]
-    large = (
-        [f"{opened.named} is too large to be sent as it is: its text is"]
-        if opened.options.native and not native
-        else []
-    )
-    cut = (
-        [f"{opened.named} has {pages} pages; the text of the first {len(texts)} is sent"] if len(texts) < pages else []
-    )
-    return [*large, *cut]
+    notes = []
+    if opened.options.native and not native:
+        notes.append(f"{opened.named} is too large to be sent as it is: its text is")
+    if len(texts) < pages:
+        notes.append(f"{opened.named} has {pages} pages; the text of the first {len(texts)} is sent")
+    return notes
 
 
 def _read_text(opened: _OpenFile) -> FileContent:
@@ -268,7 +264,7 @@ def _read_text(opened: _OpenFile) -> FileContent:
         width = len(str(len(lines)))
         text = "\n".join(f"{number:>{width}}| {line}" for number, line in enumerate(lines, 1))
     about = f"{opened.kind}, {_count(len(lines), 'line')}"
-    return opened.content(about, Text(fenced(opened.shown, text, PurePath(opened.named).suffix.lstrip("."))))
+    return opened.content(about, Text(fence_text(opened.shown, text, PurePath(opened.named).suffix.lstrip("."))))
 
 
 def _read_csv(opened: _OpenFile) -> FileContent:
@@ -286,7 +282,7 @@ def _read_json(opened: _OpenFile) -> FileContent:
         return _table(opened, *texts.json_text(text))
     except (ValueError, RecursionError):
         note = f"{opened.named} is no valid JSON; it is sent as a text"
-        return opened.content("text", Text(fenced(opened.shown, text)), notes=(note,))
+        return opened.content("text", Text(fence_text(opened.shown, text)), notes=(note,))
 
 
 def _table(opened: _OpenFile, text: str, shape: str, cut: str) -> FileContent:
@@ -294,7 +290,7 @@ def _table(opened: _OpenFile, text: str, shape: str, cut: str) -> FileContent:
         raise NothingToSend(f"{opened.named} is empty")
     told = f"{opened.shown} ({shape}{f'; {cut}' if cut else ''})"
     return opened.content(
-        shape, Text(fenced(told, text, opened.kind)), notes=(f"{opened.named}: {cut}",) if cut else ()
+        shape, Text(fence_text(told, text, opened.kind)), notes=(f"{opened.named}: {cut}",) if cut else ()
     )
 
 

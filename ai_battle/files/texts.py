@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
+from functools import partial
 from io import StringIO
 from itertools import islice
 from typing import Any, TextIO
@@ -21,7 +22,7 @@ class NothingToSend(ConfigError):
     """A file that is empty, or of a kind that no model is sent."""
 
 
-def fenced(name: str, text: str, language: str = "") -> str:
+def fence_text(name: str, text: str, language: str = "") -> str:
     """The fence is longer than any in the text, so that a file can't break out of it."""
     fence = FENCE
     while fence in text:
@@ -114,15 +115,16 @@ def _shape(value: Any) -> str:
 
 
 def _shorten(value: Any, entries: int, depth: int = 0) -> Any:
+    shorten_inner = partial(_shorten, entries=entries, depth=depth + 1)
     match value:
         case dict() | list() if depth >= DEEPEST:
             return f"… {_shape(value)}"
         case dict():
             most = max(COLUMNS // (depth + 1), entries)
-            some = {key: _shorten(each, entries, depth + 1) for key, each in islice(value.items(), most)}
+            some = {key: shorten_inner(each) for key, each in islice(value.items(), most)}
             return some if len(value) <= most else {**some, "…": f"{len(value) - most:,} more keys"}
         case list():
-            first = [_shorten(each, entries, depth + 1) for each in value[:entries]]
+            first = [*map(shorten_inner, value[:entries])]
             return first if len(value) <= entries else [*first, f"… {len(value) - entries:,} more of {len(value):,}"]
         case str() if len(value) > LONGEST_TEXT:
             return f"{value[:LONGEST_TEXT]}… ({len(value):,} characters)"

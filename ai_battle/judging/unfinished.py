@@ -4,7 +4,7 @@ What is found is evidence and no proof, as it may be right to ask back or to be 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from unicodedata import normalize
@@ -13,7 +13,7 @@ from ..core.exchange import ToolSpec
 from ..core.messages import ToolResult
 from ..signals.invention import takes_anything
 from ..signals.languages import UNSPACED, has_word, language_of, name_stems, plain_words, words_everywhere
-from ..signals.provenance import facts
+from ..signals.provenance import Fact, facts
 from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
 from ..signals.states import denies
 from ..signals.trouble import FAILURE, ToolStep, tells_failure
@@ -37,47 +37,18 @@ _NOUGHT = re.compile(r"\b0 ?(?:of|von|sur|de|/)\b|: ?0(?![\w.,])|(?<![\w.,:])0 [
 _DIGITS = re.compile(r"\d+")
 _NAME_PART = re.compile(r"[^a-z]+")
 _READS = frozenset(("find", "get", "list", "search", "read", "show", "count", "check", "look", "fetch", "query"))
-_ACTS = frozenset(
-    (
-        "add",
-        "append",
-        "apply",
-        "archive",
-        "assign",
-        "bash",
-        "book",
-        "build",
-        "buy",
-        "cancel",
-        "change",
-        "clean",
-        "clear",
-    )
-).union(
-    ("close", "copy", "create", "delete", "deploy", "disable", "edit", "enable", "execute", "import", "insert"),
-    ("install", "invite", "kill", "mark", "merge", "move", "open", "order", "pay", "post", "print", "publish", "push"),
-    ("put", "remove", "rename", "replace", "reply", "reserve", "reset", "resize", "restart", "restore", "save", "send"),
-    ("schedule", "set", "share", "start", "stop", "store", "submit", "transfer", "update", "upload", "write"),
+_ACTS: frozenset[str] = frozenset().union(
+    ("add", "append", "apply", "archive", "assign", "bash", "book", "build", "buy", "cancel", "change", "clean"),
+    ("clear", "close", "copy", "create", "delete", "deploy", "disable", "edit", "enable", "execute", "import"),
+    ("insert", "install", "invite", "kill", "mark", "merge", "move", "open", "order", "pay", "post", "print"),
+    ("publish", "push", "put", "remove", "rename", "replace", "reply", "reserve", "reset", "resize", "restart"),
+    ("restore", "save", "send", "schedule", "set", "share", "start", "stop", "store", "submit", "transfer"),
+    ("update", "upload", "write"),
 )
 # What a request has of these is met by any answer.
-_TELLING = frozenset(
-    (
-        "say",
-        "tell",
-        "show",
-        "try",
-        "check",
-        "see",
-        "sag",
-        "sage",
-        "sagen",
-        "zeig",
-        "zeige",
-        "nenn",
-        "nenne",
-        "dis",
-        "dire",
-    )
+_TELLING: frozenset[str] = frozenset().union(
+    ("say", "tell", "show", "try", "check", "see", "sag", "sage", "sagen", "zeig"),
+    ("zeige", "nenn", "nenne", "dis", "dire"),
 )
 EVIDENCE: Mapping[str, tuple[float, str]] = {
     "asks": (2.5, "it asks back before it has looked with a tool"),
@@ -92,7 +63,7 @@ EVIDENCE: Mapping[str, tuple[float, str]] = {
     "no_news": (0.6, "it tells nothing of what the tools have returned"),
     "only_of_itself": (4.9, "it speaks of itself, and tells nothing of what the tools have returned"),
     "half": (3.9, "it leaves out a part of the request, and so did the calls"),
-    "untouched": (1.8, "the request names a file that no call has touched"),
+    "leaves_file": (1.8, "the request names a file that no call has touched"),
     "other_name": (3.8, "something else was looked up than what the request names"),
     "other_value": (3.1, "something else was looked up than what the request names"),
     "hides_failure": (5.0, "it says nothing of it that the last call failed"),
@@ -243,7 +214,7 @@ def half(end: EndOfWork) -> bool:
     return len(parts) <= MOST_PARTS and any(part.isdisjoint(end.done | end.said) for part in parts[1:])
 
 
-def untouched(end: EndOfWork) -> bool:
+def leaves_file(end: EndOfWork) -> bool:
     return any(name not in end.arguments and name not in end.returned for name in _FILE.findall(end.prompt))
 
 
@@ -269,24 +240,35 @@ def hides_failure(end: EndOfWork) -> bool:
     last = end.results[-1]
     if end.denies or not (_fails(last) or (not end.is_question and _NOUGHT.search(last.text))):
         return False
-    others = (each for each in end.results if each.call.name == last.call.name and not _fails(each))
-    if not last.is_error and len(last.text.split()) <= FEW_WORDS and any(others):
-        return False  # one of several searches that has nothing
+    if _is_empty_search(end):
+        return False
     told = (_roots(last.text) - end.asked) & end.said or _digits(last.text) & _digits(end.text)
     return not told
+
+
+def _is_empty_search(end: EndOfWork) -> bool:
+    """Whether the last call is the one of several searches that has nothing."""
+    last = end.results[-1]
+    if last.is_error or len(last.text.split()) > FEW_WORDS:
+        return False
+    return any(each.call.name == last.call.name and not _fails(each) for each in end.results)
 
 
 def other_figure(end: EndOfWork) -> bool:
     """What a result calls by a word of the request is not the figure that the answer gives."""
     said = [fact for fact in facts(end.text) if fact.values]
+    return bool(said) and any(not any(map(fact.is_shown_as, said)) for fact in _asked_figures(end))
+
+
+def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
+    """The figures that the last result calls by a word of the request, each the only one of that name."""
     figures: dict[str, set[str]] = {}
     for found in _FIGURE.finditer(end.results[-1].text):
         word = _plain(found["name"] or found["counted"])[:AKIN]
         figures.setdefault(word, set()).add(found["value"] or found["count"])
-    of_asked = (facts(*values) for word, values in figures.items() if word in end.asked and len(values) == 1)
-    return bool(said) and any(
-        not any(fact.is_shown_as(other) for other in said) for each in of_asked for fact in each if fact.values
-    )
+    for word, values in figures.items():
+        if word in end.asked and len(values) == 1:
+            yield from (fact for fact in facts(*values) if fact.values)
 
 
 def no_tool_fits(end: EndOfWork) -> bool:
@@ -296,7 +278,7 @@ def no_tool_fits(end: EndOfWork) -> bool:
 
 _ALWAYS = (announces, tells_deed, leaves_tool)
 _WITHOUT_CALLS = (asks, begs, speaks_of_itself, gives_up_early, guesses, no_tool_fits)
-_WITH_CALLS = (no_news, only_of_itself, half, untouched, other_name, other_value, hides_failure, other_figure)
+_WITH_CALLS = (no_news, only_of_itself, half, leaves_file, other_name, other_value, hides_failure, other_figure)
 
 
 def _has_acted(end: EndOfWork) -> bool:
@@ -338,11 +320,11 @@ def _plain(text: str) -> str:
 
 
 @cache
-def _closed() -> frozenset[str]:
+def _stop_words() -> frozenset[str]:
     """Words that say nothing of what a request is about, in all languages."""
     kinds = ("function", "question", "courtesy", "own", "pointer", "now")
     return _TELLING.union(_plain(word) for kind in kinds for word in words_everywhere(kind)) - {"list"}
 
 
 def _roots(text: str) -> frozenset[str]:
-    return frozenset(word[:AKIN] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _closed())
+    return frozenset(word[:AKIN] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _stop_words())

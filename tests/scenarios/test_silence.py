@@ -22,7 +22,7 @@ async def test_who_falls_silent_once_is_asked_again_in_time(silence: str) -> Non
 
 async def asked_of(fake: FakeProvider, wire: str, silence: str) -> str:
     fake.says(fault(silence), "Here I am.")
-    client = create_client(TYPES[wire], retry=RetryPolicy(seconds=2), base_url=fake.url, api_key="test-key")
+    client = create_client(TYPES[wire], retry=RetryPolicy(seconds=4), base_url=fake.url, api_key="test-key")
     try:
         return await client.generate_response("Are you there?")
     finally:

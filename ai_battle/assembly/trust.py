@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..config.documents import ConfigDocument
-from ..core.files import make_private, open_private
+from ..core.files import make_private, open_private, state_directory
 
 
 def trust_digest(loaded: ConfigDocument, code: Iterable[str]) -> str:
@@ -30,4 +30,4 @@ def remember_trust(digest: str) -> None:
 
 
 def _file() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ai-battle" / "trusted"
+    return state_directory() / "trusted"

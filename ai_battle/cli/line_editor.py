@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ai_battle.conversation.person import COMMANDS, keyboard, read_in_thread
-from ai_battle.core.files import make_private, open_private
+from ai_battle.core.files import make_private, open_private, state_directory
 
 from .output import without_secrets
 
@@ -111,4 +111,4 @@ def _remember(typed: str) -> None:
 
 
 def _history_file() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ai-battle" / "history"
+    return state_directory() / "history"

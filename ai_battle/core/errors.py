@@ -31,6 +31,10 @@ class NoSuchRecord(ConfigError, JournalError):
     """A folder was named that holds no run, or no results of a benchmark."""
 
 
+class StoreError(ConfigError):
+    """A store of evidence that can't be opened, read or written."""
+
+
 class ToolError(AIBattleError):
     """A tool that failed; the model gets the text and can react."""
 

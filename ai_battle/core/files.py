@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +23,12 @@ def cache_directory() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "ai-battle" / "Cache"
     return home / ".cache" / "ai-battle"
+
+
+def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where this machine keeps what can't be found out anew."""
+    stated = environment.get("XDG_STATE_HOME")
+    return (Path(stated) if stated else Path.home() / ".local" / "state") / "ai-battle"
 
 
 FOLDER, FILE = 0o700, 0o600

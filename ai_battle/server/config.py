@@ -14,6 +14,7 @@ from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_s
 from ..config.server import LoadedServer, ServeKey, Server, load_server
 from ..config.values import Section
 from ..core.errors import ConfigError
+from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.telemetry import Telemetry
@@ -21,7 +22,7 @@ from ..providers._endpoints import provider_traits
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code
 from .clients import PlanStore
-from .keys import KeyBudgets, Keys, is_loopback, state_directory
+from .keys import KeyBudgets, Keys, is_loopback
 from .metrics import RequestLog, Write, log_level
 from .state import Deployment, ServerState
 from .stored import MemoryStore
@@ -127,7 +128,7 @@ class ConfigSource:
         boost, status = _boost(environment)
         deployment = _deployment(document, server, boost)
         keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
-        state = Path(server.state) if server.state else state_directory(environment)
+        state = Path(server.state) if server.state else state_directory(environment) / "serve"
         level = log_level(environment.get("LOG_LEVEL", ""))
         redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         server = server.model_copy(update={"keys": keys})

@@ -113,11 +113,6 @@ def _is_web(origin: str) -> bool:
     return origin == "null" or origin.lower().startswith(("http:", "https:"))
 
 
-def state_directory(environment: Mapping[str, str]) -> Path:
-    stated = environment.get("XDG_STATE_HOME")
-    return (Path(stated) if stated else Path.home() / ".local" / "state") / "ai-battle" / "serve"
-
-
 @dataclass(slots=True)
 class KeyBudgets:
     """One budget for each key, by its holder's name; `folder` is where what they spent is kept, None for nowhere.

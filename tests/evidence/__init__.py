@@ -1,0 +1,1 @@
+"""Tests of what pairs have shown."""

@@ -66,7 +66,10 @@ class Arbiter:
         return Verdict(*names, self.rubric.weights, scale, tuple(ratings), usage, (*cuts, *faults))
 
     async def _ratings(self, name: str, model: Model, shown: Transcript, emit: Emit) -> Sequence[Rating]:
-        """Those of one judge; where it fails in one order nothing counts, and it is not asked for the other."""
+        """Returns the ratings of one judge.
+
+        Where it fails in one order, none counts and the other order is not asked for.
+        """
         await model.require_listener()
         judge = Participant(name, model.client)
         sittings = [Sitting(judge, self.rubric, shown, swapped, emit) for swapped in (False, True)]
@@ -182,7 +185,7 @@ class Sitting:
 
 
 def _second(first: Rating, second: Rating) -> Rating:
-    """What the second answer brought where the first had a fault; false quotations of both are told."""
+    """Returns what the second answer brought where the first had a fault; false quotations of both are told."""
     if not first.fault:
         return first
     kept = second if second.score is not None or second.false_quotations else first

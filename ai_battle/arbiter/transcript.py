@@ -129,7 +129,7 @@ class Transcript:
 
 
 def _participants(run: RunStarted) -> list[str]:
-    """All but those whose role is to moderate or to observe, by the configuration of the run where it can be read."""
+    """Returns all participants but moderators and observers, as far as the run's configuration can be read."""
     try:
         config: Any = yaml.safe_load(str(run.settings.get("config", "")))
     except yaml.YAMLError:
@@ -149,7 +149,7 @@ def _excerpt(text: str, most: int) -> str:
 
 
 def _fitting(turns: Iterable[SpokenTurn], most: int) -> int:
-    """How many of the first ones fit."""
+    """Returns how many of the first ones fit."""
     sizes = accumulate(estimate_text(turn.text) + FENCE for turn in turns)
     return sum(1 for _ in takewhile(lambda size: size <= most, sizes))
 
@@ -186,5 +186,5 @@ def _piece(found: re.Match[str], names: Mapping[str, str]) -> str:
 
 
 def _is_cased(character: str) -> bool:
-    """Whether it belongs to a script that parts words by spaces."""
+    """Says whether a character belongs to a script that parts words by spaces."""
     return character.isdigit() or character.upper() != character.lower()

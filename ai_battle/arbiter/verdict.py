@@ -170,7 +170,7 @@ class Verdict:
         yield from self.notes
 
     def to_json(self) -> dict[str, Any]:
-        """Returns it for files and programs, with what follows from the ratings."""
+        """Returns the verdict for files and programs, with what follows from its ratings."""
         followed = {
             "scores": {each: {name: self.score(each, name) for name in self.weights} for each in self.participants},
             "totals": {each: self.total(each) for each in self.participants},

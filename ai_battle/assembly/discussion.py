@@ -59,7 +59,7 @@ class Assembled:
     describer: Model | None = None
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:
-        """Return the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
+        """Returns the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
         helpers = [
             (f"{name}.{key}", model)
             for name, recipes in self.recipes.items()
@@ -97,7 +97,7 @@ def build(
     approve: "tools.Ask | None" = None,
     ask: Read | None = None,
 ) -> Assembled:
-    """Return all models; `starts` is how many entries of its script each scripted participant has used up.
+    """Returns all models; `starts` is how many entries of its script each scripted participant has used up.
 
     `approve` puts a call of a tool to a person, where the file wants one to be asked; `ask` reads a line of one who
     helps. Raises `ConfigError` for what `check` would have found.
@@ -132,7 +132,7 @@ def _describer(said: Discussion, context: BuildContext) -> Model | None:
 
 
 def read_as_they_are(loaded: Loaded) -> Iterator[frozenset[str]]:
-    """Return for each model of a file the kinds of files that it is sent as they are."""
+    """Returns for each model of a file the kinds of files that it is sent as they are."""
     said, providers = loaded.file.discussion, BuildContext.of(loaded).providers
     for spec in said.models.values():
         if spec.role != "user":
@@ -141,7 +141,7 @@ def read_as_they_are(loaded: Loaded) -> Iterator[frozenset[str]]:
 
 
 def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Model]:
-    """Those that a check has made are taken, unless scripts go on, or exchanges are recorded or come from a file."""
+    """Takes the models that a check has made, unless scripts go on, or exchanges are recorded or come from a file."""
     made = {} if context.starts or context.recorder or context.tape else loaded.made
     specs = loaded.file.discussion.models.items()
     return {
@@ -150,7 +150,7 @@ def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Mode
 
 
 def _tool_users(pairs: Pairs, models: Iterable[str]) -> Iterable[str]:
-    """Return who is told of tools: without any in the file, those to whom their pair brings some."""
+    """Returns who is told of tools: without any in the file, those to whom their pair brings some."""
     if has_tools(pairs.said):
         return models
     return [name for each in pairs.all if each.traits.each_step for name in each.helped]
@@ -161,7 +161,7 @@ def has_tools(said: Discussion) -> bool:
 
 
 def direct(loaded: Loaded, named: str) -> ModelClient:
-    """Return a client for a participant's name or a model type, with the help that the file gives it.
+    """Returns a client for a participant's name or a model type, with the help that the file gives it.
 
     It has no tools, which belong to a run. Raises `ConfigError`.
     """
@@ -173,12 +173,12 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
 
 
 def participants_of(loaded: Loaded, named: str) -> tuple[str, ...]:
-    """Return the participants of a file that a name stands for, or a model type in any spelling."""
+    """Returns the participants of a file that a name stands for, or a model type in any spelling."""
     return Pairs(loaded.file.discussion, BuildContext.of(loaded)).participants(named)
 
 
 def named_code(loaded: Loaded) -> tuple[str, ...]:
-    """Return the modules that the file names and that running it would import: they need to be trusted first."""
+    """Returns the modules that the file names and that running it would import: they need to be trusted first."""
     said, context = loaded.file.discussion, BuildContext.of(loaded)
     pairs = Pairs(said, context)
     modules = [parse(type_, context.providers).provider for type_ in _named_types(pairs)]
@@ -189,7 +189,7 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
 
 
 def _named_types(pairs: Pairs) -> Iterator[str]:
-    """Yield the types of all models that the file names: participants, helpers, judges, and who describes pictures."""
+    """Yields the types of all models that the file names: participants, helpers, judges, and who describes pictures."""
     said = pairs.said
     yield from filter(None, (spec.type for spec in said.models.values()))
     yield from _helper_types(pairs)
@@ -199,7 +199,7 @@ def _named_types(pairs: Pairs) -> Iterator[str]:
 
 
 def check(loaded: Loaded, tapes: RecordingFiles = NO_RECORDING) -> list[Problem]:
-    """Return what would keep the models from being made; code that the file names is not imported."""
+    """Returns what would keep the models from being made; code that the file names is not imported."""
     return list(_problems(loaded, BuildContext.of(loaded, tapes=replace(tapes, record=""))))
 
 
@@ -219,7 +219,7 @@ def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
 
 
 def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure: set[object]) -> Iterator[Problem]:
-    """What is wrong with the section of a provider is told there, and not once more for each of its models.
+    """Yields what is wrong with participants' models, without repeating what is wrong with a provider's section.
 
     The models that can be made are kept in `models`.
     """
@@ -277,7 +277,7 @@ def _helper_problems(each: ResolvedPair, pairs: Pairs) -> Iterator[Problem]:
 
 
 def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator[Problem]:
-    """What only a strategy knows of its options, by making it; not of code that the file names."""
+    """Yields what only a strategy knows of its options, by making it; not of code that the file names."""
     for each in pairs.all:
         name = next(iter(each.helped), "")  # the pair of a helper is made with that which it helps
         model = models.get(name)
@@ -290,7 +290,7 @@ def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iter
 
 
 def _names_code(each: ResolvedPair, pairs: Pairs) -> bool:
-    """Whether making the helpers of a pair may import a module by its dotted name."""
+    """Says whether making the helpers of a pair may import a module by its dotted name."""
     with suppress(ConfigError):
         return any("." in parse(type_, pairs.context.providers).provider for type_ in _helper_types(pairs, each))
     return True
@@ -317,7 +317,7 @@ def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -
 
 
 def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> Iterator[Problem]:
-    """Return what is wrong with the sections of providers: whether there is such a one, and takes these options.
+    """Returns what is wrong with the sections of providers: whether there is such a one, and takes these options.
 
     Plug-ins that are installed are asked what they take; a module by its dotted name only when it is `trusted`.
     """
@@ -342,7 +342,7 @@ def _key_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
 
 
 def _option_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
-    """What a plug-in says of the options of its section."""
+    """Yields what a plug-in says of the options of its section."""
     try:
         factory = plugins.factory(PACKAGE, name)
     except ConfigError as error:

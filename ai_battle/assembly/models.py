@@ -84,7 +84,7 @@ class BuildContext:
 
     @classmethod
     def beside(cls, document: ConfigDocument, retry: RetryPolicy) -> Self:
-        """What stands beside the main section of any kind of file."""
+        """Returns what stands beside the main section of any kind of file."""
         file = document.file
         return cls(
             providers={name: _stated_options(section) for name, section in file.providers.items()},
@@ -98,17 +98,17 @@ class BuildContext:
 
 
 def _stated_options(section: Any) -> dict[str, Any]:
-    """What the file says of a section, without what it leaves open."""
+    """Returns what the file says of a section, without what it leaves open."""
     written: dict[str, Any] = section.model_dump(exclude_unset=True)
     return written
 
 
 def _unknown() -> None:
-    """What nobody says."""
+    """Is what a value is before anybody has said it."""
 
 
 async def _believe() -> None:
-    """Of what has no address nobody can tell that it is not there."""
+    """Checks nothing: of a model without an address nobody can tell that it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Model:
 
 
 def live_model(client: ModelClient) -> Model:
-    """Return the model behind a client that a program brings, of which nothing else is known."""
+    """Returns the model behind a client that a program brings, of which nothing else is known."""
     return Model(ModelName(type(client).__name__, ""), client, {})
 
 
@@ -176,7 +176,7 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
 
 
 def _within(stated: Capabilities, made: Model, around: BuildContext) -> Model:
-    """What a model can't do is not asked of it, and files of a discussion go to it in a form that it reads.
+    """Keeps from a model what it can't do, and gives it files of a discussion in a form that it reads.
 
     What clients of a server send goes to it as they sent it: they have chosen the model.
     """
@@ -283,18 +283,18 @@ def require_no_tools(settings: HelperSettings) -> None:
 
 
 def with_tools(name: str, model: Model, tool_set: "tools.ToolSet", spec: "ParticipantSettings") -> Model:
-    """Return the model with the tools of a discussion."""
+    """Returns the model with the tools of a discussion."""
     user = tools.ToolUser(name, spec.tools, spec.approval)
     return replace(model, client=tool_set.client(model.client, _tool_support(model, spec.capabilities), user))
 
 
 def told_of_tools(model: Model, capabilities: Capabilities) -> Model:
-    """Return the model told of tools in the way that suits it, for a strategy that brings some."""
+    """Returns the model told of tools in the way that suits it, for a strategy that brings some."""
     return replace(model, client=_tool_support(model, capabilities).client_of(model.client))
 
 
 def _tool_support(model: Model, capabilities: Capabilities) -> "tools.ToolSupport":
-    """What the file says of the model's capabilities counts more than what it refused before."""
+    """Returns how tools reach the model: what the file says counts more than what the model refused before."""
     stated = capabilities.stated_values()
     known = capabilities_offline(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None

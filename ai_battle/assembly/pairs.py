@@ -52,15 +52,15 @@ class Pairs:
         )
 
     def of(self, name: str) -> tuple[ResolvedPair, ...]:
-        """Return those that help one participant, in their order."""
+        """Returns the pairs that help one participant, in their order."""
         return tuple(pair for pair in self.all if name in pair.helped)
 
     def of_helper(self, name: str) -> tuple[ResolvedPair, ...]:
-        """Return those that help a helper of that name, which no participant bears."""
+        """Returns the pairs that help a helper of that name, which no participant bears."""
         return tuple(pair for pair in self.all if name and pair.pair.primary == name and not pair.helped)
 
     def participants(self, primary: str) -> tuple[str, ...]:
-        """Return the participants that a name or a model type stands for."""
+        """Returns the participants that a name or a model type stands for."""
         models = self._models()
         if primary in models:
             return (primary,)
@@ -68,20 +68,20 @@ class Pairs:
         return tuple(name for name, type_ in models.items() if spelling(type_, self.context.providers) == wanted)
 
     def settings(self, helper: HelperSettings) -> HelperSettings:
-        """Return those of the participant, where a helper is called by the name of one."""
+        """Returns a helper's settings: those of the participant where it is called by the name of one."""
         if not (twin := self.said.models.get(helper.type)):
             return helper
         return helper.model_copy(update={key: getattr(twin, key) for key in ("type", *ModelSettings.model_fields)})
 
     def beyond_the_prompt(self) -> Iterator[str]:
-        """Return what the user should know where models are to be sent nothing but the prompt: in no-meta."""
+        """Returns what the user should know where models are to be sent nothing but the prompt: in no-meta."""
         for each in self.all if self.said.mode == "no-meta" else ():
             if not strategies.traits(each.pair.strategy).sends_request_only:
                 who, strategy = " and ".join(each.helped), each.pair.strategy
                 yield f"In no-meta the prompt is all that is sent, but where {who} needs help {strategy} may send more."
 
     def same_models(self) -> Iterator[str]:
-        """Return what the user should know where one model stands for several."""
+        """Returns what the user should know where one model stands for several."""
         for each in self.all:
             members = (*each.helped[:1], *(peer.type for peer in each.pair.peers)) if each.traits.same_twice else ()
             for model, times in Counter(map(self._identity, members)).items():
@@ -89,7 +89,7 @@ class Pairs:
                     yield f"{model} answers {times} times in one {each.pair.strategy}, as if it were several models."
 
     def problems(self) -> Iterator[Problem]:
-        """Return what is wrong with the pairs themselves; whether their models can be made is seen by making them."""
+        """Returns what is wrong with the pairs themselves; whether their models can be made is seen by making them."""
         for pair in self.all:
             if not pair.helped:
                 yield from self._wrong_primary(pair)
@@ -101,7 +101,7 @@ class Pairs:
         yield from self._in_a_circle()
 
     def _wrong_primary(self, each: ResolvedPair) -> Iterator[Problem]:
-        """One that is no participant, nor a helper by name; and a helper that is its own."""
+        """Yields a problem for a primary that is neither a participant nor a helper, and for a helper of itself."""
         primary = each.pair.primary
         helpers = {pair.pair.primary: {helper.name for _, helper in helpers_of(pair.pair)} for pair in self.all}
         if not any(primary in names for names in helpers.values()):
@@ -148,7 +148,7 @@ class Pairs:
                 yield each.problem(f"{words}; take verify away, or allow code_execution", "verify")
 
     def _twice(self) -> Iterator[Problem]:
-        """Several pairs for one participant need an order, which ladders have."""
+        """Yields a problem where a participant has several pairs without an order; only ladders have one."""
         first: dict[str, ResolvedPair] = {}
         for pair in self.all:
             for name in pair.helped:
@@ -196,7 +196,7 @@ class Pairs:
 
 
 def spelling(type_: str, providers: Collection[str] = ()) -> str:
-    """Return the same for all spellings of a model, to compare them by; one that nobody knows is itself.
+    """Returns the same for all spellings of a model, to compare them by; one that nobody knows is itself.
 
     `gemma3-1b` may stand for `gemma3:1b`, which is found out where the models are.
     """
@@ -216,7 +216,7 @@ def _wrong_options(each: ResolvedPair) -> Iterator[Problem]:
 
 
 def _answering(each: ResolvedPair) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Those that answer where the primary is stuck; in a cascade all further models do."""
+    """Yields the models that answer where the primary is stuck; in a cascade all further models do."""
     yield from secondaries(each.pair)
     if "models" in each.traits.models and each.traits.models["models"].role == "helper":
         yield from ((("models", index), helper) for index, helper in enumerate(each.pair.models))
@@ -247,7 +247,7 @@ class PairBuilder:
     notes: list[str] = field(default_factory=list)
 
     def pair_up(self, name: str, model: Model, pairs: Collection[ResolvedPair] | None = None) -> Model:
-        """Return the model of a participant with the help that it gets, of all its pairs or of these.
+        """Returns the model of a participant with the help that it gets, of all its pairs or of these.
 
         Raises `ConfigError`.
         """
@@ -262,7 +262,7 @@ class PairBuilder:
         return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))
 
     def _recipe(self, name: str, model: Model, each: ResolvedPair) -> "assembly.Recipe":
-        """Without a tool set, which belongs to a run, nothing checks the answers."""
+        """Returns the recipe of a pair. Without a tool set, which belongs to a run, nothing checks the answers."""
         help_: Help = each.pair
         said, spec, check = self.pairs.said, self.pairs.said.models[name], None
         if help_.check and self.tool_set:

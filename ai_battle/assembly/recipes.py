@@ -72,11 +72,14 @@ class Recipe:
         return next(iter((*self._at("secondary"), *reversed([*self.helpers.values()]))), None)
 
     def client(self, use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
-        """Without `use` with limits of its own, without `standing` with a memory of its own; raises `ConfigError`."""
+        """Returns the helped model.
+
+        Raises `ConfigError`. Without `use` it has limits, without `standing` a memory of its own.
+        """
         return self.maker()(use, standing)
 
     def maker(self) -> Callable[..., ModelClient]:
-        """Return `client` with all worked out that clients have in common: for a client per request.
+        """Returns `client` with all worked out that clients have in common: for a client per request.
 
         Raises `ConfigError`.
         """
@@ -102,7 +105,7 @@ class Recipe:
         return client
 
     def _options(self, known: frozenset[str]) -> dict[str, Any]:
-        """What the file says, and what it says nothing of, under the names of the strategy's parameters."""
+        """Returns what the file says, and what it says nothing of, under the names of the strategy's parameters."""
         labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
         shared: dict[str, Any] = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
         shared |= {"labels": labels, "native_tool": self._native_tool}
@@ -139,7 +142,7 @@ class Recipe:
         return partial(Helping, help_.helper_timeout, help_.helper_sees, limits, looks=looks, verification=verification)
 
     def _looks(self, known: frozenset[str]) -> Iterator[AnswerCheck]:
-        """What costs least comes first, and may make the rest superfluous; opinions where the strategy asks none."""
+        """Yields the looks at an answer, the cheapest first, as it may make the others superfluous."""
         if self.help.check:
             if not self.check:
                 raise ConfigError(f"check names the tool {self.help.check!r}, and only discussions have tools.")
@@ -182,7 +185,7 @@ class AnnouncedHelper(ClientWrapper):
 
 
 def _detector(help_: Help, large: Model | None, base: Path) -> StuckDetector:
-    """What decides that a model is stuck, as a file says.
+    """Returns what decides that a model is stuck, as a file says.
 
     Raises `ConfigError` for a calibration that can't be read, and for dollars without a price.
     """

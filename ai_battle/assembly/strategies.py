@@ -40,13 +40,13 @@ class PairOptionError(Exception):
 
 
 def names() -> list[str]:
-    """Return all strategies: the modules of the room that can make one, and entry points."""
+    """Returns all strategies: the modules of the room that can make one, and entry points."""
     return [name for name in plugins.names(STRATEGIES) if hasattr(plugins.load(STRATEGIES, name), "create")]
 
 
 @cache
 def factory(name: str) -> Callable[..., ModelClient]:
-    """Return `create` of a strategy; raises `ConfigError` with near names."""
+    """Returns `create` of a strategy; raises `ConfigError` with near names."""
     try:
         found: Callable[..., ModelClient] | None = getattr(plugins.load(STRATEGIES, name), "create", None)
     except ConfigError as error:
@@ -59,14 +59,14 @@ def factory(name: str) -> Callable[..., ModelClient]:
 
 
 def traits(name: str, *, trusted: bool = True) -> StrategyTraits:
-    """Return what the strategy says of itself; the usual of one that is not there, or whose code is not trusted yet."""
+    """Returns what the strategy says of itself; the defaults where it is not there, or its code is not trusted yet."""
     if ("." in name and not trusted) or ("." not in name and name not in plugins.names(STRATEGIES)):
         return USUAL
     return plugins.traits(STRATEGIES, name, USUAL)
 
 
 def with_file(pair: H, base: Path) -> H:
-    """Return the pair, its strategy named by the file beside the YAML (`mine.py` for `mine`) where no other is."""
+    """Returns the pair, its strategy named by the file beside the YAML (`mine.py` for `mine`) where no other is."""
     name = pair.strategy
     file = base / (name if name.endswith(".py") else f"{name}.py")
     may_be_file = name.endswith(".py") or (name.isidentifier() and name not in plugins.names(STRATEGIES))
@@ -76,7 +76,7 @@ def with_file(pair: H, base: Path) -> H:
 
 
 def helpers_of(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Return the models of a pair beside the primary, and where each stands in it."""
+    """Returns the models of a pair beside the primary, and where each stands in it."""
     yield from secondaries(pair)
     if pair.judge:
         yield ("judge",), pair.judge
@@ -86,19 +86,19 @@ def helpers_of(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
 
 
 def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Return those that stand in for each other; one alone is written without a list."""
+    """Yields the models that stand in for each other; one alone is written without a list."""
     for index, helper in enumerate(pair.secondary):
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
 
 
 def announces_help(make: Callable[..., ModelClient]) -> bool:
-    """Whether a strategy tells itself when it asks for help: ours do, and those that are given `helping`."""
+    """Says whether a strategy tells itself when it asks for help: ours do, and those that are given `helping`."""
     return make.__module__.startswith(f"{STRATEGIES}.") or "helping" in parameters(make)
 
 
 @cache
 def parameters(make: Callable[..., Any]) -> frozenset[str]:
-    """Return the names of what a strategy is made with."""
+    """Returns the names of what a strategy is made with."""
     return frozenset(inspect.signature(make).parameters)
 
 
@@ -125,7 +125,7 @@ def check(pair: Help, *, trusted: bool = False) -> None:
 
 
 def place_of(pair: Help, about: str) -> KeyPath:
-    """Return where a pair says what an error is about: an option, a key, one of a list; the strategy otherwise."""
+    """Returns where a pair says what an error is about: an option, a key, one of a list; the strategy otherwise."""
     key, _, number = about.partition(".")
     if key in pair.options:
         return "options", key
@@ -175,7 +175,7 @@ def _model_parameters(make: Callable[..., ModelClient]) -> Iterator[str]:
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Whether a value of a file is of a simple kind; what else a plug-in takes is its own matter."""
+    """Says whether a value of a file is of a simple kind; what else a plug-in takes is its own matter."""
     if kind not in (*_KINDS,):
         return True
     if isinstance(value, bool) or kind is bool:

@@ -76,7 +76,7 @@ def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
 
 
 def number_or_none(value: float) -> float | None:
-    """None for what is not a number."""
+    """Returns the number, or None for what is none."""
     return value if value == value else None
 
 
@@ -116,7 +116,7 @@ def _known_mean(values: Numbers) -> float | None:
 
 
 def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
-    """None where nothing was played."""
+    """Returns what help did; None where nothing was played."""
     if not samples:
         return None
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
@@ -139,7 +139,7 @@ def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
 
 
 def _gains(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
-    """What help has brought, and what it has taken away."""
+    """Returns what help has brought, and what it has taken away."""
     return (_gain(pairs), _gain((after, before) for before, after in pairs)) if pairs else (None, None)
 
 
@@ -148,7 +148,7 @@ def _gain(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 def _wasted_dollars(samples: Iterable[Sample]) -> float | None:
-    """Dollars; None where any is not known."""
+    """Returns the dollars for help that changed nothing; None where any price is unknown."""
     costs = [sample.wasted.cost_usd for sample in samples]
     known_costs = [cost for cost in costs if cost is not None]
     return sum(known_costs) if len(known_costs) == len(costs) else None

@@ -87,7 +87,7 @@ def _model_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
 
 
 def models_of(setting: Setting) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """All models of a setting with their place in it."""
+    """Yields all models of a setting with their place in it."""
     if setting.model:
         yield ("model",), setting.model
     if setting.help:
@@ -251,7 +251,10 @@ async def _missing_models(provider: str, called: Sequence[Called], suite: Suite)
 
 
 async def _model_names(provider: str, suite: Suite) -> list[str]:
-    """Nothing where a list may not be whole; raises `ProviderError` for what calls will fail of, too."""
+    """Returns the names that a provider lists, none where the list may not be whole.
+
+    Raises `ProviderError` for what calls will fail of, too.
+    """
     settings = dict(suite.around.providers.get(provider, {}))
     try:
         rows = await providers.list_models(provider, **settings, environment=suite.around.environment)
@@ -268,12 +271,12 @@ async def _model_names(provider: str, suite: Suite) -> list[str]:
 
 
 def _fails_calls_too(error: ProviderError) -> bool:
-    """Not of a key that may ask models and may not list them."""
+    """Says whether calls will fail as well; not for a key that may call models and not list them."""
     return isinstance(error, Unreachable) or (error.status == 401 and "scope" not in str(error))
 
 
 def _is_there(name: ModelName, names: Sequence[str]) -> bool:
-    """Dated ones answer to their name without the date, too."""
+    """Says whether a model is listed; one with a date answers to its name without the date, too."""
     if provider_traits(name.provider).tags:
         return nearest_tag(name.model, names) is not None
     stem = name.model.removesuffix(LATEST)

@@ -43,12 +43,12 @@ class BuiltSetting:
 
 
 def has_memory(provider: str) -> bool:
-    """Whether its clients know how far they have come: what is recorded for a task, a script, a recording."""
+    """Says whether its clients know how far they have come: what is recorded for a task, a script, a recording."""
     return f"{provider}/" == RECORDED or provider_traits(provider).recited
 
 
 def without_wrapper(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
-    """Nothing is put around it."""
+    """Returns the client as it is, with nothing around it."""
     return client
 
 

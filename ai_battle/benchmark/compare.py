@@ -80,7 +80,7 @@ def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, s
 
 
 def compare_settings(folder: Path, before: str, after: str) -> BenchmarkComparison:
-    """Two settings of one benchmark; raises `ConfigError` for one that is not there."""
+    """Compares two settings of one benchmark; raises `ConfigError` for one that is not there."""
     found = _read(folder)
     for name in (before, after):
         if name not in found:

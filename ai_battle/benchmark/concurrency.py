@@ -40,13 +40,13 @@ class ConcurrencyLimit:
         self._let_in()
 
     def widen(self) -> None:
-        """One more place for each round of answers."""
+        """Adds one more place for each round of answers."""
         if self.width < self.most:
             self.width = min(self.most, self.width + 1 / self.width)
             self._let_in()
 
     def slow_down(self, number: int) -> None:
-        """Half as many, unless this call began before the last time that this was said."""
+        """Halves the limit, unless the call began before it was halved last."""
         if number > self._slowed:
             self.width = max(LEAST, self.width / 2)
             self._slowed = self._begun

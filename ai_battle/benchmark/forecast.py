@@ -48,7 +48,7 @@ class Forecast:
 
 
 def forecast(suite: Suite, left: int | None = None) -> Forecast:
-    """`left` is how many samples are to be played, all by default. What the cache will save is not known yet."""
+    """Returns the forecast for `left` samples, by default all; what the cache will save is not known yet."""
     samples = suite.samples if left is None else left
     reads = _mean_prompt(suite.tasks)
     expected = tuple(_expected_cost(setting, suite, reads) for setting in suite.settings)
@@ -90,7 +90,7 @@ def _known_sum(costs: Sequence[float | None]) -> float | None:
 
 
 def _always_called(model: HelperSettings, help_: Help | None) -> Iterator[HelperSettings]:
-    """All that a strategy calls beside the answer; of a pool the others stand in where the first fails."""
+    """Yields all that a strategy calls beside the answer; of a pool the others stand in where the first fails."""
     if help_ is None:
         return
     traits = strategies.traits(help_.strategy, trusted=False)

@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, count: int, level: float = LEVEL) -> Interval:
-    """Returns that of a rate, `successes` out of `count` tries (Wilson 1927); nothing is known of no tries."""
+    """Returns the interval of a rate, `successes` out of `count` tries (Wilson 1927); of no tries nothing is known."""
     if not count:
         return Interval(0.0, 1.0)
     z2, rate = NORMAL.inv_cdf((1 + level) / 2) ** 2, successes / count
@@ -42,7 +42,7 @@ def wilson(successes: float, count: int, level: float = LEVEL) -> Interval:
 
 
 def rate_interval(values: Numbers) -> Interval:
-    """Returns that of a mean of shares: Wilson's where each is 0 or 1 or all are the same, else the bootstrap."""
+    """Returns the interval of a mean of shares: Wilson's where all are 0 or 1 or equal, else the bootstrap's."""
     if all(value in (0, 1) for value in values) or all_same(values):
         return wilson(sum(values), len(values))
     low, high = mean_interval(values)
@@ -50,7 +50,7 @@ def rate_interval(values: Numbers) -> Interval:
 
 
 def mean_interval(values: Numbers, level: float = LEVEL) -> Interval:
-    """Returns that of a mean, by BCa; from a thousand values on by the normal distribution, which is the same then.
+    """Returns the interval of a mean, by BCa; from a thousand values on by the normal distribution.
 
     The bootstrap of a few values is too narrow, as it takes their spread for the true one; the level is raised by what
     Student's t is wider (Hesterberg 2015, "expanded percentile").
@@ -106,7 +106,7 @@ def quantile(ordered: Numbers, share: float) -> float:
 
 
 def quantile_interval(ordered: Numbers, share: float, level: float = LEVEL) -> tuple[float | None, float | None]:
-    """Returns that of a quantile of any distribution, by ranks; None where too few values bound it."""
+    """Returns the interval of a quantile of any distribution, by ranks; None where too few values bound it."""
     count, rest = len(ordered), (1 - level) / 2
     if count > MANY:
         half = NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))

@@ -49,7 +49,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     base: Path | None = None,
 ) -> Suite:
-    """`source` is a path, the name of a packaged suite, or a dictionary.
+    """Reads a suite: `source` is a path, the name of a packaged one, or a dictionary.
 
     Raises `ConfigError` with all that is wrong.
     """

@@ -77,7 +77,7 @@ def _share_of_all_flips(off: Numbers) -> float:
 
 
 def _whole(off: Numbers) -> list[int]:
-    """In units of a grid that holds all of them, such as thirds; else rounded, which keeps the test exact."""
+    """Returns the values in units of a grid that holds them all, such as thirds, else rounded: the test stays exact."""
     for parts in range(1, FINEST + 1):
         if all(abs(each * parts - round(each * parts)) < ON_GRID for each in off):
             return [round(each * parts) for each in off]
@@ -230,7 +230,7 @@ def _range(numbers: Sequence[float]) -> str:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Adjusted so that all together raise a false alarm at most as often as one alone (Holm 1979)."""
+    """Returns the p-values adjusted so that all together raise false alarms no more often than one (Holm 1979)."""
     adjusted, highest = [0.0] * len(chances), 0.0
     for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         highest = max(highest, min(1.0, (len(chances) - rank) * chances[place]))

@@ -90,5 +90,5 @@ def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:
 
 @cache
 def _fence(level: Level, allow_unsandboxed: bool) -> Sandbox:
-    """Found once for a process, by running one."""
+    """Returns the fence, found once for a process by running one."""
     return choose(level, allow_unsandboxed)

@@ -74,7 +74,7 @@ class SettingResult:
 
 
 def setting_results(store: Store) -> list[SettingResult]:
-    """All settings in the order of the suite."""
+    """Returns all settings in the order of the suite."""
     return [_setting_result(store, name, described) for name, described in store.settings().items()]
 
 

@@ -58,7 +58,7 @@ class SettingError(ConfigError):
 
 
 def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
-    """All settings, those of a grid in the order of its keys; raises `SettingError`."""
+    """Yields all settings, those of a grid in the order of its keys; raises `SettingError`."""
     seen: dict[str, KeyPath] = {}
     for index, settings in enumerate(written):
         for setting in islice(_settings_of(settings, (*PLACE, index)), MOST + 1):

@@ -63,7 +63,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, *, to_write: bool = False) -> "Store":
-        """One that is there already."""
+        """Opens a store that is there already."""
         if not (folder / NAME).is_file():
             raise NoSuchRecord(f"{folder} holds no results: there is no {NAME} in it.")
         lock = RunLock(folder) if to_write else None
@@ -94,7 +94,7 @@ class Store:
             self._connection.execute("COMMIT")
 
     def add(self, samples: Sequence[Sample]) -> None:
-        """All or none; when it returns, they are there even if the process is killed."""
+        """Adds all samples or none; when it returns, they are there even if the process is killed."""
         with self._writing():
             self._connection.execute("BEGIN")
             self._connection.executemany(INSERT_SAMPLE, map(sample_row, samples))
@@ -213,7 +213,7 @@ _task_values = attrgetter(*_OF_A_TASK)
 
 
 def task_text(task: Task) -> str:
-    """Without what it has not."""
+    """Returns the task as text, without fields that it lacks."""
     said = {name: value for name, value in zip(_OF_A_TASK, _task_values(task), strict=True) if value}
     if task.tools:
         said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]

@@ -59,7 +59,7 @@ def dataset(written: DatasetSettings, base: Path) -> Dataset:
 
 
 def is_code(name: str) -> bool:
-    """Says whether it is the dotted name of a module or a Python file, which is trusted before it is imported."""
+    """Says whether a name is the dotted name of a module or a Python file, which is trusted before it is imported."""
     return name.endswith(".py") or ("." in name and all(map(str.isidentifier, name.split("."))))
 
 
@@ -94,7 +94,7 @@ def path_of(written: DatasetSettings, base: Path) -> Path:
 
 
 def _placed_tasks(written: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
-    """Each with its dataset; raises `ConfigError` for an id that comes twice."""
+    """Yields the tasks with their dataset; raises `ConfigError` for an id that comes twice."""
     seen: dict[str, str] = {}
     about = {DATASET_KEY: name_of(written), SCORER_KEY: found.scorer}
     for number, task in enumerate(found.read(path), 1):

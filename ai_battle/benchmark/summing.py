@@ -27,7 +27,7 @@ OF_ORDER = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
 
 
 def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) -> BenchmarkSummary:
-    """All that the results say; the same each time. `hear` is told each step before it is taken."""
+    """Returns all that the results say, the same each time. `hear` is told each step before it is taken."""
     hear("reading the samples")
     everything, tasks = setting_results(store), list(store.tasks())
     compared = compared_settings(everything)
@@ -63,7 +63,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
 
 
 def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, tasks: Sequence[Task]) -> SettingRow:
-    """`whole` has all samples of the setting, `of` those of the tasks that are compared."""
+    """Returns the row of a setting: `whole` has all its samples, `of` those of the tasks that are compared."""
     values, efforts = list(of.values.values()), compared.efforts(of)
     failed = len(whole.samples) - len(whole.answers)
     row = SettingRow(
@@ -114,7 +114,7 @@ def _extra_dollars(of: SettingResult, settings: Sequence[SettingResult]) -> floa
 
 
 def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> HelpOrder | None:
-    """None where the helper's own answers, or the detector's doubts, are not known."""
+    """Returns the order of help; None where the helper's own answers or the detector's doubts are unknown."""
     doubts = doubts_of(of.answers)
     small = by_task(of.answers, lambda sample: sample.small_score)
     large = _own_scores(of.helpers[0], settings, tasks) if of.helpers else {}

@@ -125,7 +125,7 @@ def recorded_pairs(tasks: Iterable[Task]) -> list[Replayed]:
 
 
 def replay_pair(task: Task, small: GivenAnswer, large: GivenAnswer) -> Replayed:
-    """One assessment of each answer."""
+    """Returns one assessment of each answer."""
     return Replayed(_judge(task, small), _judge(task, large))
 
 
@@ -140,7 +140,7 @@ def grid() -> list[Policy]:
 
 
 def rates() -> list[Policy]:
-    """Taking over a share of the answers; the cut is the quantile of these very answers."""
+    """Returns policies that take over a share of the answers; the cut is the quantile of these very answers."""
     return [Policy(_swept_strategies()[0], help_rate=share) for share in RATES]
 
 
@@ -150,7 +150,10 @@ def _swept_strategies() -> list[str]:
 
 
 def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:
-    """Without a call of any model; costs and times are those of the recorded answers, one after another."""
+    """Replays settings without calling a model.
+
+    Costs and times are those of the recorded answers, one after another.
+    """
     return [_swept(items, policy) for policy in policies] if items else []
 
 
@@ -212,7 +215,7 @@ def _both(one: float | None, other: float | None) -> float | None:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """None where any is not known."""
+    """Returns the mean; None where any value is unknown."""
     given = [value for value in values if value is not None]
     return sum(given) / len(given) if len(given) == len(values) else None
 

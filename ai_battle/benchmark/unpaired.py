@@ -8,7 +8,7 @@ from .intervals import LEVEL, Interval, Numbers, all_same, student, wilson
 
 
 def mean_difference_interval(before: Numbers, after: Numbers, level: float = LEVEL) -> Interval:
-    """Returns that of the mean of `after` less that of `before`, whose spreads may differ (Welch 1947).
+    """Returns the interval of the mean of `after` less that of `before`, whose spreads may differ (Welch 1947).
 
     Of a single value no spread is known: the interval has no ends.
     """
@@ -24,7 +24,7 @@ def mean_difference_interval(before: Numbers, after: Numbers, level: float = LEV
 
 
 def rate_difference_interval(before: Sequence[bool], after: Sequence[bool], level: float = LEVEL) -> Interval:
-    """Returns that of the rate of `after` less that of `before`, by Wilson's of both (Newcombe 1998, method 10)."""
+    """Returns the interval of a rate `after` less that `before`, by Wilson's of both (Newcombe 1998, method 10)."""
     if not before or not after:
         return Interval(-1.0, 1.0)
     p, q = fmean(before), fmean(after)

@@ -107,7 +107,7 @@ def _replace_unknown_signs() -> None:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Return the exit code; an error of ours is a message on stderr."""
+    """Returns the exit code; an error of ours is a message on stderr."""
     try:
         with translate_errors("This is an error in ai-battle itself; please report it", AIBattleError):
             return _dispatch(arguments)
@@ -136,5 +136,5 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _colour() -> bool | None:
-    """None leaves it to the terminal; see no-color.org."""
+    """Returns whether to use colour; None leaves it to the terminal (no-color.org)."""
     return False if os.environ.get("NO_COLOR") else None

@@ -41,7 +41,7 @@ def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> I
 
 
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
-    """`name: value` on one line where that fits, else a block with numbered lines."""
+    """Yields `name: value` on one line where that fits, else a block with numbered lines."""
     width = max(width, NARROWEST)
     shown = visible(name)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)

@@ -34,7 +34,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # it is generic since
     name = "run_dir"
 
     def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """What means no run is a path all the same: whoever reads it says what is wrong there."""
+        """Returns the path of a run, also where none is meant: whoever reads it says what is wrong there."""
         is_path = os.sep in str(value) or Path(value).exists()
         return Path(value) if is_path or not matching_runs(str(value)) else find_run(str(value))
 

@@ -78,7 +78,7 @@ class ProgressDisplay:
 
 
 def progress_line(progress: BenchmarkProgress, limit: float | None) -> str:
-    """`120/600 samples (20 %), 2 failed, 0:40, 2:40 left, $0.31 of $5.00 spent, $1.24 to come`."""
+    """Returns a line such as `120/600 samples (20 %), 2 failed, 0:40, 2:40 left, $0.31 of $5.00 spent, $1.24 more`."""
     share = 100 * progress.finished // max(1, progress.total)
     parts = [f"{progress.finished}/{progress.total} samples ({share} %)"]
     if progress.failed:
@@ -135,7 +135,7 @@ def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
 
 
 def _say(line: str) -> None:
-    """On a terminal no word is broken at the end of a line, and no number is parted from its percent sign."""
+    """Prints a line; on a terminal no word is broken at its end, and no number is parted from its percent sign."""
     if sys.stdout.isatty():
         tied = line.replace(" %", "\N{NO-BREAK SPACE}%")
         line = click.wrap_text(tied, shutil.get_terminal_size().columns, subsequent_indent="  ")

@@ -65,7 +65,7 @@ def _chair_row(answered: Answered, chair: str) -> tuple[str, ...]:
 
 
 def _ranking(events: Sequence[Event]) -> dict[str, Any]:
-    """What a document has of the ranking, and of what became of each answer."""
+    """Returns what a document has of the ranking, and of what became of each answer."""
     found: dict[str, Any] = {"ranking": [], "rankings": [], "missing": [], "used": [], "left_out": {}}
     for event in events:
         match event:

@@ -46,7 +46,7 @@ def command(run_dir: Path, formats: str, output: Path | None) -> None:
 
 
 def _tell_of_ending(run_dir: Path) -> None:
-    """Whoever exports a run that has not come to its end knows that more might have been said."""
+    """Tells who exports a run that has not come to its end that more might have been said."""
     ended = progress(run_dir).ended
     if ended is None:
         click.echo("The run has not ended; this is what there is of it until now.", err=True)

@@ -86,7 +86,7 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
 def _plan(
     run_dir: Path, turn: int, with_change: Loaded, branches: int, *, is_changed: bool, how: Mapping[str, Any]
 ) -> Iterator[PlannedRun]:
-    """Those without the change come first: they are what the others are compared with."""
+    """Yields the runs; those without the change come first, as the others are compared with them."""
 
     async def play(manager: ConversationManager, *heard: Any) -> Any:
         return await manager.fork(run_dir, turn, *heard)

@@ -82,7 +82,7 @@ class ViewOptions:
 
 
 def _output_price(stated: Mapping[str, Any], type_: str) -> float:
-    """Looked up when a model first speaks: loading the list of prices takes a while."""
+    """Returns a model's price of an output token, when it first speaks: to load the list of prices takes a while."""
     from ai_battle.providers._names import parse
     from ai_battle.providers._prices import price
 
@@ -223,7 +223,7 @@ class LiveView:
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
-        """In one line; hints and what helpers said are dim, and where all of it is shown, in lines of its own."""
+        """Prints a remark on a line; hints and helpers' words are dim, and have more lines where all is shown."""
         if not is_wanted(event, self._options.notify_on):
             return
         self._screen.stream(self._markdown.flush())

@@ -89,7 +89,7 @@ class MarkdownStream:
         return ""
 
     def _end_line(self) -> str:
-        """No style goes beyond a line, so that a mark without its partner does no more harm."""
+        """Ends the styles of a line, so that a mark without its partner does no more harm."""
         self._at_line_start, self._before = True, " "
         self._is_bold = self._is_code = False
         self._line_style = ""
@@ -110,5 +110,5 @@ class MarkdownStream:
 
 
 def _can_open(before: str, after: str) -> bool:
-    """Whether two asterisks begin something bold; between words and figures they are a power."""
+    """Says whether two asterisks begin something bold; between words and figures they are a power."""
     return not after.isspace() and not before.isalnum()

@@ -48,7 +48,7 @@ def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
 
 
 def dollars(cost: float | None) -> str:
-    """`$0.0123`; never a zero for what is not known."""
+    """Returns dollars as `$0.0123`; never a zero for what is not known."""
     if cost is None:
         return "cost unknown"
     if 0 < cost < 0.0001:
@@ -61,7 +61,7 @@ def count(number: int) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """With a mark where any of them are estimated."""
+    """Returns a number of tokens, with a mark where any of them are estimated."""
     mark = about(estimated=usage.estimated)
     return f"{mark}{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
 

@@ -99,7 +99,7 @@ class Remarks:
 
 
 def text_said(event: object) -> str:
-    """What was said or printed in helping that is no part of the conversation; an answer that is dropped only once."""
+    """Returns what was said or printed in helping and is no part of the conversation; a dropped answer only once."""
     match event:
         case ModelConsulted(text=text) | AnswerChecked(text=text) | DraftDropped(role="own", text=text):
             return text

@@ -47,7 +47,7 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
 
 
 def _show_last_messages(run_dir: Path) -> None:
-    """What was said last, so that who goes on knows where the talk was; of a long message its end."""
+    """Shows what was said last, so that who goes on knows where the talk was; of a long message its end."""
     said = messages(run_dir)
     for message in said[-SHOWN:]:
         text = printable(message.text.strip())

@@ -160,7 +160,7 @@ def _partial_result(noted: _RunNotes) -> RunResult | None:
 
 
 def _view(display: Display) -> LiveView | PlainLines | None:
-    """Nothing is shown where the stream was closed before we began (`>&-`)."""
+    """Returns the view of a run, or none where the stream was closed before we began (`>&-`)."""
     out = sys.stderr if display.as_json else sys.stdout
     if display.quiet or out is None:
         return None

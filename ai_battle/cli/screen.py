@@ -66,7 +66,7 @@ class Screen:
         self._wrapping = Wrapping(lambda: self._size.columns)
 
     def stream(self, text: str) -> None:
-        """More of a running text, broken between words."""
+        """Prints more of a running text, broken between words."""
         self._write(self._wrapping.feed(text))
 
     def end_line(self) -> None:

@@ -234,7 +234,7 @@ def plan_runs(loaded: Loaded, modes: str, repeats: int | None, out: Path | None)
 def plan_run(
     loaded: Loaded, variant: str, number: int, out: Path | None, play: Play = ConversationManager.run_discussion
 ) -> PlannedRun:
-    """One run of a series, which is called after its variant and has a directory of its own in `out`."""
+    """Returns one run of a series, which is called after its variant and has a directory of its own in `out`."""
     run = PlannedRun(loaded, variant, number, play=play)
     name = f"{loaded.name[: LONGEST_NAME - len(run.label) - 1]}-{run.label}"
     return replace(run, loaded=replace(loaded, name=name), out=out / run.label if out else None)

@@ -57,7 +57,7 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
 def _print_turn(
     turn: Turn, entries: Sequence[TimelineEntry], ratings: Sequence[Rating], request: ModelRequest | None
 ) -> None:
-    """One document; what is empty is left out."""
+    """Prints one document; what is empty is left out."""
     more = {
         "led_to_by": [_to_json(entry.event) for entry in entries],
         "ratings": [*map(asdict, ratings)],
@@ -92,7 +92,7 @@ def _show_turn(turn: Turn) -> None:
 
 
 def _show_entries(entries: Sequence[TimelineEntry]) -> None:
-    """What led to the answer: each sentence, and indented under it what was shown and said."""
+    """Shows what led to the answer: each sentence, and indented under it what was shown and said."""
     for entry in entries:
         click.secho(f"◇ {printable(entry.words)}", fg="yellow")
         for title, text in entry.texts:

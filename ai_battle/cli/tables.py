@@ -18,7 +18,7 @@ Column = Sequence[str]
 
 
 def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] = ()) -> None:
-    """`dim` are places of rows. Columns that say nothing are left out."""
+    """Prints rows in columns, leaving empty ones out; `dim` are the places of dim rows."""
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
     telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
     for number, part in enumerate(column_groups(names, telling, room)):

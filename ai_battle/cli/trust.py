@@ -13,7 +13,7 @@ from ai_battle.core.errors import ConfigError
 
 
 def require_trust(loaded: Loaded, *, given: bool, ask: bool = True) -> None:
-    """For the code that a discussion names."""
+    """Asks for trust in the code that a discussion names."""
     require_trust_in(loaded, named_code(loaded), given=given, ask=ask)
 
 

@@ -43,7 +43,7 @@ def _report(config: str) -> dict[str, Any]:
 
 
 def _fields(problem: "Located") -> dict[str, Any]:
-    """`text` is the line that is shown without --json."""
+    """Returns a problem as JSON shows it; `text` is the line that is shown without --json."""
     text = str(problem) if problem.line or problem.path is not None else problem.message
     return {**asdict(problem), "path": problem.path or "", "text": text}
 

@@ -21,13 +21,13 @@ LONG_WORK = 8
 
 
 def advice_result(who: str, advice: str, notes: str = "") -> str:
-    """Return advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
+    """Returns advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
     return packaged_prompt("advisor_said", who=who, notes=notes, advice=data_section("advice", advice))
 
 
 @cache  # the same one for each request: a tool keeps its bytes
 def advisor_tool(name: str, labels: tuple[tuple[str, str], ...]) -> ToolSpec:
-    """Return the tool under this name; among several advisors, each with what it is for, the model chooses."""
+    """Returns the tool under this name; among several advisors, each with what it is for, the model chooses."""
     properties: dict[str, Any] = {"question": {"type": "string", "description": "What to ask; it may be left out."}}
     described = packaged_prompt("advisor_tool")
     if len(labels) > 1:
@@ -77,7 +77,7 @@ class TurnRecord:
         return steps_of((Message("tool", self.work[-NEWEST:]),))
 
     def is_repeated_by(self, response: ModelResponse, tools: Sequence[ToolSpec]) -> bool:
-        """Whether it only makes calls again that have their results, and nothing was written since."""
+        """Says whether a response only makes calls again that have their results, and nothing was written since."""
         writing = {tool.name for tool in tools if tool.writes}
         last = max((place for place, result in enumerate(self.work) if result.call.name in writing), default=-1)
         unchanged = Message("tool", self.work[last + 1 :])
@@ -85,7 +85,7 @@ class TurnRecord:
 
 
 def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
-    """Return what has gone wrong with the newest step; empty where nothing has, or it was known before it.
+    """Returns what has gone wrong with the newest step; empty where nothing has, or it was known before it.
 
     So it is told once also where nobody remembers that advice was given: a client of a server sends each step anew,
     and knows nothing of an advisor. A call that is made again is no trouble where something else comes of it, as of a
@@ -104,7 +104,7 @@ def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
 
 
 def with_forced_calls_in_rounds(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
-    """Return the messages with each call that was put behind results as one of the calls that they answer.
+    """Returns the messages with each call that was put behind results as one of the calls that they answer.
 
     A model that thinks has to begin each message with calls with a thought of its own, signed by its API.
     """

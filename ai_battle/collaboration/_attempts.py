@@ -67,7 +67,7 @@ class Candidate:
 async def draft_or_silence(
     turn: Turn, client: ModelClient, request: ModelRequest
 ) -> tuple[Draft, ProviderError | None]:
-    """Return what the primary answers; that it answers nothing, or declines, is the poorest of answers."""
+    """Returns what the primary answers; that it answers nothing, or declines, is the poorest of answers."""
     try:
         return await turn.request_draft(client, request), None
     except (EmptyAnswer, Refused) as error:
@@ -75,7 +75,7 @@ async def draft_or_silence(
 
 
 def hopeless(signal: str, reason: str) -> Assessment:
-    """Return the judgement of an answer that no further look is needed at."""
+    """Returns the judgement of an answer that no further look is needed at."""
     return Assessment(0.0, 1.0, True, {signal: 1.0}, reason, at_once=True)
 
 
@@ -228,7 +228,7 @@ class Attempts:
         return self._primary
 
     async def _drop(self, dropped: Candidate) -> None:
-        """Where nothing came, nothing is dropped."""
+        """Tells listeners that an answer is dropped, unless nothing came."""
         if not dropped.silence:
             reason = dropped.judged.reason or "another attempt was better"
             await self.turn.drop(dropped.draft, reason, dropped.attempt)
@@ -305,7 +305,7 @@ class Advice:
     read: Callable[[str], str] = str.strip
 
     async def __call__(self, attempts: Attempts, helper: ModelClient) -> bool:
-        """Return whether the helper said anything of use."""
+        """Returns whether the helper said anything of use."""
         turn, most = attempts.turn, self.max_tokens
         options = {} if most is None else {"max_tokens": most}
         asked = advice_request(self.prompt, attempts.case, turn.helping.sees, **options)
@@ -327,7 +327,7 @@ async def take_over(attempts: Attempts, helper: ModelClient) -> bool:
 
 
 async def answer_in_place(turn: Turn, helper: ModelClient, case: HelpCase) -> Draft | None:
-    """Return the helper's answer; None where it has none, or turns an answer back into the calls that led to it."""
+    """Returns the helper's answer; None where it has none, or turns an answer back into the calls that led to it."""
     answer = await turn.ask(helper, request_in_place(case, turn.helping.sees), case.reason)
     if answer and case.calls_again(answer.response):
         await turn.drop(answer, CALLS_AGAIN)
@@ -337,7 +337,7 @@ async def answer_in_place(turn: Turn, helper: ModelClient, case: HelpCase) -> Dr
 
 
 def _misfits(request: ModelRequest, response: ModelResponse) -> Iterator[str]:
-    """What a model has to mend before anybody can use its answer: tool calls fit their schemas, JSON its own."""
+    """Yields what a model has to mend before anybody can use its answer: tool calls fit their schemas, JSON its own."""
     if response.tool_calls and request.tools:
         for call in response.tool_calls:
             yield from _call_misfits(call, request)
@@ -356,7 +356,7 @@ def _call_misfits(call: ToolCall, request: ModelRequest) -> Iterator[str]:
 
 
 def _json_misfits(text: str, schema: Any) -> Iterator[str]:
-    """Of the JSON that a text is, or that stands in its one code block."""
+    """Yields what is wrong with the JSON that a text is, or that stands in its one code block."""
     blocks = _FENCED.findall(text)
     try:
         value = json.loads(blocks[0] if len(blocks) == 1 else text, strict=False)

@@ -44,7 +44,7 @@ class BoostTemplate:
 
     @classmethod
     def read(cls, stated: str, base: Path = HERE) -> "BoostTemplate":
-        """Return the template that a text is, or a path (from `base`) leads to; the packaged one for an empty text.
+        """Returns the template that a text is, or a path (from `base`) leads to; the packaged one for an empty text.
 
         Raises `ConfigError`.
         """
@@ -65,7 +65,7 @@ class BoostTemplate:
         return cls(text, f"The template of boost, {stated},")
 
     def fill(self, **values: str) -> str:
-        """Return the text with its places filled; what is filled in is not looked at again."""
+        """Returns the text with its places filled; what is filled in is not looked at again."""
         return _PLACE.sub(lambda place: values[_place_name(place)], self.text)
 
 
@@ -89,7 +89,7 @@ def plan_request(
     failed: Sequence[FailedPlan],
     sees: Sees,
 ) -> ModelRequest:
-    """Return the request to the boost model: the conversation so far, and the template around what is asked now.
+    """Returns the request to the boost model: the conversation so far, and the template around what is asked now.
 
     There is no tools parameter, and no part that an API takes only beside one. Of the options only the length goes
     along, as a plan is paid for like an answer, and may become one.
@@ -111,7 +111,7 @@ def plan_request(
 
 
 def has_new_results(request: ModelRequest) -> bool:
-    """Whether tools have returned something since the model spoke last."""
+    """Says whether tools have returned something since the model spoke last."""
     for message in reversed(request.messages):
         if message.role == "assistant" or message.tool_results:
             return message.role != "assistant"
@@ -119,7 +119,7 @@ def has_new_results(request: ModelRequest) -> bool:
 
 
 def _request_text(request: ModelRequest, now: Sequence[Message]) -> str:
-    """Never empty: what the user wants, what was done for it since, and the form that the answer must have."""
+    """Returns what the user wants, what was done for it since, and the form the answer must have; never empty."""
     done = "\n\n".join(map(_message_text, now[1:]))
     schema = request.output_schema
     nothing = "[see what is attached]" if _pictures(now) else "[go on with the conversation above]"

@@ -112,12 +112,12 @@ def parse(text: str) -> PlanReply:
 
 
 def is_plan(text: str) -> bool:
-    """Whether a whole reply has a summary or guidance."""
+    """Says whether a whole reply has a summary or guidance."""
     return not isinstance(parse(text), OtherReply)
 
 
 def _plain_words(text: str) -> str:
-    """Without case, accents and surplus spaces."""
+    """Returns the words without case, accents and surplus spaces."""
     plain = unicodedata.normalize("NFKD", text.replace("ß", "ss").casefold())
     return " ".join("".join(mark for mark in plain if not unicodedata.combining(mark)).split())
 
@@ -167,7 +167,10 @@ def _heading(line: str) -> Heading | None:
 
 
 def _meaning(parts: Parts) -> tuple[Kind, int] | None:
-    """In a tag only the format's own words are meant; without any word, "FORMAT 1" is, when something ends it."""
+    """Returns what a heading means.
+
+    In a tag only the format's own words count; "FORMAT 1" does where something ends it.
+    """
     label = _plain_words(parts["label"])
     if label not in ("", "other"):
         meant = _WORDS.get(_TO_WHOM.sub("", label))
@@ -183,12 +186,12 @@ def _number(written: str) -> int:
 
 
 def _bold(parts: Parts) -> str:
-    """What opens the heading's bold or italics, where it is not around its number alone."""
+    """Returns what opens the heading's bold or italics, where it is not around its number alone."""
     return parts["inner"] or ("" if parts["close"] else parts["outer"])
 
 
 def _rest(parts: Parts) -> str:
-    """What stands behind the heading; marks that don't belong to the heading belong to it."""
+    """Returns what stands behind the heading; marks that don't belong to the heading belong to it."""
     closing, rest = parts["before"] + parts["after"], parts["rest"]
     if not (bold := _bold(parts)):
         return closing + rest
@@ -200,13 +203,13 @@ def _is_enclosed(parts: Parts) -> bool:
 
 
 def _is_item(parts: Parts, *, shouted: bool) -> bool:
-    """Whether it is an item of a list, or a word in code, and nothing more."""
+    """Says whether a heading is an item of a list, or a word in code, and nothing more."""
     is_code = bool(parts["tick"]) and not parts["mark"].startswith(_COLONS)
     return is_code or (bool(parts["bullet"]) and not (shouted or _is_enclosed(parts)))
 
 
 def _is_set_off(parts: Parts, rest: str, *, is_loud: bool) -> bool:
-    """Whether it stands out from its text as a heading does."""
+    """Says whether a line stands out from its text as a heading does."""
     if parts["mark"].startswith(_COLONS) or not parts["label"]:
         return True
     if parts["mark"] or not rest.strip():
@@ -260,7 +263,7 @@ class _ReplySection:
             self.add(f"\n{start}{rest}")
 
     def yields_to(self, found: Heading) -> bool:
-        """Whether a heading ends this section, rather than being a line of it."""
+        """Says whether a heading ends this section, rather than being a line of it."""
         if self.heading is None or (found.kind == self.kind and self.blank):
             return True
         if not self._is_heading_here(found, self.heading):
@@ -276,7 +279,7 @@ class _ReplySection:
         return found.strength > 0 or found.kind == "guidance"
 
     def _is_heading_here(self, found: Heading, heading: Heading) -> bool:
-        """What has a number, or looks like an item, code or a tag, is a heading only among headings that do, too."""
+        """Says whether a heading counts here; numbers, items, code and tags do only among headings of their kind."""
         if self.tag:
             return self.tag_closed
         if found.number and not heading.number == found.number - 1 != self.last_item:
@@ -304,7 +307,7 @@ class PlanReader:
         self._read(self._thoughts.feed(text))
 
     def take_settled(self) -> str:
-        """Return more of the first summary's text, as far as nothing that may still come can change it."""
+        """Returns more of the first summary's text, as far as nothing that may still come can change it."""
         section = self._answer
         if not section or section.tag or not section.pieces[-1].strip():  # where a tag ends is known when all is there
             return ""
@@ -316,7 +319,7 @@ class PlanReader:
         return said
 
     def close(self) -> PlanReply:
-        """Return what the reply is."""
+        """Returns what the reply is."""
         self._read(self._thoughts.rest())
         if not self._is_begun:
             self._begin_line()
@@ -328,7 +331,7 @@ class PlanReader:
         return SummaryReply(summary) if summary else OtherReply("".join(self._all))
 
     def _text_of(self, kind: Kind, blank: Blank | None, *, certain: bool = False) -> str:
-        """What all sections of a kind say, without those that say that there is nothing to say."""
+        """Returns what all sections of a kind say, without those that say that there is nothing to say."""
         texts = (section.text for section in self._sections if section.kind == kind and section.is_certain >= certain)
         return "\n\n".join(text for text in texts if not _is_void(text, blank))
 
@@ -366,7 +369,7 @@ class PlanReader:
             self._answer = self._answer or section
 
     def _is_code(self, line: str) -> bool:
-        """Whether the line opens a fence, stands inside of one, or closes it."""
+        """Says whether the line opens a fence, stands inside of one, or closes it."""
         found = _FENCE.match(line)
         marks = (found["ticks"] or found["tildes"]) if found else ""
         if not self._fence:
@@ -378,7 +381,7 @@ class PlanReader:
 
 
 def _is_void(text: str, blank: Blank | None) -> bool:
-    """Whether it says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
+    """Says whether a text says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
     said = _plain_words(text.strip(_WRAPPING))

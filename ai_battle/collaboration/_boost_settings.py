@@ -45,7 +45,10 @@ class BoostSettings:
 
 
 def boost_settings(environment: Mapping[str, str]) -> BoostSettings | None:
-    """None where no boost model is configured; raises `ConfigError` for what is wrong: `BoostMissing` for a part."""
+    """Returns the settings.
+
+    None where no boost model is configured. Raises `ConfigError`, for a missing part `BoostMissing`.
+    """
     said = {name: value.strip() for name, value in environment.items() if value.strip()}
     tiers = _tiers(said.get("ENABLE_BOOST_SUPPORT", NONE))
     missing = [name for name in _NEEDED if name not in said]
@@ -87,7 +90,7 @@ def _base_url(base_url: str) -> str:
 
 
 def _address(base_url: str) -> str:
-    """Without a name and password before the host."""
+    """Returns the address without a name and password before the host."""
     before, at, behind = base_url.rpartition("@")
     return f"{before.partition('//')[0]}//{behind}" if at and "//" in before else base_url
 

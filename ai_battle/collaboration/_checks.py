@@ -79,7 +79,7 @@ async def assess(
     decides: Callable[[Assessment], bool] = _is_stuck,
     verified: Sequence[CheckResult] | None = None,
 ) -> Assessment:
-    """Return the detector's judgement, after all looks that could turn what it `decides`.
+    """Returns the detector's judgement, after all looks that could turn what it `decides`.
 
     The others are not worth their price. What fails a hard check is not looked at again, and nothing is for a detector
     that can't take it into account. `verified` is what the verification has brought, where it was made before.
@@ -104,14 +104,14 @@ async def assess(
 def first_assessment(
     detector: Judges, request: ModelRequest, draft: Draft, results: Sequence[CheckResult]
 ) -> Assessment:
-    """Return the detector's judgement with what is known already, and no further look."""
+    """Returns the detector's judgement with what is known already, and no further look."""
     if not _weighs_evidence(detector):
         return detector.assess_response(request, draft.response)
     return _with_words(detector.assess_with(request, draft.response, _evidence(draft, results)), results)
 
 
 async def verify(turn: Turn, request: ModelRequest, response: ModelResponse, says: str) -> tuple[CheckResult, ...]:
-    """Return what running shows of one of several answers, which `says` this; listeners hear it with what it says."""
+    """Returns what running shows of one of several answers, which `says` this; listeners hear it with what it says."""
     result = await turn.helping.verification(turn, request, response) if turn.helping.verification else None
     if result is None:
         return ()
@@ -135,7 +135,7 @@ def _with_words(judged: Assessment, results: Sequence[CheckResult]) -> Assessmen
 
 
 def add_evidence(known: Evidence, more: Evidence) -> dict[str, float]:
-    """Return signals of several looks: those of one name add up."""
+    """Returns signals of several looks: those of one name add up."""
     return {**known, **{name: known.get(name, 0.0) + value for name, value in more.items()}}
 
 
@@ -195,7 +195,7 @@ class Judge:
 
 
 def verdict(text: str) -> str:
-    """Return right, wrong or unsure; empty for what is none of them, or several."""
+    """Returns right, wrong or unsure; empty for what is none of them, or several."""
     said = _THOUGHT.sub("", text, count=1).strip()
     if labelled := _LABELLED.findall(said[-SHORT:]) or _LABELLED.findall(said[:SHORT]):
         return _plain(labelled[-1])
@@ -276,12 +276,12 @@ class OwnOpinion(_Comparison):
 
 
 def another_sample(request: ModelRequest, number: int) -> ModelRequest:
-    """Return the request for one more sample, the `number`th beside the first: warmer, with a seed of its own."""
+    """Returns the request for one more sample, the `number`th beside the first: warmer, with a seed of its own."""
     temperature = request.options.get("temperature") or TEMPERATURE
     seed = request.options.get("seed", 0) + number
     return replace(request, options={**request.options, "temperature": temperature, "seed": seed})
 
 
 def ballot_text(ballot: Ballot | None) -> str:
-    """Return what an answer comes down to, for people."""
+    """Returns what an answer comes down to, for people."""
     return repr(excerpt(ballot.key, 80)) if ballot else "no answer"

@@ -72,7 +72,7 @@ class PieceFinding:
 
 
 def split_request(request: ModelRequest) -> SplitRequest:
-    """Return texts of more than `LONG` characters as documents; files that are no text are left out of the question.
+    """Returns texts of more than `LONG` characters as documents; files that are no text are left out of the question.
 
     Where a document and the question about it are one text, its last paragraph is the question when it is short
     enough; else its first one, when it ends like a question.
@@ -102,7 +102,7 @@ def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
 
 
 def lead_decision(reply: str, *, last: bool) -> LeadDecision:
-    """Return what a reply decides. In the last round any text is an answer; asking on is none."""
+    """Returns what a reply decides. In the last round any text is an answer; asking on is none."""
     said = json_object(reply)
     text = _words(said.get("answer"))
     questions = tuple(filter(None, map(_words, _list(said.get("questions")))))[:MOST_QUESTIONS]
@@ -119,7 +119,7 @@ def lead_decision(reply: str, *, last: bool) -> LeadDecision:
 
 
 def piece_findings(reply: str, piece: str, questions: Sequence[str]) -> Iterator[PieceFinding]:
-    """Return what a reader found in its piece; what it left open is left out."""
+    """Returns what a reader found in its piece; what it left open is left out."""
     for each in _list(json_object(reply).get("findings")):
         if not isinstance(each, Mapping):
             continue
@@ -130,7 +130,7 @@ def piece_findings(reply: str, piece: str, questions: Sequence[str]) -> Iterator
 
 
 def _question_parts(part: Part, documents: list[str], has_question: bool) -> tuple[Part, ...]:
-    """What is left of a part; its document is put to the others."""
+    """Returns what is left of a part; its document is put to the others."""
     if isinstance(part, Document):
         return (FILE,)
     if not isinstance(part, Text) or len(part.text) <= LONG:

@@ -29,7 +29,7 @@ class NativelyAdvised(ClientWrapper):
 
 
 def native_entry(tool: Mapping[str, Any], max_uses: int, max_tokens: int, caching: str) -> Mapping[str, Any]:
-    """Return the entry of the tool with its terms; raises `ConfigError` where the provider has none."""
+    """Returns the entry of the tool with its terms; raises `ConfigError` where the provider has none."""
     if not tool:
         why = "native needs two models of one provider that asks advisors itself, as Anthropic does"
         raise ConfigError(f"{why}; leave it out, and they are asked from here.", "native")

@@ -72,7 +72,7 @@ class Poll:
         return self._all_refuted or (self.is_divided and VoteCount.of(self.ballots).margin < AHEAD)
 
     def with_votes(self, answer: Candidate, judged: Assessment | None = None) -> Assessment:
-        """Return what the detector makes of an answer, or has just `judged` of it, and what the others say."""
+        """Returns what the detector makes of an answer, or has just `judged` of it, and what the others say."""
         others = [other.ballot for other in self.answers if other is not answer]
         return assessment_with_votes(judged or answer.judged, answer.ballot, others)
 
@@ -82,17 +82,17 @@ class Poll:
             self.answers.append(await self._candidate(*answer))
 
     async def request_own(self, client: ModelClient, fact: str = "") -> Answer:
-        """Return what the primary answers, who is told a `fact` that running has shown."""
+        """Returns what the primary answers, who is told a `fact` that running has shown."""
         return await draft_or_silence(self.turn, client, with_fact(self.request, fact))
 
     async def request_peer(self, client: ModelClient) -> Answer | None:
-        """Return what a peer says, without having seen any attempt."""
+        """Returns what a peer says, without having seen any attempt."""
         asked = request_in_place(HelpCase(self.request), self.turn.helping.sees)
         draft = await self.turn.ask(client, asked, COMPARED, role="peer")
         return (draft, None) if draft else None
 
     async def request_own_again(self, client: ModelClient) -> None:
-        """Where running has refuted all answers, ask the primary once more, and tell it what running has shown."""
+        """Asks the primary once more where running has refuted all answers, and tells it what running has shown."""
         fact = self._fact
         if fact and self._all_refuted and not self.answers[0].silence:
             await self.add(self.request_own(MutedClient(client), fact))
@@ -146,7 +146,7 @@ class Poll:
         return known.at_once or (known.stuck and self._is_below(known, answer))
 
     def _is_below(self, known: Assessment, answer: Candidate) -> bool:
-        """Of what is refuted the threshold says nothing."""
+        """Says whether an answer is below the threshold, which says nothing of what is refuted."""
         return (answer.ballot is None and is_refuted(known)) or known.quality < self._detector.threshold
 
     def _is_doubted(self, agreement: Agreement, answer: Candidate, judged: Assessment) -> bool:
@@ -175,7 +175,7 @@ class Poll:
         return await self.turn.accept(answer)
 
     async def _drop(self, reason: str, keeping: Candidate | None = None) -> None:
-        """Where nothing came, nothing is dropped."""
+        """Tells listeners that an answer is dropped, unless nothing came."""
         for answer in self.answers:
             if answer is not keeping and not answer.silence:
                 await self.turn.drop(answer.draft, reason)

@@ -36,17 +36,17 @@ NOTHING_YET = ModelResponse(Message("assistant", ()))
 
 
 def packaged_prompt(name: str, **values: str) -> str:
-    """Return `prompts/<name>.md` with its places filled; what is filled in is not looked at again."""
+    """Returns `prompts/<name>.md` with its places filled; what is filled in is not looked at again."""
     return _template(name).substitute(values)
 
 
 def data_section(tag: str, text: str) -> str:
-    """Return the text between tags that nothing inside of it can close or open; nothing for no text."""
+    """Returns the text between tags that nothing inside of it can close or open; nothing for no text."""
     return f"<{tag}>\n{_tags(tag).sub('&lt;', text).strip()}\n</{tag}>" if text.strip() else ""
 
 
 def excerpt(text: str, characters: int) -> str:
-    """Return head and tail of a text that is longer, and how much is left out between them."""
+    """Returns head and tail of a text that is longer, and how much is left out between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -54,12 +54,12 @@ def excerpt(text: str, characters: int) -> str:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return the arguments as JSON; those that were none, as they came."""
+    """Returns the arguments as JSON; those that were none, as they came."""
     return call.malformed or json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
 
 
 def tools_text(tools: Iterable[ToolSpec]) -> str:
-    """Return each tool with its name, what it is for, and the JSON Schema of its arguments."""
+    """Returns a list of tools: the name of each, what it is for, and the JSON Schema of its arguments."""
     return "\n".join(
         f"{tool.name}: {tool.description}\n  arguments (JSON Schema): {json.dumps(tool.schema, ensure_ascii=False)}"
         for tool in tools
@@ -98,12 +98,12 @@ class HelpCase:
         return "\n\n".join(filter(None, (data_section("attempt", "\n\n".join(texts)), check)))
 
     def calls_again(self, response: ModelResponse) -> bool:
-        """Whether the attempt is an answer, and all that `response` does is to make calls again that led to it."""
+        """Says whether the attempt is an answer, and all that `response` does is to make calls again that led to it."""
         return not self.attempt.tool_calls and calls_again(self.request, response, self.attempt.steps)
 
 
 def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[Message] = ()) -> bool:
-    """Whether each call of an answer was made before, since the prompt or in `steps`, with the same arguments."""
+    """Says whether each call of an answer was made before with the same arguments, since the prompt or in `steps`."""
     if not response.tool_calls:
         return False
     since = (*request.messages[prompt_place(request.messages) + 1 :], *steps)
@@ -117,7 +117,7 @@ def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[
 
 
 def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) -> ModelRequest:
-    """Return the request for words about a case, by the packaged `prompt`: in text alone, so that no tool is called."""
+    """Returns the request for words about a case, by the packaged `prompt`. It has no tools, so that none is called."""
     shown = "\n\n".join(filter(None, _sections(case, sees)))
     reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
@@ -129,7 +129,7 @@ def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) ->
 def consultation(
     case: HelpCase, sees: "Sees", question: str, earlier: str, max_tokens: int, caching: str = ""
 ) -> ModelRequest:
-    """Return the request for advice in the middle of work: what stays the same from one question to the next is first.
+    """Returns the request for advice in the middle of work: what stays the same from one question to the next is first.
 
     So a provider that keeps the beginning of a request reads only what is new; one that has to be told is so where
     `caching` says for how long. `earlier` is the advice of earlier turns, which a helper that sees the history finds
@@ -154,7 +154,7 @@ def consultation(
 
 
 def _texts(messages: Sequence[Message], caching: str) -> list[Text]:
-    """Return what was said, each message as a text; the last ends what is to be kept for so long."""
+    """Returns what was said, each message as a text; the last ends what is to be kept for so long."""
     texts = [Text(f"{data_section('message', text)}\n\n") for text in _newest(messages, CONSULTATION_TOKENS)]
     return [*texts[:-1], with_cache_mark(texts[-1], caching)] if texts and caching else texts
 
@@ -172,7 +172,7 @@ def _sections(case: HelpCase, sees: "Sees") -> Iterator[str]:
 
 
 def request_in_place(case: HelpCase, sees: "Sees") -> ModelRequest:
-    """Return the request as a helper gets it that answers itself.
+    """Returns the request as a helper gets it that answers itself.
 
     It is what it may see, with the tools, and with what was done with them so far.
     """
@@ -187,18 +187,18 @@ def request_in_place(case: HelpCase, sees: "Sees") -> ModelRequest:
 
 
 def with_fact(request: ModelRequest, fact: str) -> ModelRequest:
-    """Return the request with what running has shown of its prompt, as data."""
+    """Returns the request with what running has shown of its prompt, as data."""
     return with_note(request, packaged_prompt("ran", fact=data_section("check", fact))) if fact else request
 
 
 def without_tuning(request: ModelRequest) -> ModelRequest:
-    """Return it without options chosen for the small model; what ends or bounds an answer does so with any model."""
+    """Returns a request without options chosen for the small model; limits of the answer hold for any model."""
     kept = {name: value for name, value in request.options.items() if name in ("stop", "max_tokens")}
     return replace(request, options=kept)
 
 
 def with_note(request: ModelRequest, note: str) -> ModelRequest:
-    """Return the request with a note at its end: at the prompt itself where that comes last."""
+    """Returns the request with a note at its end: at the prompt itself where that comes last."""
     *before, last = request.messages or (user(""),)
     if last.role == "user" and not last.tool_results:
         noted = replace(last, parts=(*last.parts, Text(f"\n\n{note}")))
@@ -207,7 +207,7 @@ def with_note(request: ModelRequest, note: str) -> ModelRequest:
 
 
 def _newest(messages: Sequence[Message], tokens: int) -> list[str]:
-    """What was said, the first (what it is all about) and the newest first where not all fits."""
+    """Returns what was said, the first (what it is all about) and the newest first where not all fits."""
     if not messages:
         return []
     first = excerpt(_message_text(messages[0]), ATTEMPT_CHARACTERS)
@@ -241,13 +241,13 @@ def _message_text(message: Message) -> str:
 
 
 def bounded_text(message: Message) -> str:
-    """Return what an answer says and calls, as text for people."""
+    """Returns what an answer says and calls, as text for people."""
     calls = (f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls)
     return excerpt("\n".join(filter(None, (message.text, *calls))), MOST_CHARACTERS)
 
 
 def shown_text(request: ModelRequest) -> str:
-    """Return the newest of what a model is sent, as text for people."""
+    """Returns the newest of what a model is sent, as text for people."""
     kept = _last_texts(request.messages, MOST_CHARACTERS, len)
     missing = len(request.messages) - len(kept)
     system = f"system: {excerpt(request.system, RESULT_CHARACTERS)}" if request.system else ""
@@ -256,7 +256,7 @@ def shown_text(request: ModelRequest) -> str:
 
 @cache
 def _tags(tag: str) -> re.Pattern[str]:
-    """Where such a tag, or that of another section, begins."""
+    """Matches where such a tag, or that of another section, begins."""
     return re.compile(rf"<(?=\s{{0,3}}/?\s{{0,3}}(?:{'|'.join((tag, *SECTIONS))})\b)", re.IGNORECASE)
 
 

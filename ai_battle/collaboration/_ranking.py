@@ -59,7 +59,7 @@ class Standing:
 
     @property
     def words(self) -> str:
-        """Return it as a chair is told of it."""
+        """Returns the ranking in the words in which a chair is told of it."""
         if self.points is None:
             return "nobody ranked it"
         points = f"{float(self.points):.2f} of 1 point, rank {self.rank}"
@@ -67,12 +67,12 @@ class Standing:
 
 
 def reading_order(seed: str, reader: str, numbers: Iterable[int]) -> Ranking:
-    """Return them in an order of this reader's own, the same for the same seed."""
+    """Returns the numbers in an order of this reader's own, the same for the same seed."""
     return tuple(sorted(numbers, key=lambda number: sha256(f"{seed}/{reader}/{number}".encode()).digest()))
 
 
 def pool(numbers: Sequence[int], rankings: Iterable[Ranking]) -> tuple[Standing, ...]:
-    """Return the standings, best first, by Borda's count; of equals the earlier of `numbers` comes first.
+    """Returns the standings, best first, by Borda's count; of equals the earlier of `numbers` comes first.
 
     A ranking need not have all of them, as nobody ranks an answer of its own: the mean counts, not the sum. One of a
     single answer says nothing.
@@ -95,7 +95,7 @@ def _points(ranking: Ranking, number: int) -> Fraction:
 
 
 def read_ranking(reply: str, count: int) -> Ranking:
-    """Return the places of the first `count` letters in the order of a reply; empty where it is no order of them all.
+    """Returns the places of the first `count` letters in the order of a reply; empty where it is no order of them all.
 
     It is read as JSON, else as a numbered list or a chain such as `B > A`, behind the last "ranking" or anywhere.
     """
@@ -147,14 +147,14 @@ class ChairNote:
         return cls(tuple(letters), {label: why[:LONGEST_REASON] for label, why in reasons.items() if why})
 
     def among(self, labels: Collection[str]) -> "ChairNote":
-        """Return what it says of these; of one that it used too, it does not count as left out."""
+        """Returns what it says of these; of one that it used too, it does not count as left out."""
         used = tuple(label for label in self.used if label in labels)
         left_out = {label: why for label, why in self.left_out.items() if label in {*labels} - {*used}}
         return ChairNote(used, left_out)
 
 
 def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
-    """Return a chair's note and where its answer begins behind it; None where that is not known (yet).
+    """Returns a chair's note and where its answer begins behind it; None where that is not known (yet).
 
     A text that does not begin with a note is all answer; one that has nothing else is none.
     """

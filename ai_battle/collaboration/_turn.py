@@ -65,7 +65,7 @@ class HelpLimits:
         return Budget(SpendingLimits(self.cost_usd, self.tokens, unpriced=self.unpriced), use.ledger, "helpers")
 
     def limit_reached(self, use: HelpUse) -> str:
-        """Return which limit keeps a helper from being asked; empty when none does."""
+        """Returns which limit keeps a helper from being asked; empty when none does."""
         limit = self.budget(use).full_limit
         if self.calls is not None and use.calls >= self.calls:
             limit = f"calls ({use.calls} of {self.calls})"
@@ -116,11 +116,11 @@ class Helping:
     verification: AnswerCheck | None = None
 
     def new_use(self) -> HelpUse:
-        """Return what a turn counts its help in: that of the run, where the limits are the run's."""
+        """Returns what a turn counts its help in: that of the run, where the limits are the run's."""
         return self.use if self.limits.per == "run" else HelpUse()
 
     def all_looks(self, *, verification: bool) -> tuple[AnswerCheck, ...]:
-        """Return the looks to make at an answer, the cheapest first."""
+        """Returns the looks to make at an answer, the cheapest first."""
         first = (self.verification,) if verification and self.verification else ()
         return *first, *self.looks
 
@@ -146,7 +146,7 @@ class Draft:
         return self.response.text
 
     def drop_event(self, reason: str) -> DraftDropped:
-        """Return what listeners are told of it when it does not become the answer."""
+        """Returns what listeners are told of it when it does not become the answer."""
         calls, text = bool(self.response.tool_calls), bounded_text(self.response.message)
         return DraftDropped(
             reason, self.usage, self.role, self.saved_tokens, calls=self.calls, text=text, calls_tools=calls
@@ -172,7 +172,7 @@ class DraftListener:
         self._emit_in_role = as_role(emit, role)
 
     def draft(self, response: ModelResponse, **more: Any) -> Draft:
-        """Return the answer with what was heard of its cost."""
+        """Returns the answer with what was heard of its cost."""
         usage = self._own - self._dropped
         return Draft(response, usage, self._role, calls=self._calls, in_circles=self._in_circles, **more)
 
@@ -227,11 +227,11 @@ class Turn:
         return self._all.ledger.usage
 
     async def request_answer(self, client: ModelClient, request: ModelRequest, emit: Emit) -> ModelResponse:
-        """Return what `client` answers, to whoever listens; raises what it raises."""
+        """Returns what `client` answers, to whoever listens; raises what it raises."""
         return await request_answer(client, request, emit, self._all)
 
     async def request_draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
-        """Return what `client` answers, or the beginning of it where a listener has heard enough.
+        """Returns what `client` answers, or the beginning of it where a listener has heard enough.
 
         Nobody hears it as the answer yet. It is streamed whoever listens: a model that falls silent is noticed soon,
         and another can take its place. Raises what `client` raises.
@@ -247,7 +247,7 @@ class Turn:
             return listener.draft(response, cut=str(cut), saved_tokens=_saved_tokens(request, cut))
 
     async def ask(self, helper: ModelClient, request: ModelRequest, reason: str, role: Role = "helper") -> Draft | None:
-        """Return what the helper answers; None when it may not be asked, or its answer is of no use.
+        """Returns what the helper answers; None when it may not be asked, or its answer is of no use.
 
         Its text is no answer of the turn until it is accepted. Only cancelling gets through.
         """
@@ -262,7 +262,7 @@ class Turn:
         return draft
 
     async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:
-        """Return what another model answers, in time and redacted; None, with a report, when that is of no use."""
+        """Returns what another model answers, in time and redacted; None, with a report, when that is of no use."""
         started = monotonic()
         try:
             request = redacted_request(request, self.helping.redact)
@@ -280,7 +280,7 @@ class Turn:
         return None
 
     async def _answer_in_time(self, model: ModelClient, request: ModelRequest, role: Role) -> tuple[Draft | None, str]:
-        """Return what a model answers, if it does, and why that is of no use; empty where it may be."""
+        """Returns what a model answers, if it does, and why that is of no use; empty where it may be."""
         try:
             async with asyncio.timeout(self.helping.timeout):
                 with translate_errors("The helper failed", ProviderError):
@@ -347,7 +347,7 @@ class HelperPool(ModelClient):
 def consultation_event(
     what_for: str, role: Role, request: ModelRequest, draft: Draft | None, seconds: float
 ) -> ModelConsulted:
-    """Return what a model was shown and, where it answered, what it said."""
+    """Returns what a model was shown and, where it answered, what it said."""
     shown = shown_text(request)
     if draft is None:
         return ModelConsulted(what_for, role, shown, "", seconds=seconds)
@@ -356,7 +356,7 @@ def consultation_event(
 
 
 def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
-    """Return why an answer is of no use; empty when it may be.
+    """Returns why an answer is of no use; empty when it may be.
 
     What a boost model or a judge means is read by others.
     """
@@ -369,7 +369,7 @@ def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
 
 
 def _saved_tokens(request: ModelRequest, cut: CutShort) -> int:
-    """What was left of `max_tokens`; without it, as much again: a guess."""
+    """Returns what was left of `max_tokens`; without it, as much again: a guess."""
     came = estimate_text(cut.thinking + cut.text)
     most = request.options.get("max_tokens")
     return max(0, most - came) if isinstance(most, int) else came

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 async def run_together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """Return the results in order. When one fails or the caller is cancelled, the others are cancelled and awaited."""
+    """Returns the results in order. When one fails or the caller is cancelled, the others are cancelled and awaited."""
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         return await asyncio.gather(*tasks)
@@ -41,7 +41,7 @@ class MutedClient(ClientWrapper):
 
 
 def redacted_request(request: ModelRequest, redact: Callable[[str], str] | None) -> ModelRequest:
-    """Return the request with `redact` gone over each text: system, messages, tool calls and their results.
+    """Returns the request with `redact` gone over each text: system, messages, tool calls and their results.
 
     Pictures and documents can't be redacted and are left out. A hook that raises keeps the request from being sent:
     `ConfigError`.
@@ -150,7 +150,7 @@ class _OptimisticListener:
             await self._correct()
 
     def message(self, answer: Message) -> Message:
-        """Return the answer with all that was streamed."""
+        """Returns the answer with all that was streamed."""
         if not self._is_correction:
             return answer
         parts: list[Part] = [part for part in answer.parts if not isinstance(part, Text)]

@@ -131,7 +131,7 @@ class AdvisedModel(Strategy):
         return await step.answer()
 
     def advisor(self, name: str) -> NamedAdvisor:
-        """Return the one of that name; the first where there is none."""
+        """Returns the one of that name; the first where there is none."""
         return self.advisors.get(name) or next(iter(self.advisors.values()))
 
     @property
@@ -144,7 +144,7 @@ class AdvisedModel(Strategy):
         return (self.tool(others),)
 
     def tool(self, others: Sequence[ToolSpec]) -> ToolSpec:
-        """Return the tool as the model sees it beside its `others`."""
+        """Returns the tool as the model sees it beside its `others`."""
         return advisor_tool(tool_name(others), tuple((each.name, each.purpose) for each in self.advisors.values()))
 
 
@@ -170,7 +170,7 @@ class AdvisedStep:
             self._attempts = self._new_attempts()
 
     async def answer(self) -> ModelResponse:
-        """Return what it says or calls once it does not ask any more, and goes on from all advice that it was given."""
+        """Returns the answer of a model that does not ask any more, and goes on from all advice that it was given."""
         while True:
             draft, silence = await self._request_draft()
             if response := await self._settle(draft, silence):
@@ -184,7 +184,7 @@ class AdvisedStep:
         return listener.draft(await self._turn.request_answer(self._model.primary, request, listener)), None
 
     async def _settle(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
-        """Return the answer of the step; None where the model goes on from one more question and what came of it."""
+        """Returns the answer of the step; None where the model goes on from one more question and what came of it."""
         question = next((call for call in draft.response.tool_calls if call.name == self._tool.name), None)
         if question and self._record.in_a_row < 2 * MOST_IN_A_ROW:
             # What it calls beside its question waits: the advice may change what is to be done.
@@ -199,7 +199,7 @@ class AdvisedStep:
         return await self._turn.accept(draft)
 
     async def _judge(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
-        """Return what is good enough; None behind a question that was put in the model's place."""
+        """Returns what is good enough; None behind a question that was put in the model's place."""
         if draft.response.tool_calls and not silence:
             return None if await self._break_circle(draft) else await self._turn.accept(draft)
         return None if await self._force(draft, silence) else await self._attempts.accept_best()
@@ -209,7 +209,7 @@ class AdvisedStep:
         return self._new_attempts()
 
     def _new_attempts(self) -> Attempts:
-        """Of the step, judged by what was done since the last advice: that it met what went wrong before is not known.
+        """Returns the attempts of a step, judged by what was done since the last advice, and not by trouble before it.
 
         Advice itself is nothing that a tool has found out.
         """
@@ -258,7 +258,7 @@ class AdvisedStep:
         return self._forced < self._model.terms.max_forced and self._may_advise
 
     def _doubt(self, draft: Draft) -> str:
-        """Why an answer that is good by itself is no end of the work; what advice has just led to is not doubted."""
+        """Says why a good answer is no end of the work; empty where it may be, and for what advice has just led to."""
         record = self._record
         if not self._request.tools or (record.given and not record.work):
             return ""
@@ -282,7 +282,7 @@ class AdvisedStep:
         del self._record  # which was read before the question was put
 
     async def _advice(self, call: ToolCall, forced: str, report: str) -> str:
-        """What the advisor says, as the model is to read it; empty where that is of no use."""
+        """Returns what the advisor says, as the model is to read it; empty where that is of no use."""
         terms, question = self._model.terms, str(call.arguments.get("question") or "")
         advisor = self._model.advisor(str(call.arguments.get("advisor")))
         case = HelpCase(replace(self._request, messages=self._messages), reason=forced, report=report)
@@ -299,7 +299,7 @@ class AdvisedStep:
         return advice_result(advisor.name, draft.text, self._notes(draft, forced))
 
     def _notes(self, draft: Draft, forced: str) -> str:
-        """What the model has to know of its advice."""
+        """Returns what the model has to know of its advice."""
         why = f" You did not ask for it; it was asked for because of this: {forced}" if forced else ""
         is_cut = draft.response.stop == "length"
         return why + (f" It was cut off after {self._model.terms.max_tokens} tokens." if is_cut else "")
@@ -315,7 +315,7 @@ class AdvisedStep:
         return self._lack_of_reason(record) if terms.decline_needless else ""
 
     def _lack_of_reason(self, record: TurnRecord) -> str:
-        """Why the work gives no reason for a question; empty where it does: of bounded help only trouble is one.
+        """Says why the work gives no reason for a question; empty where it does, bounded help only for trouble.
 
         Who asks for the first time often needs it, and nothing in a prompt tells who does not.
         """
@@ -363,7 +363,7 @@ class AdvisedStep:
 
 
 def tool_name(others: Sequence[ToolSpec]) -> str:
-    """Return what the tool is called beside `others`."""
+    """Returns what the tool is called beside `others`."""
     return OTHER_NAME if any(tool.name == NAME for tool in others) else NAME
 
 
@@ -384,7 +384,7 @@ def create(
     native: bool = False,
     native_tool: Mapping[str, Any] = NO_TOOL,
 ) -> ModelClient:
-    """`labels` are the names of `secondary` and `models` and what each is for, in their order.
+    """Returns the helped model; `labels` name `secondary` and `models` in their order, and say what each is for.
 
     `max_retries` is how many poor answers of a turn bring advice that nobody asked for. With `native` the provider asks
     `secondary` itself, by `native_tool` of its API: then the model is not made to ask.

@@ -90,7 +90,7 @@ class BoostTurn:
         self._answers: list[Draft] = []
 
     async def request_plan(self, loop: int) -> PlanReply | None:
-        """Return what the boost model replies; None when it is nothing that can be used."""
+        """Returns what the boost model replies; None when it is nothing that can be used."""
         if not (planned := await self._request_reply()):
             await self._stream.take_back(self._turn.failure)
             await self._emit(BoostStep(loop, "fallback", self._turn.failure))
@@ -114,7 +114,7 @@ class BoostTurn:
         return await self._accept(draft, self._stream)
 
     async def carry_out(self, plan: GuidanceReply) -> ModelResponse | None:
-        """Return what the auxiliary model makes of the guidance; None when it ignores it."""
+        """Returns what the auxiliary model makes of the guidance; None when it ignores it."""
         analysis = f"ANALYSIS:\n{plan.analysis}\n\n" if plan.analysis else ""
         note = packaged_prompt("boosted", plan=f"{analysis}GUIDANCE:\n{plan.guidance}")
         listener = ExecutionListener(self._emit, is_answer=self._text_will_do)
@@ -145,7 +145,7 @@ class BoostTurn:
         return await self.answer_directly()
 
     def _worth(self, answer: Draft) -> tuple[bool, bool]:
-        """Of equals the last is taken; one that tells of results that no tool returned is worth less."""
+        """Ranks an answer; one that tells of results that no tool returned is worth less than others."""
         claim = unsupported_claim(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
         return answer.response.stop in ("end", "stop_sequence"), not claim
 
@@ -170,7 +170,7 @@ class BoostTurn:
         return planned
 
     async def _execute(self, request: ModelRequest, listener: "ExecutionListener") -> Draft | None:
-        """What the auxiliary model answers; None when it fails and has answered before."""
+        """Asks for what the auxiliary model answers; None when it fails and has answered before."""
         try:
             response = await self._turn.request_answer(self._loop.auxiliary, request, listener)
         except ProviderError as error:
@@ -249,7 +249,7 @@ class ExecutionListener:
 
 
 def _why_unusable(planned: ModelResponse) -> str:
-    """Why the auxiliary model had better answer alone; empty where trying again may help."""
+    """Says why the auxiliary model had better answer alone; empty where trying again may help."""
     text = planned.text
     if not text.strip():
         return "it answered with nothing but tool calls, and has no tools"

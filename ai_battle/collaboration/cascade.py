@@ -79,5 +79,5 @@ def create(
     stuck_detector: Judges | None = None,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """`secondary` comes after `models`, as the dearest."""
+    """Returns the cascade; `secondary` comes after `models`, as the dearest."""
     return Cascade(primary, [*models, *([secondary] if secondary else [])], stuck_detector, helping)

@@ -29,7 +29,7 @@ def create(
     stuck_detector: Doubts | None = None,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """`models` are the reserve."""
+    """Returns the council; `models` are the reserve."""
     if len(peers) < 2:
         raise ConfigError(
             f"council takes two models or more in 'peers', not {len(peers)}; for one there is peer.", "peers"

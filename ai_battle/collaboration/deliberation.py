@@ -145,7 +145,7 @@ class DeliberationSession:
         return draft
 
     async def _own_answer(self, client: ModelClient) -> Draft | None:
-        """That of the first member; what keeps it from answering is an error only where nobody else answers."""
+        """Returns the draft of the first member; its error counts only where nobody else answers."""
         started, draft, problem = monotonic(), None, ""
         try:
             draft = await self.turn.request_draft(MutedClient(client), self.request)
@@ -158,7 +158,7 @@ class DeliberationSession:
         return None if problem else draft
 
     async def rank(self, *, ranks_own: bool) -> tuple[Standing, ...]:
-        """Return how the answers stand, best first; who could rank no two is not asked."""
+        """Returns how the answers stand, best first; who could rank no two is not asked."""
         choices = {judge: [each for each in self.answers if ranks_own or each != judge] for judge in self.answers}
         judges = [judge for judge, numbers in choices.items() if len(numbers) > 1]
         rankings = await run_together(*(self._ranking(self.members[judge], choices[judge]) for judge in judges))
@@ -172,7 +172,7 @@ class DeliberationSession:
         return standings
 
     async def _ranking(self, judge: Member, numbers: Sequence[int]) -> Ranking:
-        """In an order and with letters of this judge alone; empty where there is none that can be read."""
+        """Returns the ranking of one judge, who saw an order and letters of its own; empty where none can be read."""
         order = reading_order(self._seed, str(judge.number), numbers)
         asked = self._request("rank", order, letters=", ".join(LABELS[: len(order)]))
         asked = replace(asked, output_schema=SCHEMA, options={})
@@ -209,12 +209,15 @@ class DeliberationSession:
         }
 
     def can_edit(self, best: int) -> bool:
-        """Whether there is something to choose from, and in words: calls of tools and JSON are served as they are."""
+        """Says whether a chair may edit the best answer: there are several, in words.
+
+        Calls and JSON are served as they are.
+        """
         is_text = self.request.output_schema is None and not self.answers[best].response.tool_calls
         return is_text and len(self.answers) > 1
 
     async def edit(self, chair: ModelClient, standings: Sequence[Standing]) -> ModelResponse | None:
-        """Return the answer that a chair makes of all, heard while it comes; None where it makes none."""
+        """Returns the answer that a chair makes of all, heard while it comes; None where it makes none."""
         table = "\n".join(f"{self._labels[each.number]}: {each.words}" for each in standings)
         asked = self._request("chair", tuple(self._labels), table=table)
         stream = AnswerStream(self.turn.emit, "chair")
@@ -272,5 +275,5 @@ def create(
     ranks_own: bool = False,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """`secondary` has the chair; `ranks_own` lets each member rank its own answer too."""
+    """Returns the deliberation; `secondary` has the chair, and `ranks_own` lets members rank their own answers too."""
     return Deliberation(primary, peers, secondary, helping, ranks_own=ranks_own)

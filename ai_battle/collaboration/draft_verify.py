@@ -25,7 +25,7 @@ _HEADING = re.compile(r"\A[\s*_#]*correction[\s*_]*:[\s*_]*", re.IGNORECASE)
 
 
 def correction(said: str) -> str:
-    """Return what a verifier corrects; empty where it accepts: in its first words without reserve, or its last line."""
+    """Returns what a verifier corrects; empty where its first words or its last line accept without reserve."""
     first, *_, last = [line.strip(_DECORATION) for line in said.strip().splitlines()] * 2 or ["", ""]
     opening, closing = _VERDICT.match(first), _VERDICT.match(last)
     accepted = (opening and not _RESERVES.search(said)) or (closing and not closing["more"].strip(" .!*_`\"'"))
@@ -40,7 +40,7 @@ def create(
     helping: Helping | None = None,
     max_tokens: int = MAX_TOKENS,
 ) -> ModelClient:
-    """`max_tokens` is the most that the helper may write."""
+    """Returns the helped model; `max_tokens` is the most that the helper may write."""
     if max_tokens < 1:
         raise ConfigError(f"max_tokens of draft_verify is 1 or more, not {max_tokens!r}.", "max_tokens")
     verification = Advice("verify", "corrected", "correction", max_tokens, correction)

@@ -119,7 +119,7 @@ def create(
     helping: Helping | None = None,
     standing: LadderState | None = None,
 ) -> ModelClient:
-    """`standing` is where a run that is resumed stood; without it, help begins with a hint."""
+    """Returns the helped model; `standing` is where a resumed run stood, and without it help begins with a hint."""
     return Ladder(primary, secondary, stuck_detector, helping, standing)
 
 

@@ -117,7 +117,7 @@ class Minion(Strategy):
         return with_note(asked, note)
 
     def _question(self, question: ModelRequest) -> ModelRequest:
-        """What the large model may see of it: without the history, the prompt alone."""
+        """Returns what the large model may see of it: without the history, the prompt alone."""
         if self.helping.sees == "history":
             return question
         last = max((n for n, message in enumerate(question.messages) if message.role == "user"), default=0)
@@ -135,7 +135,7 @@ class Minion(Strategy):
             session.notes.append(_note(question, [each for each in read if each[1].question == number]))
 
     async def _replies(self, session: ReadingSession, questions: Sequence[str]) -> list[str]:
-        """That of each piece, empty for those that could not be read, which listeners hear."""
+        """Returns the reply of each piece, empty for those that could not be read, which listeners hear."""
         gate = asyncio.Semaphore(AT_ONCE)
         replies = await run_together(*(self._read(session, gate, piece, questions) for piece in session.pieces))
         errors = [reply for reply in replies if isinstance(reply, ProviderError)]
@@ -166,7 +166,7 @@ class Minion(Strategy):
 
 
 def _note(question: str, findings: Sequence[tuple[int, PieceFinding]]) -> str:
-    """What was found on a question by piece, certain first: where the quote stands in the piece.
+    """Returns what was found on a question by piece, certain first: where the quote stands in the piece.
 
     Of many findings the others are only counted.
     """

@@ -48,7 +48,7 @@ class Vote(Strategy):
         return await poll.decide(self.secondary)
 
     async def _another(self, turn: Turn, request: ModelRequest) -> Answer | None:
-        """One more sample; without it, the others vote."""
+        """Returns one more sample; without it, the others vote."""
         try:
             return await turn.request_draft(MutedClient(self.primary), request), None
         except ProviderError as error:

@@ -30,7 +30,7 @@ MOST_AT_ONCE = 10_000
 
 
 def _scorer(written: Any) -> Any:
-    """`numeric` is short for its name; what stands beside the name are its options."""
+    """Returns a scorer in its long form: `numeric` is short for a name, and what stands beside the name are options."""
     if isinstance(written, str):
         return {"name": written}
     if not isinstance(written, dict) or "options" in written:

@@ -97,7 +97,7 @@ class ConfigDocument:
         return _locate(_fault(self.tree, problem), self.shown, self.expansion)
 
     def as_yaml(self) -> str:
-        """Returns it as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
+        """Returns the document as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
         return written_back(self.tree, self.expansion, self.base)
 
 
@@ -155,7 +155,7 @@ def check_document(
 
 
 def _redactor(allowed: frozenset[str], expansion: Expansion) -> Redactor:
-    """What its user calls a secret that may be sent is one, whatever it looks like."""
+    """Returns the redactor. What the user calls a secret that may be sent is one, whatever it looks like."""
     variables = expansion.variables
     named = {variables[name]: name for name in allowed if can_be_hidden(variables.get(name, ""))}
     return Redactor({**secrets_in_environment(variables), **named, **expansion.secrets}, allowed)
@@ -257,13 +257,13 @@ def _secrets_in_prompts(expander: TreeExpander, redactor: Redactor) -> Iterable[
 
 
 def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
-    """What was found beside no wrong key: there it may be that key's fault."""
+    """Returns what was found beside no wrong key: there it may be that key's fault."""
     sections = {problem.path[:-1] for problem in known}
     return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
 
 
 def _wrong(problems: list[Problem], expander: TreeExpander, tree: Node, origin: Origin) -> ConfigProblems:
-    """All that is wrong, in the order of the file."""
+    """Returns all that is wrong, in the order of the file."""
     unset = {problem.path for problem in expander.problems}
     all_problems = [*expander.problems, *(problem for problem in problems if problem.path not in unset)]
     faults = [

@@ -61,7 +61,7 @@ def _add_other_name(section: dict[str, Any], other: str, own: str) -> None:
 
 
 def _by_name(provider: dict[str, Any]) -> dict[str, Any]:
-    """Only plug-ins, whose names nobody knows here, have options of their own."""
+    """Returns the schema by name; only plug-ins, whose names nobody knows here, have options of their own."""
     own = {**provider, "description": "A plug-in, with options of its own."}
     provider["additionalProperties"] = False
     known = {"$ref": "#/$defs/Provider"}

@@ -121,7 +121,7 @@ class TreeExpander:
         return node.value
 
     def _make_room(self, *, values: int = 0, text: int = 0) -> None:
-        """Before anything is written out: aliases and variables may stand for more than the memory holds."""
+        """Checks the size before anything is written out, as aliases may stand for more than memory holds."""
         self._values += values
         self._text += text
         if self._values > _MOST_VALUES or self._text > _MOST_TEXT:
@@ -138,7 +138,7 @@ class TreeExpander:
         return text
 
     def _keep(self, secret: str, path: KeyPath, *, is_written: bool) -> None:
-        """What is written in the file itself gets the name of a variable that it should be in."""
+        """Gives a secret that is written in the file itself the name of a variable that it should be in."""
         name = variable_for(path if is_secret(path) else (*path[:-1], "password"))
         if secret not in self.expansion.secrets:
             self.expansion.keep_secret(secret, name)
@@ -231,7 +231,7 @@ def _values_of(node: Node, expansion: Expansion, path: KeyPath = ()) -> Any:
 
 
 def _without_passwords(written: str, expansion: Expansion) -> str:
-    """With the names of variables also where a password stands in an address itself."""
+    """Returns the settings with names of variables also for passwords that stand in an address itself."""
     text = expansion.written_back(written) if "${" in written else written
     if passwords := passwords_in(text):
         for name, value in expansion.taken.items():

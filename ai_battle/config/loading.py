@@ -106,12 +106,12 @@ def _listening_helpers(discussion: Discussion) -> Iterator[Problem]:
 
 
 def _tool_names(tools: Tools) -> list[str] | None:
-    """None where files and servers name theirs when they are loaded."""
+    """Returns the names of tools; None where files and servers name theirs when they are loaded."""
     return None if tools.paths or tools.mcp.servers else [tool.name for tool in tools.registry]
 
 
 def _one_decides(discussion: Discussion) -> Iterator[Problem]:
-    """What decides that a model is stuck: one of these."""
+    """Yields a problem where more than one key decides when a model is stuck."""
     section = discussion.collaboration
     for index, pair in enumerate(section.pairs if section else ()):
         first, *others = [key for key in DECIDING if key in pair.model_fields_set] or [""]
@@ -179,7 +179,7 @@ def _mcp_server(path: KeyPath, server: McpServer) -> Iterator[Problem]:
 
 
 def _notes(file: DiscussionFile) -> Iterator[str]:
-    """What is accepted but has no effect: said once at the start, so that nobody waits for it."""
+    """Yields what is accepted but has no effect: said once at the start, so that nobody waits for it."""
     discussion = file.discussion
     yield from _notes_on_tools(discussion)
     yield from _notes_on_pairs(discussion)
@@ -213,7 +213,7 @@ def _notes_on_participants(discussion: Discussion) -> Iterator[str]:
 
 
 def _notes_on_pairs(discussion: Discussion) -> Iterator[str]:
-    """What decides by the expected gain of help would be changed by trying again first."""
+    """Yields a note where attempts of the pair's own change what decides by the expected gain of help."""
     section = discussion.collaboration
     for index, pair in enumerate(section.pairs if section and section.enabled else ()):
         beside = next((key for key in DECIDING if key != "threshold" and key in pair.model_fields_set), "")

@@ -57,7 +57,10 @@ def problems_of(error: ValidationError, schema: type[Section], written: Node) ->
 
 
 def _each_problem(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
-    """One problem for each fault; values are shown as they were written, never as the environment filled them."""
+    """Yields one problem for each fault.
+
+    Values are shown as they were written, never as the environment filled them.
+    """
     for fault in error.errors(include_url=False, include_context=True):
         path, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
         if kind == "extra_forbidden":
@@ -109,7 +112,7 @@ def _short(value: Any) -> str:
 
 
 def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
-    """What the key may have been meant to be, or where it belongs."""
+    """Returns what the key may have been meant to be, or where it belongs."""
     if not path and (inside := next((n for n in schema.model_fields if key in _keys_at(schema, (n,))), "")):
         return f" here; it belongs under '{inside}:'"
     return near(key, _keys_at(schema, path))

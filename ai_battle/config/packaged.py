@@ -21,7 +21,7 @@ def packaged_config(name: str) -> Path | None:
 
 
 def packaged_names() -> list[str]:
-    """All names that `packaged` knows."""
+    """Returns all names that `packaged` knows."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
@@ -31,7 +31,7 @@ def packaged_suite(name: str) -> Path | None:
 
 
 def packaged_suites() -> list[str]:
-    """All names that `packaged_suite` knows."""
+    """Returns all names that `packaged_suite` knows."""
     return sorted(path.stem for path in (_FOLDER / "benchmarks").glob("*.yaml"))
 
 

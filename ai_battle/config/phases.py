@@ -60,7 +60,7 @@ Visibility = dict[Name, Listed[Name]]
 
 
 def problems(discussion: "Discussion") -> Iterator[Problem]:
-    """What only the whole discussion shows to be wrong with its phases, its visibility and its secrets."""
+    """Yields what only the whole discussion shows to be wrong with its phases, its visibility and its secrets."""
     yield from _phases_beside(discussion)
     names = [*discussion.models]
     for index, phase in enumerate(discussion.phases):
@@ -117,7 +117,7 @@ def _places(instructions: str, path: KeyPath) -> Iterator[Problem]:
 
 
 def speaking(discussion: "Discussion") -> list[str]:
-    """Those who take turns."""
+    """Returns those who take turns."""
     return [name for name, model in discussion.models.items() if model.role not in ("moderator", "observer")]
 
 
@@ -129,7 +129,7 @@ def turns_in_all(discussion: "Discussion") -> int:
 
 
 def has_private_words(discussion: "Discussion") -> bool:
-    """Whether something is said, or told, that not everybody hears."""
+    """Says whether something is said, or told, that not everybody hears."""
     is_private = any(phase.visible_to is not None for phase in discussion.phases)
     return is_private or bool(discussion.visibility) or any(model.secret for model in discussion.models.values())
 

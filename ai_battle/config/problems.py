@@ -49,7 +49,7 @@ class ConfigProblems(ConfigError):
 
 
 def dotted_path(path: KeyPath) -> str:
-    """`discussion.stop.any[0].phrase`; long keys are cut, control characters written out."""
+    """Returns a path such as `discussion.stop.any[0].phrase`; long keys are cut, control characters escaped."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{_tame(step)}" for step in path)
     return text.removeprefix(".")
 

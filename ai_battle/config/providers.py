@@ -34,7 +34,7 @@ class Provider(Section):
         return {key: value if key in cls.model_fields else free(value) for key, value in written.items()}
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Nobody knows which options of a plug-in are secret."""
+        """Shows no values, as nobody knows which options of a plug-in are secret."""
         return [(name, value) for name, value in super().__repr_args__() if name in type(self).model_fields]
 
 

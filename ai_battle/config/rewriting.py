@@ -39,7 +39,7 @@ def renamed_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node
 
 
 def _rename_key(node: Node, old: str, new: str) -> Node:
-    """Where the other name is free; the place stays."""
+    """Renames a key where the other name is free; its place stays."""
     is_free = isinstance(node.value, dict) and old in node.value and new not in node.value
     return node.without(old).with_child(new, node.value[old], node.keys[old]) if is_free else node
 
@@ -78,7 +78,7 @@ def _move_keys(keys: tuple[str, ...], source: Node, target: Node) -> tuple[Node,
 
 
 def _with_roles(discussion: Node, models: Node) -> tuple[Node, Node]:
-    """`model1_role: human` beside the models is the role of `model1`."""
+    """Moves `model1_role: human` beside the models to the role of `model1`."""
     for name, participant in models.value.items():
         key = f"{name}_role"
         if key in discussion.value and isinstance(participant.value, dict) and "role" not in participant.value:

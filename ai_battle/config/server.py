@@ -43,7 +43,7 @@ class RouteSettings(Help):
 
 
 def with_advisor(route: RouteSettings) -> RouteSettings:
-    """Return a route with an advisor as the pair that it is short for; raises `ConfigError` where it is one already."""
+    """Returns a route's advisor as the pair that it is short for; raises `ConfigError` for a route with a pair."""
     if route.advisor is None:
         return route
     if route.model_fields_set & {"secondary", "strategy"}:

@@ -236,7 +236,7 @@ class _Composer:
         return Node(children, _place(event), keys)
 
     def _merge(self, key: Any, merged: Node, children: dict[str, Node], keys: dict[str, Place]) -> None:
-        """`<<: *anchor` brings the keys of another mapping that are not written here."""
+        """Adds the keys that `<<: *anchor` brings of another mapping and that are not written here."""
         for source in merged.value if isinstance(merged.value, list) else [merged]:
             if not isinstance(source.value, dict):
                 self._problem(key, "'<<' takes a mapping, or a list of mappings")

@@ -72,7 +72,7 @@ def _share(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
-    """Only true and false are flags, and what older YAML wrote for them; 1 and 0 are numbers."""
+    """Reads a flag: only true and false are, and what older YAML wrote for them; 1 and 0 are numbers."""
     return value if isinstance(value, bool) or (isinstance(value, str) and not value.isdigit()) else {}
 
 

@@ -46,7 +46,10 @@ def run(source: Source | Loaded, *, out: str | os.PathLike[str] | None = None, e
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """What the coroutine returns. Ctrl-C, or the stop button of a notebook, cancels it, and what is done is kept."""
+    """Waits for the coroutine and returns its result.
+
+    Ctrl-C, or a notebook's stop button, cancels it and keeps what is done.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:

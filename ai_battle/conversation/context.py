@@ -56,7 +56,7 @@ class ListenerContext:
             self.append(turn)
 
     def messages_before(self, number: int) -> tuple[Message, ...]:
-        """What would have been sent before that turn, of which later ones are known already."""
+        """Returns what would have been sent before that turn, of which later ones are known already."""
         earlier = (m for turn in self.turns if turn.turn < number for m in (*turn.steps, turn.message))
         return view_of(self._name, (*self._opening(), *earlier), self._naming, self._descriptions)
 
@@ -64,7 +64,7 @@ class ListenerContext:
         return [turn.turn for turn in self.turns if turn.turn <= number]
 
     def has_heard(self, parts: Sequence[Part]) -> bool:
-        """Whether these came with the prompt, or with a turn since the last summary."""
+        """Says whether these came with the prompt, or with a turn since the last summary."""
         turns = (message for turn in self.turns for message in (*turn.steps, turn.message))
         messages = (*([self.prompt] if self.prompt else []), *turns)
         return any(all(part in message.parts for part in parts) for message in messages)
@@ -81,6 +81,6 @@ class ListenerContext:
 
 
 def tokens_of(turn: TurnFinished) -> int:
-    """What a turn adds to later requests: its steps and its text; what was thought is not sent again."""
+    """Returns what a turn adds to later requests: its steps and its text; what was thought is not sent again."""
     steps = sum(map(estimate_message, turn.steps))
     return steps + TOKENS_PER_MESSAGE + estimate_text(turn.message.text)

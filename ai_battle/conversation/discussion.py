@@ -228,7 +228,7 @@ class DiscussionRun:
             await self._emit(event)
 
     async def _abandon(self, calls: Sequence[_Call]) -> None:
-        """What is left of a round that ends early was paid for as well, and will have to be asked again."""
+        """Keeps what the rest of a round that ends early has cost; it will have to be asked again."""
         for call in calls:
             call.answer.cancel()
         # Exceptions are returned, as the first would leave the others running, and what they cost untold.

@@ -63,7 +63,7 @@ def usual_answer(model: Model, most: int | None = None) -> int:
 
 
 def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterator[ExpectedHelp]:
-    """Of all models of a pair of `name`, whose own requests have about `read` tokens."""
+    """Yields the expected calls of all models of a pair of `name`, whose own requests have about `read` tokens."""
     own = usual_answer(recipe.model)
     beside = recipe.traits.own_calls(has_secondary=bool(recipe.help.secondary))
     attempts = own * (1 + len(recipe.help.peers)) if beside else own
@@ -100,7 +100,7 @@ def _calls(called: CalledModel, recipe: "assembly.Recipe", turns: int) -> float 
 
 
 def _within(calls: float | None, recipe: "assembly.Recipe") -> float | None:
-    """No more than the limit of a run."""
+    """Returns no more than the limit of a run."""
     most = recipe.help.limits.calls if recipe.help.limits.per == "run" else None
     return calls if calls is None or most is None else min(calls, most)
 
@@ -155,7 +155,7 @@ class Expected:
 
 
 def forecast(loaded: Loaded) -> list[Expected]:
-    """By participant; answers are taken to be as long as `max_tokens` allows, at most 350 tokens.
+    """Returns what each participant may cost; answers are as long as `max_tokens` allows, at most 350 tokens.
 
     Models and tools are made as for a run, so that what would keep it from starting is found: raises `ConfigError`;
     servers of tools are started, and stopped again. The requests are for people to look at: what came from the
@@ -186,7 +186,7 @@ def _forecasts(setup: RunSetup) -> Iterator[Expected]:
 
 
 def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer: float) -> Expected:
-    """`answer` is the mean length of one, in tokens."""
+    """Returns what one participant may cost, with answers of `answer` tokens on average."""
     plan, name = setup.plan, participant.name
     request = _first_request(participant, setup)
     turns = sum(phase.rounds for phase in plan.schedule if name in phase.speakers) or 1
@@ -208,7 +208,7 @@ def _files(messages: Iterable[Message], provider: str) -> Iterator[ExpectedFile]
 
 
 def _descriptions(setup: RunSetup) -> Iterator[ExpectedHelp]:
-    """What it takes to describe all pictures once to those who see none."""
+    """Yields what it takes to describe all pictures once to those who see none."""
     plan, assembled = setup.plan, setup.assembled
     model = assembled.describer or assembled.models.get(plan.describer.name if plan.describer else "")
     files = [parts for _, parts in pictures_of(opening(plan))]

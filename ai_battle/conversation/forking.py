@@ -33,7 +33,7 @@ async def take_over(said: Sequence[Event], journal: Emit) -> None:
 
 
 def script_positions(said: Sequence[Event]) -> Mapping[str, int]:
-    """How many entries of its script each scripted participant has used up."""
+    """Returns how many entries of its script each scripted participant has used up."""
     progress = Progress(Path())
     for event in said:
         progress.apply(event)
@@ -41,7 +41,7 @@ def script_positions(said: Sequence[Event]) -> Mapping[str, int]:
 
 
 def new_prompt(said: Sequence[Event], plan: Plan) -> tuple[PromptGiven, ...]:
-    """What the plan says to begin with, where that is not what was said."""
+    """Returns what the plan says to begin with, where that is not what was said."""
     opened = [event.message.text for event in said if isinstance(event, PromptGiven)]
     prompt = opening(plan)
     return () if opened[-1:] == [prompt.text] else (PromptGiven(prompt),)

@@ -108,7 +108,10 @@ class HelpAccount:
         self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
 
     def total(self) -> HelpSummed | None:
-        """None where nobody could have been helped; of clients that tell nothing of their calls no cost is known."""
+        """Returns the help of all.
+
+        None where nobody could be helped. Clients that tell nothing of calls have no known cost.
+        """
         if not self.large and not self.asked and all(role == "own" for _, role in self._rows):
             return None
         others = (row.usage for (_, role), row in self._rows.items() if role != "own")
@@ -118,7 +121,7 @@ class HelpAccount:
         return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, rows, self._compared, self._replaced)
 
     def _begin_turn(self, speaker: str) -> None:
-        """What came before it belongs to no turn: choosing a speaker, a summary, a turn that was interrupted."""
+        """Begins a turn. What came before it belongs to none: choosing a speaker, a summary, an interrupted turn."""
         self._coming.pop(speaker, None)
         for key in [key for key in self._turn if key[0] == speaker]:
             del self._turn[key]

@@ -98,7 +98,7 @@ def _size(part: Part) -> int:
 
 
 def _named_files(loaded: Loaded) -> Iterator[_Named | _InputRead]:
-    """Each file; of folders those in it, and what is to be said of the rest."""
+    """Yields each file; of folders the files in it, and what is to be said of the rest."""
     said = loaded.file.discussion
     if file := said.input_file:
         place: KeyPath = ("discussion", "input_file", "path")
@@ -124,7 +124,7 @@ def _file_at(path: str) -> InputFile:
 
 
 def _with_defaults(file: InputFile, files: InputFiles) -> InputFile:
-    """What the file says goes before what is said for all."""
+    """Returns the file with what is said for all where it says nothing itself."""
     left_open = {key: getattr(files, key) for key in _SHARED if getattr(file, key) is None}
     return file.model_copy(update=left_open)
 

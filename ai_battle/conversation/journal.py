@@ -179,7 +179,7 @@ def _lock_directory(run_dir: Path) -> RunLock:
 
 
 def _keep(config: str, run_dir: Path) -> None:
-    """Not over that of a run that another process began meanwhile."""
+    """Keeps the journal, unless another process has begun a run there meanwhile."""
     if (run_dir / FILE).exists():
         return
     try:

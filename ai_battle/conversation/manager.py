@@ -136,7 +136,7 @@ class ConversationManager:
         allow_unsandboxed: bool = False,
         approve: Ask | None = None,
     ) -> Self:
-        """From a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
+        """Reads a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
 
         `ask` reads a line from a person; it is given a prompt to show and returns None at the end of the input.
         `tapes` records what models are asked and answer, or answers from such a recording.
@@ -156,7 +156,7 @@ class ConversationManager:
         self.conversation_history: list[dict[str, str]] = []
 
     async def run_discussion(self, emit: Emit = ignore, wants: Wants | None = None) -> RunResult:
-        """One run from its beginning to its end.
+        """Holds one run from its beginning to its end.
 
         `wants` says what of the answers `emit` makes use of: all, if nothing is said; without a listener, nothing on
         the way, so that models are asked for whole answers.
@@ -234,7 +234,7 @@ class ConversationManager:
         file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         system_instruction: str | None = None,
     ) -> str:
-        """One turn outside of a run: `role` answers `prompt`, and both stay in `conversation_history`.
+        """Takes one turn outside of a run: `role` answers `prompt`, and both stay in `conversation_history`.
 
         The history is told from the point of view of `role`. Raises `ProviderError`; nothing is kept of such a turn.
         """
@@ -323,7 +323,7 @@ class CollaborativeConversationManager(ConversationManager):
     def setup_collaboration(
         self, primary_model: str, secondary_model: str, threshold: float = 0.7, max_retries: int = 3
     ) -> None:
-        """From now on `primary_model` asks `secondary_model` when it is stuck.
+        """Lets `primary_model` ask `secondary_model` when it is stuck, from now on.
 
         Both are participants' names or model types. Raises `ValueError` that names what is missing or wrong.
         """
@@ -348,7 +348,7 @@ class CollaborativeConversationManager(ConversationManager):
         file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         system_instruction: str | None = None,
     ) -> str:
-        """`run_conversation_turn` by a participant or a model type, with the help that was set up for it.
+        """Takes a turn like `run_conversation_turn`, of a participant or a model type, with the help set up for it.
 
         Raises `ConfigError` for a model that nobody knows, and `ProviderError`.
         """

@@ -80,7 +80,7 @@ class _Mention:
 
 
 def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
-    """Which of `names` an answer to "who speaks next?" means, and how that was found; None when it means none."""
+    """Returns which of `names` an answer to "who speaks next?" means and how that was found, or None."""
     said = _THOUGHT.sub("", answer).strip()
     if literal := next((text for text in _strings(said) if text in names), ""):
         return literal, "chosen"

@@ -25,7 +25,7 @@ TEXT, JSON = "outcome.md", "outcome.json"
 async def conclusion(
     participant: Participant, request: ModelRequest, wanted: Wanted, emit: EventDispatcher
 ) -> Concluded:
-    """What the participant makes of it all; empty, with a warning, when it gives no answer."""
+    """Returns what the participant makes of it all; empty, with a warning, when it gives no answer."""
     answer, usage = await request_aside(participant, outcome_request(request, wanted), emit, emit.wants)
     if isinstance(answer, AIBattleError):
         await emit(Warned(f"There is no outcome, {participant.name} gave no answer: {answer}"))

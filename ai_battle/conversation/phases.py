@@ -104,7 +104,7 @@ class PhasePosition:
         return min(self.taken // len(self.phase.speakers) + 1, self.phase.rounds)
 
     def instructions(self, name: str, goal: str) -> str:
-        """Those of the phase, filled; a dollar sign before anything else is meant as it stands."""
+        """Returns the instructions of the phase, filled; a dollar sign before anything else is meant as it stands."""
         return Template(self.phase.instructions).safe_substitute(name=name, goal=goal, round=str(self.round))
 
 

@@ -133,7 +133,7 @@ class Plan:
         return sum(phase.turns for phase in self.schedule)
 
     def position(self, taken: int) -> PhasePosition:
-        """Where the discussion is when `taken` turns of those who take turns are over."""
+        """Returns where the discussion is when `taken` turns of those who take turns are over."""
         return PhasePosition.after(self.schedule, taken)
 
     def audience(self, speaker: str, phase: Phase | None = None) -> tuple[str, ...] | None:

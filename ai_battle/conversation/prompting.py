@@ -47,14 +47,14 @@ def with_note(messages: tuple[Message, ...], note: str) -> tuple[Message, ...]:
 
 
 def finish_note(plan: Plan, participant: Participant, round_: int) -> str:
-    """What asks for the finished thing in the last round of a discussion that makes one; else nothing."""
+    """Returns what asks for the finished thing in the last round of a discussion that makes one; else nothing."""
     if plan.goal_mode != "produce" or plan.mode == "no-meta" or not 1 < plan.rounds <= round_:
         return ""
     return prompt("finish" + _human(plan, participant))
 
 
 def role_prompt(mode: str, role: str, name: str) -> str:
-    """What a participant is told of its part."""
+    """Returns what a participant is told of its part."""
     if role in ("moderator", "observer"):
         return prompt(role, name=name)
     if mode == "ai-ai":
@@ -184,12 +184,12 @@ def _crosses(message: Message) -> bool:
 
 
 def _is_over(seen: Sequence[Message]) -> bool:
-    """Whether the speaker's own turn came to its end, or there was nothing yet: somebody else has to say something."""
+    """Says whether somebody else has to speak: the speaker's own turn came to its end, or there was nothing yet."""
     return not seen or (seen[-1].role == "assistant" and not seen[-1].tool_calls)
 
 
 def _as_own(message: Message, naming: Naming) -> Message:
-    """What was thought belongs to the turn that it led to; only while tools are used the model needs it back."""
+    """Returns a turn as its speaker sees it; thoughts stay only while tools are used, as the model needs them then."""
     if not message.tool_calls:
         said = tuple(part for part in message.parts if not isinstance(part, Thinking))
         message = message if len(said) == len(message.parts) else replace(message, parts=said)

@@ -48,7 +48,7 @@ class JournalLine(NamedTuple):
 
 
 def lines(run_dir: Path) -> Iterator[JournalLine]:
-    """All whole lines, each once: those with a number that was there before are passed over.
+    """Yields all whole lines, each once: a line whose number was there before is passed over.
 
     What a crash left at the end (no newline, or no JSON) is passed over, too; lines that are missing or repeated are
     told in the log, once. Raises `JournalError` for a malformed line that others follow, for a newer format, and where
@@ -71,7 +71,7 @@ class Order:
         self._path = run_dir / FILE
 
     def fault(self, line: JournalLine) -> str:
-        """What is wrong with the place of a line, which it names; empty where nothing is."""
+        """Returns what is wrong with the place of a line, which it names; empty where nothing is."""
         seq, expected = line.record["seq"], self.next
         self.is_new = seq >= expected
         self.next = max(expected, seq + 1)
@@ -85,12 +85,12 @@ class Order:
 
 @lru_cache(maxsize=1024)
 def _warn(fault: str) -> None:
-    """Once: a journal is read several times."""
+    """Warns once, as a journal is read several times."""
     _log.warning("%s", fault)
 
 
 def whole_lines(run_dir: Path) -> Iterator[JournalLine]:
-    """As they stand in the file."""
+    """Yields the lines as they stand in the file."""
     with open_journal(run_dir) as file:
         yield from _whole_lines(file, run_dir / FILE)
 
@@ -132,7 +132,7 @@ def event_of(line: JournalLine, run_dir: Path) -> Event:
 
 
 def messages(run_dir: Path) -> Sequence[Message]:
-    """What was said, in order. The texts stay on disk: a message is read when it is asked for."""
+    """Returns what was said, in order. The texts stay on disk: a message is read when it is asked for."""
     return _MessageReader(run_dir)
 
 
@@ -247,7 +247,7 @@ class Progress:
         return str(self.settings.get("config_digest", ""))
 
     def apply(self, event: Event) -> None:
-        """What a turn used that is still open counts only when it is over: it will be played again."""
+        """Takes an event. What an open turn used counts only when the turn is over: it will be played again."""
         match event:
             case RunStarted() | RunResumed():
                 self._begin(event)
@@ -285,7 +285,7 @@ class Progress:
                 self.ended = event
 
     def _keep_positions(self) -> None:
-        """Those of participants who are not in the middle of a turn: a selector's and a summariser's too."""
+        """Keeps the script positions of those who are not in the middle of a turn, selectors and summarisers too."""
         for voice in [*self._pending]:
             if not any(voice == speaker or voice.startswith(f"{speaker}/") for speaker in self._open):
                 self.positions[voice] = self._pending.pop(voice)

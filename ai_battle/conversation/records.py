@@ -33,7 +33,7 @@ class _Column(NamedTuple):
 
 
 def record(event: Event) -> Record:
-    """`{"type": ..., field: value, ...}`; raises KeyError for a delta, which is not journalled."""
+    """Returns `{"type": ..., field: value, ...}`; raises KeyError for a delta, which is not journalled."""
     kind, columns = _LAYOUTS[type(event)]
     said: Record = {"type": kind}
     for name, write, _, _, sparse in columns:

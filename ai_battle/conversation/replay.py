@@ -163,7 +163,7 @@ class _SwappedRun:
 
 
 def _as_unpaid(event: Event) -> Event:
-    """As it stands in a run that did not pay for it."""
+    """Returns the event as a run has it that did not pay for it."""
     return replace(event, usage=NOTHING_USED) if isinstance(event, _WITH_USAGE) else event
 
 
@@ -236,7 +236,7 @@ def find_turn(run_dir: Path, number: int) -> Turn:
 
 
 def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
-    """What was sent first for a recorded turn, built again from what came before it, with the tools as they were."""
+    """Returns the first request of a recorded turn, built again from what came before it, with the tools of then."""
     state = State(plan)
     offered: tuple[ToolSpec, ...] = ()
     for _, event in read(run_dir):

@@ -25,7 +25,7 @@ def of_run(run_dir: Path) -> Loaded:
 
 
 def with_changes(run_dir: Path, models: Mapping[str, str], changes: Sequence[str]) -> Loaded:
-    """That configuration with other models, by the names of participants, and with other changes (`path=value`)."""
+    """Returns a run's configuration with other models, by participants' names, and other changes (`path=value`)."""
     config = _kept_config(run_dir)
     for name, model in models.items():
         config = replay.with_model(config, name, model)

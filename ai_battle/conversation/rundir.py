@@ -33,7 +33,7 @@ def create(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> 
 
 
 def settings(config: str) -> Mapping[str, Any]:
-    """What `RunStarted.settings` says of the configuration, so that a change of it is found, and can be shown."""
+    """Returns the configuration as `RunStarted.settings` has it, so that a change of it is found and can be shown."""
     return {"config": config, "config_digest": digest(config)} if config else {}
 
 

@@ -56,7 +56,7 @@ def _people(participants: Mapping[str, str]) -> set[str]:
 
 
 def _outline(event: Event) -> Event | None:
-    """What may be known of a turn that is not for this seat; None for all that would tell of its words."""
+    """Returns what may be known of a turn that is not for this seat; None for all that would tell of its words."""
     match event:
         case TurnStarted() | ModelReplied():
             return event

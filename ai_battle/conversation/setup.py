@@ -65,16 +65,16 @@ class SetupSource(ABC):
     keeps_drafts: bool = field(default=True, kw_only=True)
 
     def kept_in(self, journal: Emit) -> Emit:
-        """Return the journal as the run writes to it."""
+        """Returns the journal as the run writes to it."""
         return journal if self.keeps_drafts else lambda event: journal(without_texts(event))
 
     @abstractmethod
     def build(self, starts: Mapping[str, int]) -> RunSetup:
-        """`starts`: how many entries of its script each scripted participant has used up. Raises `ConfigError`."""
+        """Makes all that a run needs; `starts` counts the script entries that are used up. Raises `ConfigError`."""
 
     @asynccontextmanager
     async def open(self, starts: Mapping[str, int]) -> AsyncIterator[RunSetup]:
-        """What `build` makes, until the run is over; raises `Unreachable` where nothing listens."""
+        """Yields what `build` makes, until the run is over; raises `Unreachable` where nothing listens."""
         setup = self.build(starts)
         try:
             yield await setup.require_listeners()
@@ -138,7 +138,7 @@ class ClientSetup(SetupSource):
         return next((pair for pair in self.pairs if _is_primary(participant, pair)), None)
 
     def _helps(self, named: str, goal: Participant) -> bool:
-        """Whether `goal` helps who is called so, directly or through others."""
+        """Says whether `goal` helps who is called so, directly or through others."""
         found = self._participant_named(named)
         pair = self._pair_of(found) if found else None
         return found is goal or bool(pair and self._helps(pair.secondary[0].type, goal))
@@ -157,7 +157,7 @@ class ClientSetup(SetupSource):
         return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)
 
     def _with_tools(self, participant: Participant, person: "toolbox.Approver") -> Participant:
-        """Each with a registry of its own."""
+        """Returns a participant with a registry of its own."""
         said = Approval(default="ask" if self.approve else None)
         consent = toolbox.Consent(participant.name, (said,), person)
         client = toolbox.ToolCapableClient(participant.client, self.tools, consent=consent)
@@ -230,7 +230,7 @@ class FileSetup(SetupSource):
         return RunSetup(plan, notes, assembled, judges)
 
     def _describer(self, participants: Sequence[Participant], assembled: Assembled) -> Participant | None:
-        """Who is named; else the first participant that is known to see pictures."""
+        """Returns the participant that is named; else the first one that is known to see pictures."""
         if model := assembled.describer:
             return Participant("", model.client, parameters=model.options, type=str(model.name))
         named = self.loaded.file.discussion.describe_with
@@ -274,7 +274,7 @@ def _participant(name: str, spec: ParticipantSettings, model: Model, instruction
 
 
 def _unseen(plan: Plan) -> Iterator[str]:
-    """Whom pictures say nothing."""
+    """Yields the participants who see no pictures."""
     blind = [participant.name for participant in plan.participants if "images" not in participant.reads]
     if blind and not plan.describer and any(isinstance(part, Image) for part in plan.inputs):
         yield f"{', '.join(blind)} can't see the pictures, and is told so; 'describe_with: MODEL' has them described."
@@ -341,12 +341,12 @@ def load_checked(
 
 
 def check(loaded: Loaded) -> list[Problem]:
-    """What only the conversation knows to be wrong: templates, input files, and the file of a rubric."""
+    """Returns what only the conversation knows to be wrong: templates, input files, and the file of a rubric."""
     return [*_template_problems(loaded), *inputs.problems(loaded), *_rubric(loaded)]
 
 
 def notes(loaded: Loaded) -> tuple[str, ...]:
-    """What the user of a file that is right should know before it runs."""
+    """Returns what the user of a file that is right should know before it runs."""
     return (*loaded.notes, *unused_params(loaded), *inputs.read_all(loaded).warnings)
 
 

@@ -76,8 +76,10 @@ class SpeakerScheduler:
         return self._by_name[state.selected]
 
     def _staying(self, names: Sequence[str]) -> Sequence[str]:
-        """Those who have not left. In phases who left keeps the turns, which fail at once, so that each lasts as long
-        as it is to."""
+        """Returns those who have not left.
+
+        In phases who left keeps the turns, which fail at once, so that each phase lasts as long as it is to.
+        """
         return names if self._plan.phases else [name for name in names if name not in self._left]
 
     @property
@@ -117,7 +119,7 @@ def random_name(names: Sequence[str], last: str, seed: int, turn: int) -> str:
 
 
 def _others(names: Sequence[str], last: str) -> Sequence[str]:
-    """All of `names` but the last speaker, who goes on where nobody else is there."""
+    """Returns `names` without the last speaker, who goes on where nobody else is there."""
     return [name for name in names if name != last] or names
 
 

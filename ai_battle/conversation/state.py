@@ -139,7 +139,7 @@ class State:
         return [turn.message for turn in self._recent]
 
     def recent_for(self, name: str) -> Sequence[Message]:
-        """Those of the last few messages that a participant has heard."""
+        """Returns the messages, of the last few, that a participant has heard."""
         return [turn.message for turn in self._recent if turn.is_heard_by(name)]
 
     def measures(self, turn: TurnFinished) -> Mapping[str, float] | None:
@@ -150,7 +150,7 @@ class State:
         return bool(self._plan.steering) and turn.kind == "turn" and turn.speaker in self._regulars
 
     def fixed_tokens(self, name: str) -> int:
-        """What no summary can shorten: the system prompt and the prompt."""
+        """Returns what no summary can shorten: the system prompt and the prompt."""
         prompt = self.contexts[name].prompt
         return self._system_tokens[name] + (estimate_message(prompt) if prompt else 0)
 
@@ -198,7 +198,7 @@ class State:
         self._replies += 1
 
     def _learn(self, turn: TurnFinished) -> None:
-        """From a turn of one request: the usage of several is no measure of any."""
+        """Learns the size of tokens from a turn of one request; the usage of several measures none of them."""
         estimated = self._system_tokens.get(turn.speaker, 0) + self._tokens_heard(turn)
         if hint := self.steering.pending.get(turn.speaker):
             estimated += estimate_text(hint.text)
@@ -249,7 +249,7 @@ class State:
                 context.fold(event.through, event.text)
 
     def _begin_phase(self, event: PhaseStarted) -> None:
-        """Whom a person called on in the phase before has no claim to speak in this one."""
+        """Begins a phase, in which a person's call on somebody in the phase before is void."""
         self.phase, self.selected = (event.number, event.name), ""
 
     def _select(self, event: SpeakerSelected) -> None:
@@ -259,7 +259,7 @@ class State:
         self.ended = None
 
     def _start(self, event: RunStarted) -> None:
-        """What a run is forked from is heard as ever, and what that took counts in the run that it was said in."""
+        """Starts the run. What it was forked from is heard, and its cost counts in the run that it was said in."""
         self.use, self.judging, self.judged, self.help = RunUse(), Ledger(), None, self._no_help()
         self.limit = self.ended = None
 

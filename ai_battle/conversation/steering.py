@@ -54,7 +54,7 @@ class SteeringState:
                 self._end_turn(event)
 
     def measures(self, listener: str, before: int) -> Mapping[str, float]:
-        """Those of the last turn, if the listener heard the turns that they are of; `before`, unless 0, ends them."""
+        """Returns the measures of the last turn before `before` (0: of all), if the listener heard that far."""
         last = [turn for turn in self._measured if not 0 < before <= turn.turn][-RECENT:]
         return (last[-1].signals or {}) if last and all(turn.is_heard_by(listener) for turn in last) else {}
 
@@ -101,7 +101,7 @@ def is_steered(plan: Plan, participant: Participant) -> bool:
 
 
 def _faults(plan: Plan, measures: Mapping[str, float], step: "TurnStep") -> Iterator[tuple[str, float]]:
-    """Those that passed their thresholds.
+    """Yields the faults that passed their thresholds.
 
     To agree at the end, or in a phase that may ask for it, is no fault; nor does a thing that is made draft by draft
     repeat itself.

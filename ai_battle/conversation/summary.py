@@ -40,7 +40,7 @@ class ContextMemory:
                 return
 
     async def shorten(self, participant: Participant) -> bool:
-        """After a model has found a request too long: whether there was anything to fold."""
+        """Folds old turns after a model has found a request too long; says whether there was anything to fold."""
         needed = self._state.tokens_needed(participant.name)
         return await self._fold(participant, needed // 2, needed)
 
@@ -73,7 +73,7 @@ class ContextMemory:
         return turns[: len(turns) - kept]
 
     async def _summarise(self, participant: Participant, old: Sequence[TurnFinished], budget: int) -> Summarised:
-        """By the participant's own model; what it leaves out of the marked decisions is added to its notes."""
+        """Sums up by the participant's own model; marked decisions that it leaves out are added to its notes."""
         through, listeners = old[-1].turn, self._listeners(participant, old[-1].turn)
         if self._plan.mode == "no-meta":
             await self._emit(Warned(f"The turns up to {through} no longer fit the context and were dropped."))
@@ -89,7 +89,7 @@ class ContextMemory:
         return Summarised(through, notes, usage, answer.model, listeners)
 
     def _listeners(self, participant: Participant, through: int) -> tuple[str, ...] | None:
-        """Those who have heard the same up to that turn; None where that is everybody."""
+        """Returns the participants who heard the same up to that turn; None where all did."""
         contexts = self._state.contexts
         own = contexts[participant.name]
         heard = own.turns_through(through)

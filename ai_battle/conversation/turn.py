@@ -94,7 +94,7 @@ def next_step(plan: Plan, state: State, participant: Participant, kind: Kind = "
 
 
 def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTHING) -> ModelRequest:
-    """What the participant has heard, and what its phase wants and the note of this step at its end."""
+    """Returns what the participant has heard, and what its phase wants and the note of this step at its end."""
     name = step.participant.name
     is_hidden = 0 < step.hide_turns_from <= state.turn
     context = state.contexts[name]
@@ -129,7 +129,7 @@ class TurnTaker:
         self._unpriced: set[str] = set()
 
     async def take(self, step: TurnStep) -> None:
-        """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""
+        """Takes one turn: all hear the answer, which is journalled, or why there is none and what follows."""
         await self.pause()
         step = self.steer(step)
         await self.prepare(step.participant, step.notes)
@@ -141,12 +141,12 @@ class TurnTaker:
         return with_asides(self._plan, step, choose_hint(self._plan, self._state.steering, step))
 
     async def prepare(self, participant: Participant, notes: tuple[str, ...] = ()) -> None:
-        """Before a request: pictures that its model can't see are described, and what is too long is summed up."""
+        """Prepares a request: describes pictures that its model can't see, and sums up what is too long."""
         await self._describe_pictures(participant)
         await self.memory.make_room(participant, notes)
 
     async def _describe_pictures(self, participant: Participant) -> None:
-        """Each file once, by a model that sees it, whoever else needs it too."""
+        """Describes each file once, by a model that sees it, whoever else needs it too."""
         describer = self._plan.describer
         messages = self._state.contexts[participant.name].view.messages
         if "images" in participant.reads or not describer or not messages:

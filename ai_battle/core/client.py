@@ -24,7 +24,7 @@ class ModelClient(ABC):
         return ()
 
     def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-        """Return the tools that it tells a model of beside these, and whose calls it answers itself."""
+        """Returns the tools that it tells a model of beside these, and whose calls it answers itself."""
         return ()
 
     async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing

@@ -123,7 +123,7 @@ PASSED_ON = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, Cancel
 
 
 def error_text(error: BaseException | None) -> str:
-    """What an exception says; nothing, where even that fails."""
+    """Returns what an exception says; nothing, where even that fails."""
     with suppress(Exception):
         return str(error)
     return ""
@@ -139,7 +139,7 @@ class translate_errors:  # noqa: N801 - used like contextlib.suppress
         self._raises = raises
 
     def __enter__(self) -> None:
-        """Nothing is opened, so one instance can guard any number of calls, also at once."""
+        """Opens nothing, so that one instance can guard any number of calls, also at once."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -251,7 +251,7 @@ class TurnFinished:
     signals: Mapping[str, float] | None = field(default=None, hash=False, metadata=SPARSE)
 
     def is_heard_by(self, name: str) -> bool:
-        """Whether a participant hears it: who said it does in any case."""
+        """Says whether a participant hears it: who said it does in any case."""
         return self.heard_by is None or name == self.speaker or name in self.heard_by
 
 

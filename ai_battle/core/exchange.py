@@ -140,7 +140,7 @@ class Usage:
         )
 
     def __sub__(self, part: "Usage") -> "Usage":
-        """What is left of a sum without one of its parts; the rest of an unknown cost is unknown."""
+        """Returns what is left of a sum without one of its parts; the rest of an unknown cost is unknown."""
         unknown = self.cost_usd is None or part.cost_usd is None
         return Usage(
             self.input_tokens - part.input_tokens,

@@ -11,7 +11,7 @@ from .errors import ConfigError, JournalError
 
 
 def cache_directory() -> Path:
-    """Where this machine keeps what can be found out anew."""
+    """Returns where this machine keeps what can be found out anew."""
     if stated := os.environ.get("XDG_CACHE_HOME"):
         return Path(stated) / "ai-battle"
     try:
@@ -96,7 +96,7 @@ class RunLock:
 
 @contextmanager
 def lock_directory(run_dir: Path) -> Iterator[None]:
-    """Nobody else writes into the directory meanwhile; raises `JournalError` where somebody does already."""
+    """Keeps others from writing into the directory; raises `JournalError` where somebody does already."""
     try:
         lock = RunLock(run_dir)
     except OSError as error:
@@ -108,7 +108,7 @@ def lock_directory(run_dir: Path) -> Iterator[None]:
 
 
 def is_locked(run_dir: Path) -> bool:
-    """Whether a process writes into the directory now; a lock file alone may have been left behind."""
+    """Says whether a process writes into the directory now; a lock file alone may have been left behind."""
     try:
         fd = os.open(run_dir / LOCK, os.O_RDWR)
     except OSError:
@@ -146,7 +146,7 @@ def _take(fd: int) -> None:
 
 
 def _is_still(path: Path, fd: int) -> bool:
-    """Whether the path names the file that was locked: its last owner may have removed it in between."""
+    """Says whether the path names the file that was locked: its last owner may have removed it in between."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(fd))
     except FileNotFoundError:

@@ -266,7 +266,7 @@ E = TypeVar("E")
 
 
 def without_texts(event: E) -> E:
-    """Return the event without what was said in helping: texts that never became part of the conversation."""
+    """Returns the event without what was said in helping: texts that never became part of the conversation."""
     match event:
         case ModelConsulted():
             return replace(event, shown="", text="")

@@ -141,7 +141,7 @@ class Budget:
         return self.limits.cost_usd is not None or self.limits.tokens is not None
 
     def limits_call(self, quote: Quote) -> bool:
-        """Whether a call of this kind could come up against a limit."""
+        """Says whether a call of this kind could come up against a limit."""
         if self.ledger.paid_only and not quote.paid:
             return False
         return self.limits.tokens is not None or (self.limits.cost_usd is not None and quote.rates != (0.0, 0.0))
@@ -164,7 +164,7 @@ class Budget:
         return room
 
     def refusal(self, quote: Quote) -> BudgetExceeded:
-        """Why not even the shortest answer to this question can be paid for."""
+        """Says why not even the shortest answer to this question can be paid for."""
         limits, used, tokens = self.limits, self.ledger, quote.input_tokens + quote.shortest
         if limits.tokens is not None and used.usage.total_tokens + tokens > limits.tokens:
             reached = BudgetReached("tokens", used.usage.total_tokens, limits.tokens, tokens)
@@ -185,7 +185,7 @@ class Budget:
         self._aside_tokens += quote.input_tokens + output_tokens
 
     def give_back(self, quote: Quote, output_tokens: int) -> None:
-        """What was set aside is free again, and whoever waits for it looks once more."""
+        """Frees what was set aside, and wakes whoever waits for it."""
         self._aside_usd = max(0.0, self._aside_usd - quote.cost(output_tokens))
         self._aside_tokens -= quote.input_tokens + output_tokens
         waiting, self._waiting = self._waiting, set()
@@ -293,24 +293,24 @@ def _refuse(budget: Budget, quote: Quote) -> BudgetExceeded:
 
 
 def book(entry: ModelReplied) -> None:
-    """For a reply that was reserved for nowhere."""
+    """Books a reply for which nothing was reserved."""
     for budget in _open.get():
         budget.ledger.book(entry)
 
 
 def book_tool_call(count: int = 1) -> None:
-    """For a call that is about to be run; -1 takes back one that is not run after all."""
+    """Books a call that is about to be run; -1 takes back one that is not run after all."""
     for budget in _open.get():
         budget.ledger.tool_calls += count
 
 
 def payer() -> str:
-    """Return whom the calls made here are charged to first: the key of a request, else the run."""
+    """Returns whom the calls made here are charged to first: the key of a request, else the run."""
     return next((budget.payer for budget in _open.get()), "")
 
 
 def limit_reached() -> str:
-    """Which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
+    """Returns which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
     full = ((budget.payer, budget.full_limit) for budget in _open.get())
     return next((f"the limit of {payer} is reached: {limit}" for payer, limit in full if limit), "")
 
@@ -348,7 +348,7 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
 
 
 def unpriced_reason(model: str, place: str = "beside the limit") -> str:
-    """Why a limit in dollars refuses a model, and how to go on."""
+    """Says why a limit in dollars refuses a model, and how to go on."""
     return (
         f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or say "
         f"'unpriced: allow' {place}."

@@ -79,7 +79,7 @@ Part = Text | Image | Document | Thinking | ToolCall | ToolResult
 
 
 def file_of(part: Part) -> Mapping[str, Any]:
-    """What is known of the file that a part was read from; empty for any other part.
+    """Returns what is known of the file that a part was read from; empty for any other part.
 
     `name`, `kind` and `about` say which file it is; `size` (pixels), `pages` and `seconds` how much there is to read;
     `text` is what to read in place of a PDF. Parts with a `form` stand for one another: a model that reads the file as

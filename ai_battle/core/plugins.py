@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def names(package: str) -> list[str]:
-    """All plug-ins of a package such as "ai_battle.providers": its public files and the entry points of that group."""
+    """Returns the plug-ins of a package such as "ai_battle.providers": its public files and its entry points."""
     return sorted({*built_in(package), *_entry_points(package)})
 
 
@@ -55,7 +55,7 @@ def load_file(path: Path, failed: str) -> ModuleType:
 
 
 def create(package: str, name: str, *args: Any, **options: Any) -> Any:
-    """`load(package, name).create(*args, **options)`; options that it does not take, or lacks, are a `ConfigError`."""
+    """Returns `load(package, name).create(*args, **options)`; unknown or missing options are a `ConfigError`."""
     create_ = factory(package, name)
     check_options(create_, name, options)
     try:
@@ -74,7 +74,7 @@ def factory(package: str, name: str) -> Callable[..., Any]:
 
 
 def traits(package: str, name: str, usual: T) -> T:
-    """Return the `TRAITS` beside `create` of a plug-in; `usual` where it states none of that kind."""
+    """Returns the `TRAITS` beside `create` of a plug-in; `usual` where it states none of that kind."""
     found = getattr(load(package, name), "TRAITS", usual)
     return found if isinstance(found, type(usual)) else usual
 
@@ -90,7 +90,7 @@ def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, 
 
 
 def takes(factory: Callable[..., Any], option: str) -> bool:
-    """Whether a parameter of that name stands in the signature of `factory`."""
+    """Says whether a parameter of that name stands in the signature of `factory`."""
     return option in _signature(factory).parameters
 
 
@@ -155,7 +155,7 @@ def likely_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _distance(name: str, known: str) -> int:
-    """How many slips lie between them, a beginning counted as two; `FAR` where they are too many for the length."""
+    """Returns how many slips lie between two names, a beginning counted as two; `FAR` where they are too many."""
     shorter = min(len(name), len(known))
     allowed = 0 if shorter < 3 else 1 if shorter < 7 else 2
     if abs(len(name) - len(known)) <= allowed and (slips := _slips(name, known)) <= allowed:

@@ -128,7 +128,7 @@ class Redactor:
         return data
 
     def is_clear_json(self, data: bytes) -> bool:
-        """Whether no text in it can hold a secret; false also where escapes hide from a look at the bytes what it says.
+        """Says whether no text in JSON can hold a secret; false where escapes may hide one from a look at the bytes.
 
         Of ordinary texts escapes hide nothing but line ends, quotes and other alphabets.
         """
@@ -198,7 +198,7 @@ class Redactor:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Around what may raise an error that repeats a secret."""
+        """Redacts errors that may repeat a secret."""
         try:
             yield
         except AIBattleError as error:
@@ -218,7 +218,7 @@ class Redactor:
         return lru_cache(KNOWN_PIECES)(lambda text: self._visible(text) is text and not self._beginning.search(text))
 
     def split_safe(self, text: str) -> tuple[str, str]:
-        """What of the beginning of a text may leave, whatever follows, and the rest, which may begin a secret."""
+        """Returns the beginning of a text that may leave, whatever follows, and the rest, which may begin a secret."""
         open_at = len(text) - (not self._verbatim and text[-1:] in f"\r{JOINERS}")  # what follows says what it is
         text, kept = self._visible(text[:open_at]), text[open_at:]
         said: list[str] = []
@@ -233,7 +233,7 @@ class Redactor:
         return "".join((*said, text[at:])), kept
 
     def _goes_on(self, begun: str) -> bool:
-        """Whether a longer spelling begins so."""
+        """Says whether a longer spelling begins so."""
         after = bisect_right(self._in_order, begun)
         return after < len(self._in_order) and self._in_order[after].startswith(begun)
 
@@ -273,7 +273,7 @@ NO_SECRETS = Redactor({})
 
 @lru_cache(maxsize=256)
 def _spellings(secret: str) -> tuple[str, ...]:
-    """Once for each secret: every provider, run and server has a redactor of its own."""
+    """Returns the spellings of a secret, made once although every provider, run and server has its own redactor."""
     return tuple(_each_spelling(secret))
 
 

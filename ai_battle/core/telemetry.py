@@ -82,7 +82,10 @@ class Telemetry:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Telemetry | None":
-        """None where no collector is named; raises `ConfigError` where the packages for it are missing."""
+        """Returns the telemetry.
+
+        None where no collector is named. Raises `ConfigError` where its packages are missing.
+        """
         if not wanted_signals(environment):
             return None
         trace, metrics, propagate, context = (optional(f"opentelemetry.{name}", EXTRA) for name in MODULES)
@@ -117,7 +120,7 @@ class Telemetry:
                 self._measure({**values, **added}, perf_counter() - begun)
 
     def attributes(self, values: Attributes) -> Attributes:
-        """Those that have a name in this version of the conventions, and a value."""
+        """Returns the attributes that have a name in this version of the conventions, and a value."""
         return {name: value for what, value in _flat(values) if value is not None and (name := self.names.get(what))}
 
     def _measure(self, values: Attributes, seconds: float) -> None:
@@ -132,7 +135,7 @@ class Telemetry:
 
 
 def _flat(values: Attributes) -> Iterator[tuple[str, Any]]:
-    """What a request and an answer say, beside the other values."""
+    """Yields what a request and an answer say, beside the other values."""
     for what, value in values.items():
         match value:
             case ModelRequest(options=options):
@@ -184,7 +187,7 @@ def request_span(method: str, path: str, headers: Mapping[str, str]) -> Iterator
 
 
 def wanted_signals(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Those for which a collector is named."""
+    """Returns the signals for which the environment names a collector."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ()
     named = (environment.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT") for signal in SIGNALS)
@@ -192,7 +195,7 @@ def wanted_signals(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def set_up_telemetry(environment: Mapping[str, str], warn: Callable[[str], object]) -> None:
-    """What this process tells goes to the collector that the environment names; `warn` hears once when it is away.
+    """Sends spans and metrics to the collector that the environment names; `warn` hears once when it is away.
 
     Raises `ConfigError` where the packages for it are missing.
     """

@@ -132,7 +132,7 @@ def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str]
 
 @lru_cache(1_000)
 def _field_names(kind: type) -> tuple[str, ...]:
-    """Of the fields that a value of a dataclass is made with; none of any other class."""
+    """Returns the fields that a dataclass is made with; none for any other class."""
     return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else ()
 
 
@@ -155,7 +155,7 @@ LOWERED, DEEPEST = 3, 6
 
 
 def cell(text: str) -> str:
-    """One line, also for a table of Markdown: tags are text, and pictures, which a viewer would fetch, are links."""
+    """Returns a text as a line, also of a Markdown table; tags become text, pictures (which are fetched) links."""
     line = " ".join(printable(text).split())
     return _inert(line, _RISK).replace("|", "\\|")
 
@@ -198,7 +198,7 @@ class _MarkdownReader:
         return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + self._lowered, DEEPEST), inert)
 
     def _is_code(self, line: str) -> bool:
-        """Whether the line belongs to a code block, its fences included."""
+        """Says whether the line belongs to a code block, its fences included."""
         if self.fence:
             if _closes(line, self.fence):
                 self.fence = ""

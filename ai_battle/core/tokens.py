@@ -23,7 +23,7 @@ def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN)
 
 
 def estimate_message(message: Message, characters_per_token: float = CHARACTERS_PER_TOKEN, provider: str = "") -> int:
-    """By the usual number of characters once for each message: a long conversation sends the same ones again."""
+    """Returns the tokens by the usual number of characters, once for each message, as conversations send them again."""
     if provider or characters_per_token != CHARACTERS_PER_TOKEN:
         return estimate_parts(message.parts, characters_per_token, provider) + TOKENS_PER_MESSAGE
     if _KEPT_AS not in message.encoded:
@@ -34,7 +34,7 @@ def estimate_message(message: Message, characters_per_token: float = CHARACTERS_
 def estimate_request(
     request: ModelRequest, characters_per_token: float = CHARACTERS_PER_TOKEN, provider: str = ""
 ) -> int:
-    """All that the model has to read: system prompt, tools and messages; files as its provider counts them."""
+    """Returns the tokens that a model has to read: system prompt, tools, messages, and files as its provider counts."""
     tools = "".join(f"{tool.name} {tool.description} {tool.schema}" for tool in request.tools)
     said = sum(estimate_message(message, characters_per_token, provider) for message in request.messages)
     return estimate_text(request.system + tools, characters_per_token) + said

@@ -56,11 +56,11 @@ class StrategyTraits:
     same_twice: bool = False
 
     def call_of(self, key: str) -> CalledModel:
-        """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
+        """Returns when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
         return self.models.get(key) or _LOOKS.get(key, CalledModel())
 
     def own_calls(self, *, has_secondary: bool) -> tuple[CalledModel, ...]:
-        """Return what the primary is called for beside its answer."""
+        """Returns what the primary is called for beside its answer."""
         chair = () if has_secondary else (called for called in self.models.values() if called.role == "chair")
         return *(called for key, called in self.models.items() if key == "primary"), *chair
 

@@ -16,12 +16,12 @@ EXTRA = "pdf"
 
 
 def has_reader() -> bool:
-    """Whether text can be taken out of a PDF here."""
+    """Says whether text can be taken out of a PDF here."""
     return find_spec("pypdf") is not None
 
 
 def read_pages(file: IO[bytes], name: str) -> dict[str, Any]:
-    """`{"title", "texts", "pages"}` of an open file: the texts of its first pages, and how many it has.
+    """Returns `{"title", "texts", "pages"}` of an open file: the texts of its first pages, and how many it has.
 
     Another process reads it, which is ended where it takes too much. Raises `ConfigError` for what can't be read.
     """
@@ -44,5 +44,5 @@ def read_pages(file: IO[bytes], name: str) -> dict[str, Any]:
 
 
 def text_of_pages(texts: list[str]) -> str:
-    """Each page that has a text, under its number; empty where none has."""
+    """Returns the pages that have a text, each under its number; empty where none has."""
     return "\n\n".join(f"[page {number}]\n{text.strip()}" for number, text in enumerate(texts, 1) if text.strip())

@@ -42,14 +42,14 @@ UNKNOWN: Size = (0, 0)
 
 
 def media_type(data: bytes) -> str:
-    """Of a picture that models can be sent; empty for anything else."""
+    """Returns the media type of a picture that models can be sent; empty for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in _KINDS.items() if data.startswith(magic)), "")
 
 
 def damage(data: bytes, media_type: str) -> str:
-    """What is wrong with a picture that begins like one of `media_type`; empty when nothing is."""
+    """Returns what is wrong with a picture that begins like one of `media_type`; empty when nothing is."""
     return _STRUCTURES[media_type](data)[1]
 
 
@@ -59,7 +59,7 @@ def size(data: bytes) -> Size:
 
 
 def resolution(written: str) -> Size:
-    """Of `1024x768`, or of `4K`, which is a square."""
+    """Returns the size that `1024x768` means, or `4K`, which is a square."""
     if written[-1] in "kK":
         return int(written[:-1]) * K, int(written[:-1]) * K
     width, height = written.lower().split("x")
@@ -72,7 +72,7 @@ def is_larger(data: bytes, box: Size) -> bool:
 
 
 def has_metadata(data: bytes) -> bool:
-    """Whether it tells more than its pixels, such as where and when it was taken (EXIF, XMP, comments)."""
+    """Says whether a picture tells more than its pixels, such as where and when it was taken (EXIF, XMP, comments)."""
     match media_type(data):
         case "image/jpeg":
             return any(marker in JPEG_METADATA for _, marker, _ in _segments(data))
@@ -92,7 +92,7 @@ def check_pixels(data: bytes, name: str) -> None:
 
 
 def lacking() -> str:
-    """Why no picture can be scaled down here; empty when it can."""
+    """Says why no picture can be scaled down here; empty where it can."""
     try:
         plugins.optional("PIL.Image", EXTRA)
     except ConfigError as error:
@@ -101,7 +101,7 @@ def lacking() -> str:
 
 
 def fit(data: bytes, box: Size, most_bytes: int, name: str) -> bytes:
-    """As large as fits into `box` and `most_bytes`: upright, without what cameras add (EXIF).
+    """Returns the picture as large as fits into `box` and `most_bytes`, upright and without metadata (EXIF).
 
     It keeps its format, but one that is too long becomes a JPEG. Raises `ConfigError` without Pillow, and for a picture
     that is damaged.
@@ -182,7 +182,10 @@ def _png_header(kind: bytes, body: bytes) -> Structure:
 
 
 def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
-    """What can be left out, as its name begins with a small letter, may be damaged."""
+    """Returns what is wrong with a chunk.
+
+    One whose name begins with a small letter can be left out and may be damaged.
+    """
     if len(checksum) < 4:
         return f"{CUT} in its chunk {_chunk_name(kind)}"
     if kind[:1].isupper() and crc32(kind + body) != int.from_bytes(checksum):

@@ -87,7 +87,7 @@ class _OpenFile:
         return shown_name(self.named)
 
     def read(self, most: int = 0) -> bytes:
-        """All of it from its beginning; raises `ConfigError` where it has grown beyond what it may have."""
+        """Returns the whole file; raises `ConfigError` where it has grown beyond what it may have."""
         most = most or LARGEST[self.kind]
         self.file.seek(0)
         data = self.file.read(most + 1)
@@ -120,7 +120,7 @@ def read_file(path: Path, named: str, options: ReadingOptions = ReadingOptions()
 
 
 def shown_name(named: str) -> str:
-    """What models are told: the path from the configuration on, but nothing of the folders of this machine above it."""
+    """Returns the name that models are told: the path from the configuration on, and nothing of folders above it."""
     path = PurePath(named)
     is_below = not path.is_absolute() and ".." not in path.parts and not named.startswith("~")
     return " ".join((path.as_posix() if is_below else path.name).split())
@@ -241,7 +241,7 @@ def _whole_pdf(opened: _OpenFile) -> Document:
 
 
 def _pdf_notes(opened: _OpenFile, texts: list[str], pages: int, native: bool) -> list[str]:
-    """What the user has to know of the text of a PDF; raises `ConfigError` where nobody could be sent any of it."""
+    """Returns what the user has to know of a PDF's text; raises `ConfigError` where nobody could be sent any of it."""
     if native and "documents" not in opened.options.plain:
         return []
     if not any(map(str.strip, texts)):

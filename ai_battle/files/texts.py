@@ -31,7 +31,7 @@ def fence_text(name: str, text: str, language: str = "") -> str:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether a file that begins so may be a text in UTF-8, whose last character may be cut."""
+    """Says whether a file that begins so may be a text in UTF-8, whose last character may be cut."""
     try:
         head.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -31,7 +31,7 @@ class Frame:
 
 
 def media_type(head: bytes) -> str:
-    """Of a video that begins so; empty for anything else."""
+    """Returns the media type of a video that begins so; empty for anything else."""
     if head[4:8] == b"ftyp":
         return "video/quicktime" if head[8:12] == b"qt  " else "video/mp4"
     if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
@@ -40,7 +40,7 @@ def media_type(head: bytes) -> str:
 
 
 def lacking() -> str:
-    """Why no pictures can be taken of a video here; empty where they can."""
+    """Says why no pictures can be taken of a video here; empty where they can."""
     missing = [program for program in ("ffprobe", "ffmpeg") if shutil.which(program) is None]
     if not missing:
         return ""
@@ -88,7 +88,7 @@ def _frame(path: Path, name: str, time: float, box: Size, ends: float) -> bytes:
 
 
 def _input(path: Path) -> tuple[str, ...]:
-    """Only files are opened, so that no playlist in a file reaches the network."""
+    """Returns the arguments for the input; only files are opened, so that a playlist can't reach the network."""
     return "-protocol_whitelist", "file", "-i", f"file:{os.path.abspath(path)}"
 
 

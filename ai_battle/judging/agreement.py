@@ -87,17 +87,17 @@ class VoteCount:
 
 
 def is_refuted(judged: Assessment) -> bool:
-    """Whether an answer fails a hard check, or holds what is false by itself: a sum, a call, code."""
+    """Says whether an answer fails a hard check, or holds what is false by itself: a sum, a call, code."""
     return judged.at_once or any(judged.signals.get(name) for name in REFUTING)
 
 
 def is_verified(judged: Assessment) -> bool:
-    """Whether running has shown an answer to be right: no vote is needed for it."""
+    """Says whether running has shown an answer to be right: no vote is needed for it."""
     return bool(judged.signals.get("verified")) and not is_refuted(judged)
 
 
 def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:
-    """What is known of an answer, and what others say to the same request: each of them shifts the odds.
+    """Returns what is known of an answer, and what others say to the same request: each of them shifts the odds.
 
     An answer that is refuted is not mended by others that agree with it.
     """
@@ -113,7 +113,7 @@ def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Seque
 
 
 def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
-    """Who stands apart from those who lead, and what these say."""
+    """Returns, of several ballots, who stands apart from those who lead, and what these say."""
     led = VoteCount.of(ballots).leading
     served = ballots[next(iter(led), 0)] if ballots else None
     key = served.key if led and served else ""
@@ -129,7 +129,7 @@ def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
 
 
 def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int, prompt: str) -> dict[str, float]:
-    """All that is known of the answer at `place`: its signals, the pattern of all, and what both make of it."""
+    """Returns all that is known of the answer at `place`: its own signals, the pattern of all, and products of both."""
     others = [*ballots[:place], *ballots[place + 1 :]]
     quality = min(max(assessment_with_votes(judged, ballots[place], others).quality, 1 - CERTAIN), CERTAIN)
     length = {"prompt_length": log(1 + len(prompt))}

@@ -64,7 +64,7 @@ class Context:
 
 
 def steps_of(messages: Iterable[Message]) -> tuple[ToolStep, ...]:
-    """What was called and what came back, in order; calls that nothing has answered yet are no steps."""
+    """Returns what was called and what came back, in order; calls that nothing has answered yet are no steps."""
     return tuple(
         ToolStep(f"{result.call.name} {_arguments_text(result.call)}", result.text, result.is_error)
         for message in messages
@@ -89,7 +89,7 @@ def prompt_place(messages: Sequence[Message]) -> int:
 
 
 def _is_prompt(*messages: Message) -> bool:
-    """Whether the last of two messages is one."""
+    """Says whether the last of two messages is one."""
     before, message = messages[0], messages[-1]
     if message.role != "user":
         return False

@@ -113,7 +113,7 @@ def _corrections(samples: Sequence[MeasuredAnswer], weights: Weights) -> dict[st
 def _correction(
     samples: Sequence[MeasuredAnswer], labels: Sequence[float], head: Head, name: str, weights: Weights
 ) -> dict[str, float]:
-    """What adds to a head: the most likely coefficients with the head's own as the prior, less these."""
+    """Returns what adds to a head: the most likely coefficients with the head's own as the prior, less these."""
     if not samples or not 0 < mean(labels) < 1:
         return {}
     terms = dict(_terms(samples, head, name, weights))
@@ -122,7 +122,7 @@ def _correction(
 
 
 def _terms(samples: Sequence[MeasuredAnswer], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
-    """What can be corrected of a head: the weight of each signal, the intercept, and that of failed hard checks."""
+    """Yields the terms of a head that can be corrected: signals' weights, the intercept, and that of hard checks."""
     profile = weights[samples[0].family]
     standard = [profile.standard(sample.measurements.signals) for sample in samples]
     for each in profile.spread:
@@ -215,7 +215,7 @@ def share_for(target: Target, ranks: Sequence[Rank], small: Sequence[float], lar
 def surpluses(
     target: Target, ranks: Sequence[tuple[float, ...]], small: Sequence[float], large: Sequence[float]
 ) -> dict[int, float]:
-    """By how much a quality or a part of the advantage is passed at the least, with so many answers helped."""
+    """Returns by how much a target is passed at the least, by the number of answers that are helped."""
     wanted = [target.value] * len(ranks)
     if target.kind == "pgr":
         wanted = [own + target.value * (other - own) for own, other in zip(small, large, strict=True)]

@@ -50,7 +50,7 @@ class Agreement:
         return rank(self.score(known), prompt, answer) >= (round(self.cut, 6), self.tie_break)
 
     def score(self, known: Mapping[str, float]) -> float:
-        """What is not among the features counts as 0."""
+        """Returns the score; features that are missing count as 0."""
         return self.weights.score({name: known.get(name, 0.0) for name in self.weights.features})
 
     def as_json(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Calibration:
         return {**weights, **made}
 
     def as_json(self) -> dict[str, Any]:
-        """What a pair in the YAML carries."""
+        """Returns what a pair in the YAML carries."""
         kept = {
             family: {head: dict(by_name) for head, by_name in heads.items()}
             for family, heads in self.corrections.items()
@@ -110,7 +110,7 @@ class Calibration:
 
 
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:
-    """What can't be used of a calibration; empty where all can."""
+    """Returns what can't be used of a calibration; empty where all can."""
     names = corrections if isinstance(corrections, Mapping) else ()
     if unknown := [name for name in names if name not in FAMILIES]:
         return f"a family {unknown[0]!r}"

@@ -44,7 +44,7 @@ class Case:
         self._known: dict[Callable[[Case], Any], Any] = {}
 
     def once(self, derive: Callable[["Case"], T]) -> T:
-        """What `derive` makes of this case; several judgements may share it."""
+        """Returns what `derive` makes of this case; several judgements may share it."""
         if derive not in self._known:
             self._known[derive] = derive(self)
         return self._known[derive]  # type: ignore[no-any-return]

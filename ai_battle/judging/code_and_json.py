@@ -99,14 +99,14 @@ def _keys(prompt: str) -> Iterator[str]:
 
 
 def _has_keys(value: Any, keys: Iterator[str]) -> bool:
-    """Whether an object, or each of a list, has them."""
+    """Says whether an object, or each of a list, has them."""
     wanted = set(keys)
     objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
     return not wanted or (bool(objects) and all(wanted <= {str(key).casefold() for key in item} for item in objects))
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """As it is written: what would have to be mended does not fit."""
+    """Says whether JSON fits as it is written; what would have to be mended does not."""
     found = fit({"it": value}, {"type": "object", "properties": {"it": schema}})
     return not found.problems and not found.repairs
 
@@ -118,7 +118,7 @@ _LEAVES = 50
 
 
 def output_measures(case: Case) -> dict[str, float]:
-    """Nothing where the prompt asks for no output of a program that it gives."""
+    """Returns how an answer differs from the output that a program gives; empty where the prompt asks for none."""
     code = _program(case.prompt)
     call = asserted_call(code) if _HOLE.search(code) else None
     if call is None or case.final is None:
@@ -142,7 +142,7 @@ def _program(prompt: str) -> str:
 
 
 def _value(written: str) -> Any:
-    """What is no literal is the text that it is."""
+    """Returns the value of a literal, or the text itself where it is none."""
     value = literal(written)
     return written if value is None and written != "None" else value
 

@@ -63,16 +63,16 @@ class StuckDetector:
         return False
 
     def assess(self, response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
-        """What is known about an answer to `prompt`; more when its context is given."""
+        """Returns what is known about an answer to `prompt`; more when its context is given."""
         known = Context.of(context) if isinstance(context, ModelRequest) else context or NO_CONTEXT
         return self._assessment(Case(response, prompt, known), prompt, known.evidence)
 
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
-        """`assess` of a whole answer to the prompt of `request`."""
+        """Assesses a whole answer to the prompt of `request`."""
         return self.assess_with(request, response, NOTHING_BROUGHT)
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
-        """`assess_response`, with signals that others have brought; the answer is read once for all of them."""
+        """Assesses an answer with signals that others have brought; it is read once for all of them."""
         # A strategy asks again with what a judge or a peer has said. The same answer is told by its identity, as equal
         # texts may stand behind other calls.
         if self._read is None or self._read[0] is not request or self._read[1] is not response:
@@ -107,5 +107,5 @@ class StuckDetector:
 
 
 def next_shift(shift: float, help_rate: float, *, stuck: bool) -> float:
-    """How far a cut is from the shipped one after another turn."""
+    """Returns how far a cut is from the shipped one after another turn."""
     return min(FARTHEST, max(-FARTHEST, shift + STEP * (stuck - help_rate)))

@@ -34,7 +34,7 @@ class Prefix:
         self._recent: list[str] = []
 
     def feed(self, text: str) -> str:
-        """Why the answer is not worth its end, now that this came; empty while it may be."""
+        """Returns why the answer is not worth finishing, now that this came; empty while it may be."""
         self.length += len(text)
         if not self.reason:
             self._recent.append(text)
@@ -69,7 +69,7 @@ class Watcher(Protocol):
     """Reads one answer as it comes."""
 
     def feed(self, text: str) -> str:
-        """Why the answer is not worth its end, now that this came; empty while it may be."""
+        """Returns why the answer is not worth finishing, now that this came; empty while it may be."""
 
 
 class Watches(Protocol):

@@ -60,7 +60,7 @@ def family_of(prompt: str, question: str, context: Context) -> Family:
 
 
 def wants_number(question: str) -> bool:
-    """Whether an answer without any number can't be one."""
+    """Says whether an answer without any number can't be one."""
     return any(words in question.lower() for words in _NUMBER_DUE)
 
 
@@ -76,14 +76,14 @@ def _is_math(question: str) -> bool:
 
 
 def _asks(question: str, asked: str) -> bool:
-    """For one thing, which is not a yes or a name."""
+    """Says whether a prompt asks for one thing that is neither a yes nor a name."""
     if not any(word in asked for word in _ASKS) or _OPEN.search(question):
         return False
     return not _NO_NUMBER.search(question) or wants_number(question)
 
 
 def _numbers(asked: str) -> int:
-    """How many numbers there are in digits and words; years and the numbers of a list count nothing."""
+    """Returns how many numbers there are in digits and words; years and the numbers of a list count nothing."""
     digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(_NUMBERING.sub("", asked)))
     return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())
 
@@ -103,7 +103,7 @@ def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
 
 
 def property_texts(properties: Mapping[str, Any]) -> Iterator[str]:
-    """What a schema says of its properties."""
+    """Yields what a schema says of its properties."""
     for name, schema in properties.items():
         yield name
         yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""

@@ -54,7 +54,10 @@ class Measurements(NamedTuple):
 
 
 def evidence(case: Case) -> Mapping[str, float]:
-    """What others say of an answer: a judge, a program that was run. Asking costs, so it is there on request."""
+    """Returns what others say of an answer: a judge, a program that was run.
+
+    Asking costs, so that is done on request.
+    """
     return case.context.evidence
 
 
@@ -200,7 +203,10 @@ SENTENCES = {row.name: row.sentence for row in JUDGEMENTS if row.sentence}
 
 
 def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Measurements:
-    """All that the judgements of the answer's family say, with what others have `brought` instead of what they had."""
+    """Returns all that the judgements of the answer's family say.
+
+    What others have `brought` stands in the place of their own.
+    """
     signals: dict[str, float] = {}
     failed: dict[str, float] = {}
     brought = evidence(case) if brought is None else brought
@@ -213,7 +219,7 @@ def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Meas
 
 
 def _values(found: Mapping[str, float] | float | None, rows: Sequence[Judgement]) -> Iterable[tuple[Judgement, float]]:
-    """What each row of one measure says; most measures say one thing, or nothing."""
+    """Returns what each row of one measure says; most measures say one thing, or nothing."""
     if found is None or isinstance(found, float):
         return () if found is None else ((rows[0], found),)
     return [(row, found[row.name]) for row in rows if row.name in found] if found else ()

@@ -28,7 +28,7 @@ def interval(measure: Measure, scores: Numbers, small: Numbers, large: Numbers) 
 
 
 def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Numbers) -> list[tuple[float, float]]:
-    """That of each of several measures, all taken of the same samples."""
+    """Returns the interval of each of several measures, all taken of the same samples."""
     dice = random.Random(0)  # noqa: S311 - statistics
     count = len(scores)
     found: list[Numbers] = []
@@ -39,7 +39,7 @@ def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Number
 
 
 def lower_bounds(ranks: Sequence[tuple[float, ...]], before: Numbers, after: Numbers) -> dict[int, float]:
-    """What the mean is at the least when so many of the highest ranks have the value `after` instead of `before`.
+    """Returns the lower bound of the mean where so many of the highest ranks have the value `after`, not `before`.
 
     The bound is one-sided, 95 %, by the standard error of the mean; what is of one rank changes together.
     """
@@ -92,7 +92,7 @@ def cpt(scores: Numbers, small: Numbers, large: Numbers, part: float) -> float:
 
 
 def auroc(scores: Numbers, wrong: Sequence[bool]) -> float:
-    """How often a wrong answer has the higher score than a right one; equal scores count a half."""
+    """Returns how often a wrong answer has the higher score than a right one; equal scores count a half."""
     rights = len(wrong) - sum(wrong)
     if not rights or rights == len(wrong):
         return nan
@@ -106,7 +106,7 @@ def auroc(scores: Numbers, wrong: Sequence[bool]) -> float:
 
 
 def calibration_error(qualities: Numbers, right: Numbers) -> float:
-    """How far, on the mean, the share of right answers is from the quality that was said, over bins of equal width."""
+    """Returns how far, on the mean, the share of right answers is from the stated quality, over bins of equal width."""
     found: dict[int, list[tuple[float, float]]] = {}
     for said, was in zip(qualities, right, strict=True):
         found.setdefault(min(int(said * BINS), BINS - 1), []).append((said, was))

@@ -25,7 +25,9 @@ HELPER_GOOD = ("helper_correct", "large_correct")
 
 
 def read_answers(path: Path) -> list[LabelledAnswer]:
-    """Each line is `{prompt, response, correct, helper_correct, tools, peers, peers_correct}`; all but two may lack.
+    """Returns the answers of a file.
+
+    Each line is `{prompt, response, correct, helper_correct, tools, peers, peers_correct}`; all but two may lack.
 
     The names of recorded pairs (`small_response`, `small_correct`, `large_correct`) do as well. Raises `ConfigError`
     that names the line.
@@ -126,7 +128,7 @@ class Polled:
 
 
 def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
-    """For one model, and where there are peers beside it for several too; raises `ConfigError` for what won't do."""
+    """Calibrates for a model, and where there are peers for several; raises `ConfigError` for answers that won't do."""
     report = calibrate_one(answers, target)
     beside = sum(bool(answer.peers) for answer in answers)
     if not beside:
@@ -181,12 +183,12 @@ def _ranks(scores: Sequence[float], polled: Sequence[Polled]) -> list[Rank]:
 
 
 def _score(polled: Polled, score: float) -> float:
-    """What fails a hard check gets help in any case, so it comes first."""
+    """Returns the gain; what fails a hard check comes first, as it gets help in any case."""
     return score + AT_ONCE if polled.at_once else score
 
 
 def _poll(answer: LabelledAnswer) -> Polled:
-    """As a poll of these answers would decide; what fails a hard check has no vote."""
+    """Returns what a poll of these answers would decide; what fails a hard check has no vote."""
     request = ModelRequest((user(answer.prompt),), tools=answer.context.tools)
     judged, ballots = zip(*(_judgement(request, text) for text in (answer.response, *answer.peers)), strict=True)
     place = next(iter(VoteCount.of(ballots).leading), 0)

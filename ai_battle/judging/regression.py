@@ -59,7 +59,7 @@ def fit(problem: RegressionProblem) -> list[float]:
 
 
 def _misfit(problem: RegressionProblem, found: Sequence[float]) -> float:
-    """What the fit makes as small as can be: surprise at the labels, and distance from the prior."""
+    """Returns what the fit makes as small as can be: surprise at the labels, and distance from the prior."""
     rows = zip(problem.weights, problem.labels, _linear(problem.terms, found), strict=True)
     surprise = sum(w * (_softplus(z) - y * z) for w, y, z in rows)
     apart = zip(problem.terms, found, strict=True)
@@ -171,7 +171,7 @@ class Fold:
     held: Mapping[int, float]
 
     def rows_to_escalate(self, share: float) -> Iterator[tuple[int, float]]:
-        """Which held-out rows go to the large model when `share` of the others do; of equal scores, that part."""
+        """Yields the held-out rows that go to the large model when `share` of the others do; of ties, a part."""
         scores = sorted(self.learned.values(), reverse=True)
         wanted = share * len(scores)
         cut = scores[int(wanted)]
@@ -181,7 +181,7 @@ class Fold:
 
 
 def folds(rows: Sequence[Row], labels: Sequence[float], division: int = 0) -> Iterator[Fold]:
-    """What a row lacks counts as 0. The same each time."""
+    """Yields the folds, the same each time; what a row lacks counts as 0."""
     names = sorted({name for row in rows for name in row})
     whole = [{name: row.get(name, 0.0) for name in names} for row in rows]
     dice = Random(division)  # noqa: S311

@@ -66,7 +66,7 @@ def call_measures(case: Case) -> dict[str, float]:
 
 
 def on_the_way(case: Case) -> dict[str, float]:
-    """What became of the calls since the prompt; a call from which something else came is no repeated one."""
+    """Returns what became of the calls since the prompt; a call from which something else came is no repeated one."""
     if not case.steps:
         return {}
     measured = troubles(case.steps)
@@ -76,7 +76,7 @@ def on_the_way(case: Case) -> dict[str, float]:
 
 
 def of_no_tool(case: Case) -> float | None:
-    """All of it is a list of calls with named arguments, and the reader knows no tool of which one could be."""
+    """Returns 1 where an answer is a list of calls with named arguments and the reader knows no tool for any."""
     if not case.context.tools or case.calls:
         return None
     return float(
@@ -85,7 +85,7 @@ def of_no_tool(case: Case) -> float | None:
 
 
 def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]) -> dict[str, float]:
-    """With results of tools at hand, an answer in words is what is wanted.
+    """Returns nothing with results of tools at hand, as an answer in words is wanted then.
 
     So it is where a prompt gives a tool nothing to work with: no name, figure or quotation.
     """
@@ -133,13 +133,13 @@ def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: CallFi
 
 
 def _is_of_type(value: Any, named: str) -> bool:
-    """What has no type, or one that nobody knows, may be anything."""
+    """Says whether a value has a type; a type that is missing or unknown allows anything."""
     kinds = _TYPES.get(named)
     return kinds is None or (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)))
 
 
 def _is_grounded(leaf: Any, case: Case) -> bool:
-    """Whether something in the prompt supports a value: its number, or half of its words."""
+    """Says whether something in the prompt supports a value: its number, or half of its words."""
     if isinstance(leaf, bool) or leaf is None or leaf == "":
         return True
     if isinstance(leaf, int | float):
@@ -171,7 +171,7 @@ _BARE_NO = re.compile(r"^\W{0,3}[^\W\d_]{2,6}\b[,.!](?:\s|\Z)")
 
 
 def result_measures(case: Case) -> dict[str, float]:
-    """Whether it tells otherwise than the tools have returned, or what only a tool could bring, and no call did."""
+    """Returns how an answer differs from what tools brought, or what it has that only a tool could bring."""
     if not case.context.tools or case.calls or not case.text:
         return {}
     turn = case.context
@@ -184,7 +184,7 @@ def result_measures(case: Case) -> dict[str, float]:
 
 
 def say_much(case: Case) -> bool:
-    """Whether a tool has returned what an answer could tell: a figure, or more than a few words."""
+    """Says whether a tool has returned what an answer could tell: a figure, or more than a few words."""
     brought = [step.result for step in case.steps if step.brought_something]
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
 

@@ -18,7 +18,7 @@ def failure_probability(steps: Sequence[ToolStep], prompt: str) -> float:
 
 
 def why_hand_over(steps: Sequence[ToolStep], prompt: str, above: float = HAND_OVER) -> str:
-    """Why a stronger model should go on from here; empty while this one may get there."""
+    """Says why a stronger model should go on from here; empty while this one may get there."""
     probability = failure_probability(steps, prompt)
     if probability <= above:
         return ""

@@ -77,7 +77,7 @@ NO_EVIDENCE = -2.4
 
 
 def unfinished_work(end: "EndOfWork") -> str:
-    """Return why a short answer is no end of work with tools; empty where it may be one."""
+    """Returns why a short answer is no end of work with tools; empty where it may be one."""
     found = end.findings() if len(end.text) <= LONGEST else []
     if sum(EVIDENCE[name][0] for name in found) + NO_EVIDENCE <= 0:
         return ""
@@ -247,7 +247,7 @@ def hides_failure(end: EndOfWork) -> bool:
 
 
 def _is_empty_search(end: EndOfWork) -> bool:
-    """Whether the last call is the one of several searches that has nothing."""
+    """Says whether the last call is the one of several searches that has nothing."""
     last = end.results[-1]
     if last.is_error or len(last.text.split()) > FEW_WORDS:
         return False
@@ -255,7 +255,7 @@ def _is_empty_search(end: EndOfWork) -> bool:
 
 
 def other_figure(end: EndOfWork) -> bool:
-    """What a result calls by a word of the request is not the figure that the answer gives."""
+    """Says whether an answer gives another figure than a result has beside a word of the request."""
     said = [fact for fact in facts(end.text) if fact.values]
     return bool(said) and any(not any(map(fact.is_shown_as, said)) for fact in _asked_figures(end))
 
@@ -272,7 +272,7 @@ def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
 
 
 def no_tool_fits(end: EndOfWork) -> bool:
-    """None has a word in common with the request, nor takes whatever is written into it."""
+    """Says whether no tool has a word in common with the request, nor takes whatever is written into it."""
     return not any(takes_anything(tool) or _roots(_about(tool)) & end.asked for tool in end.tools)
 
 

@@ -19,7 +19,7 @@ NEAREST, FARTHEST = -1.0, 4.0
 
 
 def standard(value: float, mean: float, spread: float) -> float:
-    """In units of the spread; a measure whose weight is set by hand has no mean and no bounds."""
+    """Returns a measure in units of its spread; one whose weight is set by hand has no mean and no bounds."""
     return value / spread if not mean else max(NEAREST, min(FARTHEST, (value - mean) / spread))
 
 
@@ -59,11 +59,11 @@ class Profile:
         }
 
     def quality(self, standard: Mapping[str, float], beside: float = 0.0) -> float:
-        """How likely the answer is good; `beside` adds to the logit of its failure."""
+        """Returns how likely the answer is good; `beside` adds to the logit of its failure."""
         return probability(-logit(self.failure, standard) - self.failure.everywhere * beside)
 
     def gain(self, standard: Mapping[str, float], quality: float) -> float:
-        """How much more likely a helper is right than an answer of this quality."""
+        """Returns how much more likely a helper is right than an answer of this quality."""
         return (1 - quality) * probability(logit(self.rescue, standard)) - quality * self.spoilt
 
     @classmethod
@@ -91,7 +91,7 @@ def read(text: str) -> Weights:
 
 
 def with_hand(profile: Profile, family: Family) -> Profile:
-    """With the weights of the table for what was not learned."""
+    """Returns the profile with the table's weights for what was not learned."""
     added = {name: weight for name, weight in by_hand(family).items() if name not in profile.spread}
     failure = {**profile.failure.weights, **{name: weight * USUAL_SPREAD for name, weight in added.items()}}
     spread = {**profile.spread, **dict.fromkeys(added, (0.0, USUAL_SPREAD))}
@@ -131,5 +131,5 @@ def score(found: Measurements, family: Family, weights: Weights) -> Score:
 
 
 def signals_to_show(found: Measurements) -> dict[str, float]:
-    """All that speaks, the hard checks first."""
+    """Returns the signals that speak, the hard checks first."""
     return {name: round(value, DECIMALS) for name, value in {**found.failed, **found.signals}.items() if value}

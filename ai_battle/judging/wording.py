@@ -26,7 +26,7 @@ NO_STOP = 0.25
 
 
 def length(case: Case) -> float:
-    """In logarithms: a second page says less than a second line."""
+    """Returns the logarithm of the length: a second page says less than a second line."""
     return math.log1p(len(case.working.split())) / 5
 
 
@@ -41,7 +41,7 @@ def stops_short(case: Case) -> float:
 
 
 def token_doubt(case: Case) -> float | None:
-    """How unsure the model was of its tokens, where that is known."""
+    """Returns how unsure the model was of its tokens, where that is known."""
     known = [value for value in case.context.logprobs if math.isfinite(value) and value <= 0]
     return -mean(known) if len(known) >= LEAST_TOKENS else None
 
@@ -76,7 +76,7 @@ def wrong_form(case: Case) -> float:
 
 
 def _may_refuse(case: Case) -> bool:
-    """Where tools are offered and none of them fits, refusing is often right, unless the model can reckon by itself.
+    """Says whether refusing may be right: tools are offered, none fits, and the model can't reckon by itself.
 
     Not so in the middle of a talk, nor once a tool has brought something.
     """
@@ -101,7 +101,7 @@ def loop(case: Case) -> float:
 
 
 def repetition(case: Case) -> float:
-    """Not where an answer is stated: one recorded model goes round in circles behind its right answers."""
+    """Returns how much an answer repeats, unless it states an answer: some models go round behind right ones."""
     share = case.repeated_words
     return share if share > REPETITION and not case.states_answer else 0.0
 
@@ -116,7 +116,7 @@ def gives_up(case: Case) -> float:
 
 
 def no_answer(case: Case) -> float:
-    """No final answer where one is due; in a discussion with numbers in it not every turn owes one.
+    """Returns 1 where a final answer is due and there is none; in a discussion with numbers not every turn owes one.
 
     A number in words is one as well.
     """
@@ -160,11 +160,11 @@ def repeats_other(case: Case) -> float:
 
 
 def _latest_texts(case: Case, role: Role) -> list[str]:
-    """Looked for from the end: no more of a long history is read."""
+    """Returns the newest texts, looked for from the end: no more of a long history is read."""
     newest = (message.text for message in reversed(case.context.history) if message.role == role)
     return [*islice(newest, EARLIER)][::-1]
 
 
 def wrong_language(case: Case) -> float:
-    """Not behind results, whose language an answer may follow."""
+    """Returns 1 for another language than the prompt's, but not behind results, whose language it may follow."""
     return float(case.family == "chat" and not case.context.results and is_in_wrong_language(case.text, case.prompt))

@@ -78,7 +78,7 @@ def _is_near_option(result: float, value: float) -> bool:
 
 
 def _before_answer(text: str) -> str:
-    """What stands before the last announcement of an answer."""
+    """Returns what stands before the last announcement of an answer."""
     last = text.rfind("answer")
     return text[: max(0, last - _ARTICLE)] if last >= 0 else text
 
@@ -99,7 +99,7 @@ _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 
 
 def question_length(case: Case) -> float:
-    """In logarithms."""
+    """Returns the logarithm of the length of the question."""
     return math.log1p(len(case.prompt.split())) / 5
 
 
@@ -122,12 +122,12 @@ def no_sums(case: Case) -> float | None:
 
 
 def equations(case: Case) -> float | None:
-    """In logarithms: who calculates more, of formulas too, is right more often."""
+    """Returns the logarithm of the number of equations: who calculates more, of formulas too, is right more often."""
     return math.log1p(case.working.count("=")) if case.has_working else None
 
 
 def arguments(case: Case) -> float | None:
-    """How often, in logarithms, it reasons in words such as but, if and because where it could calculate."""
+    """Returns how often, in logarithms, it reasons in words such as but, if and because where it could calculate."""
     if not case.has_working:
         return None
     words = closed_words(language_of(case.working) or "en", "clause", "contrast")[0]
@@ -149,7 +149,7 @@ def number_misread(case: Case) -> float | None:
 
 
 def _strange(case: Case, known: set[float]) -> Iterator[bool]:
-    """Of each operand, whether it is neither known nor in an earlier sum."""
+    """Yields for each operand whether it is neither known nor in an earlier sum."""
     for claim in case.claims:
         yield from [not stands_among(operand, known) for operand in claim.operands]
         known.update([round(number, 4) for number in (claim.value, *claim.operands)])
@@ -263,7 +263,7 @@ def _final_number(case: Case) -> float | None:
 
 
 def _grain(final: float) -> float:
-    """What a number may have been rounded to: 15600 to hundreds. 0 for one that does not end in a zero."""
+    """Returns what a number may have been rounded to: 15600 to hundreds. 0 for one that does not end in a zero."""
     written = f"{final:.0f}"
     zeros = len(written) - len(written.rstrip("0"))
     return 10.0**zeros if zeros and final == float(written) else 0.0
@@ -286,20 +286,20 @@ def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
 
 
 def _end_of_result(case: Case) -> int:
-    """Where the working ends with what comes out last; the end of all where the final answer stands apart."""
+    """Returns where the working ends with what comes out last; the end of all where the final answer stands apart."""
     text = case.calculation.text
     last = _RESULT.search(text, max(map(text.rfind, _EQUAL)))
     return len(text) if case.is_split or not last else last.end()
 
 
 def _is_in(value: float, ordered: list[float]) -> bool:
-    """Whether a number is near one of those in order, whatever their signs are."""
+    """Says whether a number is near one of those in order, whatever their signs are."""
     ways = (abs(value) * factor for factor in FACTORS)
     places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
     return any(place < len(ordered) and _near(way, ordered[place]) for place, way in places)
 
 
 def _near(a: float, b: float) -> bool:
-    """Half a percent; percentages, cents and signs are read both ways."""
+    """Says whether two numbers are within half a percent; percentages, cents and signs are read both ways."""
     width = NEAR * max(1.0, abs(b))
     return abs(a - b) <= width or abs(a * 100.0 - b) <= width or abs(a * 0.01 - b) <= width or abs(a + b) <= width

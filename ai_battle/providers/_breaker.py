@@ -110,7 +110,7 @@ class CircuitBreaker:
             self._count_call()
 
     def end_probe(self) -> None:
-        """Those that waited for the outcome go on, or give up."""
+        """Ends a probe; those that waited for its outcome go on, or give up."""
         if self._probe is not None:
             self._probe.set()
             self._probe = None
@@ -123,7 +123,7 @@ class CircuitBreaker:
         self._count_call()
 
     def _count_call(self) -> None:
-        """One more call, and only those of a minute."""
+        """Counts one more call, and keeps only those of the last minute."""
         now = asyncio.get_running_loop().time()
         self._calls.append(now)
         for ended in (self._calls, self._failed):
@@ -144,7 +144,7 @@ class Circuit:
 
     @asynccontextmanager
     async def attempt(self) -> AsyncGenerator[None]:
-        """Around a call, when `waiting()` is over; one that is cancelled or never made says nothing of the provider."""
+        """Counts a call that begins when `waiting()` is over; one that is cancelled or never made says nothing."""
         probed: list[CircuitBreaker] = []
         try:
             await self._enter(probed)
@@ -214,7 +214,7 @@ def _is_outage(error: ProviderError) -> bool:
 
 
 def _is_unreachable(error: ProviderError) -> bool:
-    """No connection, or silence; a status of HTTP is an answer, and so is one that breaks off."""
+    """Says whether there is no connection, or silence; a status of HTTP is an answer, and so is one that breaks off."""
     if error.again != "always" or error.status is not None:
         return False
     return isinstance(error, TimedOut) or (isinstance(error, Unreachable) and not error.partial)

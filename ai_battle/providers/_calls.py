@@ -107,7 +107,7 @@ class ProviderCaller(ClientWrapper):
                 await self._pause(circuit, retry, failures, ends, emit)
 
     async def _attempt(self, request: ModelRequest, emit: Emit) -> ModelResponse:
-        """Nobody has judged a reply when it is booked, so that an empty, refused or broken one is booked as well."""
+        """Makes a call and books its reply before anybody judges it: an empty, refused or broken one costs as well."""
         meter = self._meter
         reservation = await reserve(partial(meter.quote, request) if meter.is_bounded else None)
         asked, reply = meter.within(reservation, request), ReplyListener(emit)
@@ -189,7 +189,7 @@ class ProviderCaller(ClientWrapper):
 
 
 def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
-    """Whether the same request may be sent once more."""
+    """Says whether the same request may be sent once more."""
     last = failures[-1]
     if last.again == "never" or len(failures) > retries:
         return False

@@ -74,7 +74,7 @@ class ModelCapabilities:
 
 
 def first_known(sources: Iterable[tuple[str, Says]]) -> Mapping[str, KnownValue]:
-    """Each capability from the first source that tells it."""
+    """Returns each capability from the first source that tells it."""
     known: dict[str, KnownValue] = {}
     for source, says in sources:
         for name, value in says.items():
@@ -84,14 +84,14 @@ def first_known(sources: Iterable[tuple[str, Says]]) -> Mapping[str, KnownValue]
 
 
 def capabilities_offline(name: ModelName, stated: Says | None = None) -> ModelCapabilities:
-    """What is known without asking anybody; `stated` is the participant's `capabilities:`."""
+    """Returns what is known without asking anybody; `stated` is the participant's `capabilities:`."""
     return merge_capabilities(name, stated or {}, {})
 
 
 def merge_capabilities(
     name: ModelName, stated: Says, asked: Says, endpoint: str = "", note: str = ""
 ) -> ModelCapabilities:
-    """What each source says; `asked` is what the server answered."""
+    """Returns what each source says; `asked` is what the server answered."""
     refused = RefusalMemory.load().refuses(endpoint or name.provider, name.model)
     return ModelCapabilities(
         first_known(
@@ -109,7 +109,7 @@ def merge_capabilities(
 
 
 def readable_files(name: ModelName, stated: Says) -> Mapping[str, bool | None]:
-    """Whether a model reads "images", "documents" and "video" as they are, by the file, else the table; None: unknown.
+    """Returns whether a model reads "images", "documents" and "video", by the file or the table; None: unknown.
 
     It costs nothing: nobody is asked, and no list of prices is loaded.
     """

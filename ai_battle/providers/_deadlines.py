@@ -29,7 +29,7 @@ class _Timed(ABC):
 
     @abstractmethod
     def error(self) -> TimedOut:
-        """What is raised when the time has come."""
+        """Returns what is raised when the time has come."""
 
     async def __aenter__(self) -> Self:
         self._timeout = await asyncio.timeout(None).__aenter__()

@@ -137,12 +137,12 @@ def known_providers() -> tuple[str, ...]:
 
 
 def is_plugin(provider: str) -> bool:
-    """Whether a module makes its clients: a file of this folder, an installed one, or one by its dotted name."""
+    """Says whether a module makes its clients: a file of this folder, an installed one, or one by its dotted name."""
     return "." in provider or provider in plugins.names(PACKAGE)
 
 
 def provider_traits(provider: str) -> ProviderTraits:
-    """Return what a provider states of itself; what is no plug-in and has no row is an address of the file."""
+    """Returns what a provider states of itself; what is no plug-in and has no row is an address of the file."""
     if is_plugin(provider):
         return plugins.traits(PACKAGE, provider, ProviderTraits())
     row = ENDPOINTS.get(provider)
@@ -150,7 +150,7 @@ def provider_traits(provider: str) -> ProviderTraits:
 
 
 def provider_module(provider: str) -> str:
-    """Return the name of the module that makes its clients."""
+    """Returns the name of the module that makes its clients."""
     return provider if is_plugin(provider) else "openai"
 
 

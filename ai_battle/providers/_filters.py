@@ -145,7 +145,7 @@ class _Pieces:
         return self._emit(event if isinstance(event, ModelReplied) else self._redactor.value(event))
 
     async def end(self) -> None:
-        """Nothing follows any more."""
+        """Ends the stream; nothing follows."""
         for (kind, index), rest in self._held.items():
             last = ToolCallDelta(index, arguments=rest) if issubclass(kind, ToolCallDelta) else kind(rest)
             await self._emit(self._redactor.value(last))

@@ -99,11 +99,11 @@ class HttpClient(ModelClient):
         await self.transport.require_listener()
 
     async def list_models(self, deadlines: Deadlines = A_LOOK) -> tuple[ListedModel, ...]:
-        """All models that the server lists; raises `ProviderError`."""
+        """Returns the models that the server lists; raises `ProviderError`."""
         return self.api.listing.rows(await self._ask(self.api.listing.path, deadlines))
 
     async def ask(self) -> Mapping[str, Any]:
-        """What the server says of the model; nothing where it does not know it. Raises `ProviderError`."""
+        """Returns what the server says of the model; nothing where it does not know it. Raises `ProviderError`."""
         listing, model = self.api.listing, self.api.model
         if self.api.show:
             with self._advising():
@@ -180,7 +180,7 @@ class HttpClient(ModelClient):
         return reader.finish()
 
     async def _rest(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> None:
-        """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
+        """Reads what comes after a whole answer, for a moment: some servers neither say that it ends nor hang up."""
         ends = _in_a_moment()
         async with _Batch(emit) as events:
             with suppress(TimeoutError, Unreachable):
@@ -232,7 +232,7 @@ class HttpClient(ModelClient):
             await emit(UsageReported(usage))
 
     async def _warn(self, sent: HttpRequest, emit: Emit, *, each_time: bool) -> None:
-        """Once for each option, or each time."""
+        """Warns once for each option, or each time."""
         model = self.api.model
         changes = {name: f"{name!r} is left out: {model} does not take it." for name in sent.left_out}
         for name, value in sent.clamped.items():
@@ -275,13 +275,13 @@ class _Batch:
 
 
 def _plausible(usage: Usage) -> Usage:
-    """Nothing is negative, whatever a server says."""
+    """Returns the usage without negative numbers, whatever a server says."""
     counts = {name: value for name in COUNTS if (value := getattr(usage, name)) is not None}
     return usage if min(counts.values()) >= 0 else Usage(**{name: max(0, value) for name, value in counts.items()})
 
 
 def _is_unnamed(reply: HttpReply) -> bool:
-    """Whether the server does not say that it streams."""
+    """Says whether the server does not say that it streams."""
     return not any(word in reply.headers.get("content-type", "") for word in STREAMS)
 
 

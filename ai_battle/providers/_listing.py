@@ -99,7 +99,7 @@ async def ask_server(
 
 
 async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]:
-    """All models of a provider, by name; `settings` are those of its section in the file. Raises `ProviderError`."""
+    """Returns the models of a provider, by name; `settings` are its section in the file. Raises `ProviderError`."""
     if provider_traits(provider).recited:
         return ()
     if list_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "list_models", None):
@@ -109,7 +109,7 @@ async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]
 
 
 async def ask(provider: str, model: str, **settings: Any) -> Says:
-    """What the provider says now of one model; nothing where it does not know it. Raises `ProviderError`."""
+    """Returns what the provider says now of one model; nothing where it does not know it. Raises `ProviderError`."""
     if provider_traits(provider).recited:
         return {}
     if ask_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "ask", None):

@@ -108,7 +108,7 @@ class Meter:
         return min(max(self._characters / self._tokens, FEWEST_CHARACTERS), MOST_CHARACTERS)
 
     def quote(self, request: ModelRequest) -> Quote:
-        """What was used beyond such a bound is expected again. An answer without `max_tokens` may be kept shorter."""
+        """Returns the bound of a call. What was used beyond such a bound before is expected again."""
         most = self._terms.most_output(request)
         estimate = estimate_request(request)
         beyond = HIDDEN if self._beyond_input is None else self._beyond_input
@@ -140,7 +140,7 @@ class Meter:
         return ModelReplied(self.model, usage, reply.seconds, stop, is_estimated, failed=failed, paid=self._terms.paid)
 
     def _usage(self, request: ModelRequest, reply: "ReplyListener") -> Usage | None:
-        """What was reported, completed by estimates; None where nothing can have been used."""
+        """Returns what was reported, completed by estimates; None where nothing can have been used."""
         usage = reply.usage
         if not reply.has_used:
             return None
@@ -166,7 +166,7 @@ class Meter:
         return int(reply.unread / self.characters_per_token)
 
     def _at_most(self, request: ModelRequest, tokens: int) -> int:
-        """Nobody charges for more than the model may write, however much a server sends."""
+        """Returns no more than the model may write, as nobody charges for more, however much a server sends."""
         return min(tokens, self._terms.most_output(request) or tokens)
 
     def _learn(
@@ -187,7 +187,7 @@ class Meter:
 
 
 def _is_plain(response: ModelResponse) -> bool:
-    """From plain text alone one learns: what other alphabets, calls and hidden reasoning cost does not show in it."""
+    """Says whether a message is plain text, which alone teaches how many characters a token has."""
     return response.text.isascii() and not response.usage.reasoning_tokens and len(response.message.parts) == 1
 
 

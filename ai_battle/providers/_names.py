@@ -116,7 +116,7 @@ class ModelName:
         return f"{self.provider}/{self.model}" if self.model else self.provider
 
     def of_model(self, model: str) -> "ModelName":
-        """Return the name of another model of the same provider."""
+        """Returns the name of another model of the same provider."""
         return ModelName(self.provider, model)
 
 
@@ -133,7 +133,7 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
 
 
 def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
-    """Whether the model runs on this machine; an Ollama here passes on what is meant for its cloud."""
+    """Says whether the model runs on this machine; an Ollama here passes on what is meant for its cloud."""
     traits = provider_traits(provider)
     if traits.tags and model.endswith(("-cloud", ":cloud")):
         return False
@@ -175,7 +175,7 @@ def _provider(head: str, custom: Collection[str]) -> str:
 
 
 def _is_provider(head: str, custom: Collection[str]) -> bool:
-    """Also a plug-in's name, or the dotted name of a module that is installed."""
+    """Says whether a name is a provider's, a plug-in's, or the dotted name of a module that is installed."""
     if head in custom or head.lower() in built_in_providers():
         return True
     if "." in head:
@@ -185,7 +185,7 @@ def _is_provider(head: str, custom: Collection[str]) -> bool:
 
 
 def _is_installed(module: str) -> bool:
-    """Without importing it."""
+    """Says whether a module is installed, without importing it."""
     return module != "__main__" and importlib.util.find_spec(module) is not None
 
 
@@ -235,7 +235,7 @@ def _current(name: str) -> tuple[str, str]:
 
 
 def _base_name(name: str) -> str:
-    """Without what marks one release: a date, a number, "-latest", "-preview-04-17"."""
+    """Returns a name without what marks one release: a date, a number, "-latest", "-preview-04-17"."""
     while match := _VERSION.search(name):
         name = name[: match.start()]
         if name in RETIRED or name in _VENDOR:
@@ -251,7 +251,7 @@ def _without_suffix(model: str) -> tuple[str, dict[str, Any]]:
 
 
 def _without_level(model: str) -> tuple[str, dict[str, Any]]:
-    """Only a suffix with a level is one everywhere: `phi4-reasoning` is a model's own name."""
+    """Splits a level off a name; a suffix without a level stays, as `phi4-reasoning` is a model's own name."""
     if not (level := _LEVEL.search(model)):
         return model, {}
     return model[: level.start()], {"reasoning": level[1]}
@@ -275,7 +275,7 @@ def _unknown_model_message(text: str, custom: Collection[str]) -> str:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether a server at this address, with or without a scheme, is on this machine."""
+    """Says whether a server at this address, with or without a scheme, is on this machine."""
     host = ""
     try:
         host = urlsplit(base_url if "//" in base_url else f"//{base_url}").hostname or ""

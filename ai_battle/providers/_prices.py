@@ -101,7 +101,7 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
 
 
 def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, base_url: str = "") -> int | None:
-    """How many tokens the model can read and write at once; `overrides` is the `context_windows:` section."""
+    """Returns how many tokens the model can read and write at once; `overrides` is the `context_windows:` section."""
     if (stated := _stated_value(name, overrides or {})) is not None:
         return int(stated)
     vendor = provider_traits(name.provider).price_list
@@ -112,7 +112,7 @@ def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, 
 
 
 def most_output(name: ModelName, find_window: Callable[[], int | None], request: ModelRequest) -> int | None:
-    """How many tokens an answer to a request can have: what it asks for, else what the model can.
+    """Returns how many tokens an answer to a request can have: what it asks for, else what the model can.
 
     None where nobody knows.
     """
@@ -164,7 +164,7 @@ class ListEntry(NamedTuple):
 
 @cache
 def look_up(vendor: str, model: str, base_url: str = "") -> ListEntry | None:
-    """Return what is listed now; None for a model that is not in the list.
+    """Returns what is listed now; None for a model that is not in the list.
 
     It is remembered between starts: to load the list takes as long as half of a start.
     """
@@ -215,7 +215,7 @@ def _decode(written: Any) -> ListEntry | None:
 
 
 def _remembered_prices() -> dict[str, ListEntry | None]:
-    """Return what was written for this version of the list; nothing where there is no such file, or a damaged one."""
+    """Returns what was written for this version of the list; nothing where there is no such file, or a damaged one."""
     try:
         written = json.loads((cache_directory() / "prices.json").read_text(encoding="utf-8"))
         models = written["models"] if written["version"] == version(_PACKAGE) else {}

@@ -78,7 +78,7 @@ def response_from_json(said: Mapping[str, Any]) -> ModelResponse:
 
 
 def values(request: ModelRequest) -> Iterator[tuple[str, Any]]:
-    """What was sent, by digest."""
+    """Yields what was sent, by digest."""
     for message in request.messages:
         yield _digest_of(message), message
     yield _digest(request.system), request.system
@@ -129,7 +129,7 @@ class Recorder:
         self._file.close()
 
     def _new(self, request: ModelRequest) -> Iterator[Mapping[str, Any]]:
-        """What the request holds that is not in the file yet."""
+        """Yields what the request holds that is not in the file yet."""
         for digest, value in values(request):
             if digest and digest not in self._known:
                 self._known.add(digest)
@@ -173,7 +173,7 @@ class RecordedExchanges:
         return found[min(turn, len(found) - 1)]
 
     def difference(self, request: ModelRequest, model: str = "") -> str:
-        """How the request differs from the recorded one that is most like it."""
+        """Returns how the request differs from the recorded one that is most like it."""
         if model and model not in self.models:
             return f"the model {model!r} was not recorded, only {', '.join(self.models) or 'nothing'}"
         asked = request_digest(request)
@@ -211,7 +211,7 @@ class RecordedExchanges:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """All lines but the first, with their numbers."""
+    """Yields all lines but the first, with their numbers."""
     try:
         head, *lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -251,5 +251,5 @@ def _likeness(recorded: RequestDigest, asked: RequestDigest) -> tuple[int, int, 
 
 
 def _equal(before: tuple[str, ...], now: tuple[str, ...]) -> int:
-    """How many messages at the beginning are the same."""
+    """Returns how many messages at the beginning are the same."""
     return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))

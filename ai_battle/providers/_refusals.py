@@ -45,7 +45,7 @@ class RefusalMemory:
         return frozenset(name for name, at in refused.items() if at > earliest)
 
     def remember(self, endpoint: str, model: str, refused: str) -> None:
-        """Where the directory can't be written, it is remembered as long as the process lives."""
+        """Remembers a refusal; where the directory can't be written, as long as the process lives."""
         if refused in self.refuses(endpoint, model):
             return
         at = time.time()
@@ -101,7 +101,7 @@ def _line(endpoint: str, model: str, refused: str, at: float) -> str:
 
 
 def _append(path: Path, line: str) -> None:
-    """One write, begun on a new line in case another process was killed in the middle of its own."""
+    """Appends in one write, begun on a new line in case another process was killed in the middle of its own."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, f"\n{line}".encode())

@@ -25,7 +25,7 @@ def loop_value(key: Hashable, make: Callable[[], T]) -> T:
 
 
 async def loop_resource(key: Hashable, opening: Callable[[], C]) -> C:
-    """What `opening()` opens, once per event loop; the loop closes it when it shuts down."""
+    """Returns what `opening()` opens, once per event loop; the loop closes it when it shuts down."""
     here = _of_this_loop()
     if key not in here:
         holder = _hold(opening())

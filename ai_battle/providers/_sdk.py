@@ -89,7 +89,10 @@ class SdkTransport(Transport):
         raise too_many_redirects(self.access)
 
     async def _request(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
-        """What an SDK raises beyond broken connections (no credentials, a token that can't be had) does not pass."""
+        """Calls the SDK.
+
+        What it raises beyond broken connections, as for credentials or a token, becomes an error of ours.
+        """
         with translate_errors(str(self.access), ProviderError):
             try:
                 return await self._send(await self._client(), method, url, body, headers)
@@ -136,7 +139,7 @@ class SdkTransport(Transport):
 
 
 def _certificates(http: ModuleType) -> Any:
-    """To read them takes longer than many a call: once for all clients, as long as the user names the same file."""
+    """Returns the certificates, read once for all clients of one file: to read them takes longer than many a call."""
     return _read_certificates(http, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 

@@ -154,7 +154,7 @@ def _stated_url(settings: Settings, variables: Iterable[str]) -> str:
 
 
 def address_advice(provider: str, settings: Settings, variables: Iterable[str], start: str = "") -> str:
-    """What to look at when nobody answers: where the address came from, and how a server is started."""
+    """Returns what to look at when nobody answers: where the address came from, and how a server is started."""
     variable = next((name for name in variables if settings.environment.get(name)), "")
     source = f"the base_url of {provider}" if settings.base_url else variable
     return " ".join(filter(None, (source and f"Is {source} right?", start)))
@@ -171,7 +171,7 @@ def _find_url(provider: str, settings: Settings, variables: Iterable[str], defau
 
 
 def _sendable(source: str, value: str) -> str:
-    """Without the line end that a file or a shell often leaves."""
+    """Returns a key without the line end that a file or a shell often leaves."""
     if not value.strip().isascii() or not value.strip().isprintable():
         raise ConfigError(f"{source} holds characters that can't be sent in a header; was it copied whole and alone?")
     return value.strip()

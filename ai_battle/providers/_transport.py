@@ -31,7 +31,7 @@ _ERRNOS = {
 
 
 def connection_fault(error: BaseException, access: Access) -> Unreachable:
-    """What a library's exception means for the user."""
+    """Returns what a library's exception means for the user."""
     where, start, chain = str(access), access.start, list(_causes(error))
     if tls := _first(chain, (ssl.SSLError, ssl.CertificateError)):
         return Unreachable(f"{where}: no secure connection: {_tls_reason(tls)}")
@@ -70,7 +70,7 @@ def _tls_reason(error: BaseException) -> str:
 
 
 def _reason(chain: Sequence[BaseException]) -> str:
-    """What the lowest layer said, in one line; aiohttp's own "400, message:" is no answer of a server."""
+    """Returns what the lowest layer said, in one line; aiohttp's own "400, message:" is no answer of a server."""
     said = (" ".join(str(cause).split()).removeprefix("400, message: ") for cause in reversed(chain))
     return next((text for text in said if text), type(chain[0]).__name__)[:200]
 
@@ -135,7 +135,7 @@ class Transport(ABC):
     def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
     ) -> AbstractAsyncContextManager[HttpReply]:
-        """One request, with `headers` of its own; leaving the context before the answer's end closes the connection."""
+        """Sends a request with `headers`; to leave the context before the answer's end closes the connection."""
 
     @abstractmethod
     async def require_listener(self) -> None:
@@ -143,7 +143,7 @@ class Transport(ABC):
 
 
 def redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str:
-    """Where a redirect leads; another origin than that of the address gets neither the key nor the request."""
+    """Returns where a redirect leads; another origin than that of the address gets neither the key nor the request."""
     location = headers.get("location", "")
     try:
         target = URL(url).join(URL(location))
@@ -261,7 +261,10 @@ def _use_once(response: aiohttp.ClientResponse) -> None:
 
 
 def _session() -> aiohttp.ClientSession:
-    """One pool for all providers. Its connections are not counted: who waits for one would be taken for a dead host."""
+    """Returns the connections of all providers.
+
+    They are not counted: who waits for one would be taken for a dead host.
+    """
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=300)
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 

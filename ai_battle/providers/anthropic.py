@@ -51,7 +51,7 @@ TRAITS = ProviderTraits(
 
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
-    """`options` are those of `Settings`; `cache` lets the provider keep what a conversation repeats each turn."""
+    """Returns the client; `options` are those of `Settings`, and `cache` lets the provider keep what is repeated."""
     settings = read_settings("anthropic", options)
     access = find_access(settings, "anthropic", TRAITS.keys, _URLS, "https://api.anthropic.com")
     access = replace(access, url=access.url.removesuffix("/v1"))
@@ -126,7 +126,7 @@ class Messages:
         return HttpRequest("/v1/messages", body, left_out, clamped, headers)
 
     def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:
-        """Where the client speaks another version, the key is presented as that one wants it."""
+        """Returns the headers; where the client speaks another version, the key is presented as that one wants it."""
         if version == self.version.version:
             return {name: value for name, value in told.items() if name != VERSION}
         unused = {"authorization": "", "x-api-key": ""}
@@ -134,7 +134,7 @@ class Messages:
 
 
 def _has_marks(request: ModelRequest) -> bool:
-    """Whether the request says itself what is to be kept. The API refuses a mark for longer behind one for less."""
+    """Says whether the request marks itself what is to be kept. The API refuses a longer mark behind a shorter one."""
     marks = ("cache_control" in own(wire.WIRE, part.extra) for part in request.messages[0].parts)
     return HEADERS in request.extra or any(marks)
 

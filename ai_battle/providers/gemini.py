@@ -45,7 +45,7 @@ _LIST = ModelList(
 
 
 def create(model: str, **options: Any) -> ModelClient:
-    """`options` are those of `Settings`; `api_version` is "v1beta" unless it says otherwise."""
+    """Returns the client; `options` are those of `Settings`, and `api_version` is "v1beta" unless it is said."""
     settings = read_settings("gemini", options)
     if settings.through_sdk:
         raise ConfigError(_NO_SDK)

@@ -39,7 +39,7 @@ def find_model_file(model: str, base: Path = Path()) -> Path:
 
 
 def model_files() -> Iterable[Path]:
-    """All GGUF files in the usual folders; of a model in several parts only the first."""
+    """Yields all GGUF files in the usual folders; of a model in several parts only the first."""
     for folder in (Path(name).expanduser() for name in _FOLDERS):
         depth = "*.gguf" if folder == Path() else "**/*.gguf"
         for file in sorted(folder.glob(depth)):
@@ -48,7 +48,7 @@ def model_files() -> Iterable[Path]:
 
 
 def file_metadata(path: Path) -> Mapping[str, Any]:
-    """What the head of the file says, up to its vocabulary; raises `ConfigError` when it is not a GGUF file."""
+    """Returns what the head of the file says, up to its vocabulary; raises `ConfigError` when it is not a GGUF file."""
     try:
         with path.open("rb") as file:
             return dict(_entries(file, path))
@@ -59,7 +59,7 @@ def file_metadata(path: Path) -> Mapping[str, Any]:
 
 
 def context_length(described: Mapping[str, Any]) -> int | None:
-    """How many tokens the model was trained for."""
+    """Returns how many tokens the model was trained for."""
     length = described.get(f"{described.get('general.architecture')}.context_length")
     return length if isinstance(length, int) else None
 
@@ -157,7 +157,7 @@ def _release(engine: Engine) -> None:
 
 
 def _given_back(future: "Future[Engine]") -> None:
-    """Nobody waits for this engine any more."""
+    """Takes an engine back that nobody waits for any more."""
     if not future.cancelled() and not future.exception():
         _release(future.result())
 
@@ -258,5 +258,5 @@ async def ask(model: str, **settings: Any) -> Mapping[str, Any]:
 def create(
     model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None, base: Path = Path()
 ) -> ModelClient:
-    """`base` is the folder that a relative path starts from."""
+    """Returns the client; `base` is the folder that a relative path starts from."""
     return GgufClient(model, num_ctx, threads, deadlines, base)

@@ -44,7 +44,7 @@ TRAITS = ProviderTraits(
 
 
 def create(model: str, **options: Any) -> ModelClient:
-    """`options` are those of `Settings`; `base_url` may be written in all the ways of OLLAMA_HOST."""
+    """Returns the client; `options` are those of `Settings`, and `base_url` is written in any way of OLLAMA_HOST."""
     settings = read_settings("ollama", options)
     key = find_key("ollama", settings, TRAITS.keys, needed=False)
     start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
@@ -55,7 +55,7 @@ def create(model: str, **options: Any) -> ModelClient:
 
 
 def _read_shown(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Of `POST /api/show`; the rows of `/api/tags` tell none of this."""
+    """Yields what `POST /api/show` says of a model; the rows of `/api/tags` tell none of it."""
     if isinstance(can := row.get("capabilities"), list):
         yield from (("tools", "tools" in can), ("images", "vision" in can), ("reasoning", "thinking" in can))
     yield "context_window", _window(row)
@@ -107,7 +107,7 @@ class Chat:
         return f"{here}Get it with: ollama pull {self.model}"
 
     async def _served_model(self) -> ServedModel:
-        """What the server says of the model, asked once; when it does not say, the call itself shows what is wrong."""
+        """Returns what the server says of the model, asked once; if that is nothing, the call shows what is wrong."""
         models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self.transport.access.url), dict)
         if self.model not in models:
             try:
@@ -123,7 +123,7 @@ class Chat:
         return ServedModel(shown.get("model", self.model), _window(shown))
 
     async def show(self) -> Mapping[str, Any]:
-        """What the server says of the model, also when it is spelled with dashes: `model` is then its tag."""
+        """Returns what the server says of the model, also when it is spelled with dashes: `model` is then its tag."""
         if shown := await self._ask_show(self.model):
             return shown
         tag = nearest_tag(self.model, (row.name for row in _LIST.rows(await self._ask(_LIST.path))))

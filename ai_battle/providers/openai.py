@@ -24,7 +24,7 @@ TRAITS = ENDPOINTS["openai"].traits
 
 
 def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
-    """`options` are those of `Settings`; an endpoint that has no row needs a `base_url`."""
+    """Returns the client; `options` are those of `Settings`, and an endpoint that has no row needs a `base_url`."""
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
     access = find_access(

@@ -16,7 +16,7 @@ Read = Callable[[str], Awaitable[str | None]]
 
 
 def create(model: str = "", read: Read | None = None) -> ModelClient:
-    """`model` is the person's name; whoever runs a discussion at a terminal says how lines are `read`."""
+    """Returns the client; `model` is the person's name, and `read` is how a terminal reads lines."""
     return PersonAtTerminal(model or NAME, read)
 
 

@@ -86,7 +86,10 @@ TRAITS = ProviderTraits(from_file=True, recited=True, local=True, free=True, nee
 
 
 def create(model: str, *, of: str = "") -> ReplayClient:
-    """`model` is the path of a recording; `of` limits it to what one model said, such as "ollama/phi4"."""
+    """Returns the client.
+
+    `model` is the path of a recording, and `of` limits it to one model, such as "ollama/phi4".
+    """
     tape = RecordedExchanges.read(Path(model).expanduser())
     if of and of not in tape.models:
         raise ConfigError(f"{model} holds nothing of {of!r}, only of {', '.join(tape.models) or 'nobody'}.")

@@ -87,7 +87,7 @@ class TurnBars:
         return any(is_other for bar in self.bars for _, is_other in bar)
 
     def highest(self, place: int) -> float:
-        """Return the highest bar of a measure."""
+        """Returns the highest bar of a measure."""
         return max((sum(took[place] for took in bar.values()) for bar in self.bars), default=0)
 
     def boxes(self, place: int, colours: Mapping[str, str]) -> Iterator[tuple[str, bool, float, float, float, float]]:
@@ -164,7 +164,7 @@ class RunAccount:
                 self._end(event)
 
     def _begin(self, event: RunStarted) -> None:
-        """What stands before it was used by the run that this one was forked from."""
+        """Begins a run; what stands before it in the journal was used by the run that this one was forked from."""
         self.name, self.overhead, self.help = event.name, NOTHING_USED, None
         self.participants |= {each: ParticipantStats(each, type_) for each, type_ in event.participants.items()}
         self.config = str(event.settings.get("config", ""))
@@ -172,13 +172,13 @@ class RunAccount:
 
     @property
     def title(self) -> str:
-        """Return the goal, as far as it fits a title; without one, the name of the run."""
+        """Returns the goal, as far as it fits a title; without one, the name of the run."""
         line = next(filter(None, map(str.strip, self.goal.splitlines())), self.name)
         return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1].rstrip()}…"
 
     @property
     def discussion(self) -> Mapping[str, Any]:
-        """Return that section of the configuration; nothing where it can't be read."""
+        """Returns the section `discussion` of the configuration; nothing where it can't be read."""
         try:
             written = yaml.safe_load(self.config)
         except yaml.YAMLError:
@@ -188,7 +188,7 @@ class RunAccount:
 
     @property
     def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return what the configuration says of each participant."""
+        """Returns what the configuration says of each participant."""
         models = self.discussion.get("models")
         named = models.items() if isinstance(models, dict) else ()
         return {str(name): spec for name, spec in named if isinstance(spec, dict)}
@@ -239,7 +239,7 @@ class RunAccount:
         self.judging += verdict.usage
 
     def _end(self, event: RunFinished | RunResumed | HelpSummed | RunJudged) -> None:
-        """Until a run that was taken up again ends, it has not ended."""
+        """Notes how a run ended; one that was taken up again has not, until it ends again."""
         if isinstance(event, RunJudged):
             self.verdicts.append(Verdict.from_json(event.verdict))
             return

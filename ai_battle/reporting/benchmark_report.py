@@ -48,7 +48,7 @@ SIDES, HILL = 24, 34
 
 
 def write_benchmark_reports(store: Store, hear: Callable[[str], None] = lambda step: None) -> BenchmarkSummary:
-    """Each file whole or not at all; raises `JournalError` where one can't be written. `hear` is told each step."""
+    """Writes each file whole or not at all; raises `JournalError` for one that can't be. `hear` is told each step."""
     summary = summary_of(store, hear)
     hear("writing the report")
     kept = f"The results themselves are kept; when that is mended, write it with: ai-battle bench report {store.folder}"
@@ -120,7 +120,7 @@ def _facts(summary: BenchmarkSummary) -> Iterator[str]:
 
 
 def _by_order(rows: Sequence[SettingRow]) -> list[tuple[Points, SettingRow]]:
-    """One setting for each order of the answers: thresholds do not change it."""
+    """Returns one setting for each order of the answers: thresholds do not change it."""
     return list({row.order.curve: row for row in rows if row.order and row.order.curve}.items())
 
 
@@ -172,7 +172,7 @@ class ShownItem:
 
 
 def _most_telling(summary: BenchmarkSummary) -> list[Item]:
-    """Returns those tasks first that the settings answer differently, then those with help."""
+    """Returns the tasks, first those that the settings answer differently, then those with help."""
     most = min(MOST_ITEMS, max(1, MOST_ANSWERS // max(1, len(summary.settings))))
     return sorted(summary.items, key=_place)[:most]
 
@@ -203,7 +203,7 @@ class FrontPicture(NamedTuple):
 
 
 def front(summary: BenchmarkSummary) -> FrontPicture | None:
-    """None where no setting has both a cost and a quality."""
+    """Returns the picture; None where no setting has both a cost and a quality."""
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
         return None

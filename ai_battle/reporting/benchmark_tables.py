@@ -135,7 +135,7 @@ def _missing(row: SettingRow) -> Cell:
 
 
 def _question_count(row: SettingRow) -> Cell:
-    """How often other models were asked, and how many questions were declined."""
+    """Returns how often other models were asked, and how many questions were declined."""
     declined = f"{count(row.declined)} declined" if row.declined else ""
     return Cell(count(row.asked), row.asked, declined) if row.asked or declined else Cell(NONE)
 

@@ -158,7 +158,7 @@ def _quality_curve(report: Report) -> list[float]:
 
 
 def _advantage(report: Report) -> tuple[float, float]:
-    """That of the helper over the small model, at the least and at the most."""
+    """Returns the helper's advantage over the small model, at the least and at the most."""
     better = [large - small for small, large in zip(report.small, report.large, strict=True)]
     if len(better) < 2:
         return 0.0, 0.0
@@ -201,7 +201,7 @@ def _samples(quality: Sequence[float]) -> Iterator[float]:
 
 
 def rows(report: Report) -> Iterator[str]:
-    """For a terminal: a line for each tenth of help, with the one marked that is nearest to what is recommended."""
+    """Yields a terminal line for each tenth of help, the one nearest to what is recommended marked."""
     qualities = {line.name: line.quality for line in lines(report)}
     nearest = round(report.calibration.help_rate * 10) if report.helps else -1
     yield f"  help  quality  95 % interval   {' '.join(f'{name:>6}' for name in RIVALS)}"
@@ -221,7 +221,7 @@ def _row(point: Point, qualities: Mapping[str, Sequence[float]]) -> str:
 
 
 def page(report: Report, target: Target, answers: int, path: str | None = None) -> str:
-    """One self-contained page; `path` is that of the calibration, which a pair then names."""
+    """Returns a self-contained page; `path` is that of the calibration, which a pair then names."""
     pieces = page_of(
         "calibration.html",
         title="Calibration",

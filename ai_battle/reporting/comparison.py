@@ -166,7 +166,7 @@ def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
 
 
 def _scores(runs: Sequence[ComparedRun]) -> Iterator[Measure]:
-    """What judges gave, where the same ones judged all runs by the same rubric: that of the run, and of each in it."""
+    """Yields the scores of each run and participant, where the same judges judged all runs by the same rubric."""
     measured_by = {run.verdict and run.verdict.measured_by for run in runs}
     if len(measured_by) != 1 or None in measured_by or not runs[0].verdict:
         return

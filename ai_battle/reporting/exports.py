@@ -149,7 +149,7 @@ def _cells(name: str, model: str, turns: str, time: str, usage: Usage) -> str:
 
 
 def html(run_dir: Path) -> Iterator[str]:
-    """One file that needs nothing else, runs nothing, and shows what models wrote as text."""
+    """Yields the report as a file that needs nothing else, runs nothing, and shows what models wrote as text."""
     run = account(run_dir)
     return page(
         "report.html",

@@ -178,7 +178,7 @@ def usage_words(usage: Usage) -> str:
 
 
 def _draft_dropped(event: DraftDropped) -> str:
-    """Why was said before: that the answer is stuck, or that help came."""
+    """Tells that a draft was dropped; why was told before, when it was stuck or help came."""
     saved = f"; about {count_of(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
     what = "A draft of" if event.role == "own" else f"The {ROLES[event.role]}'s answer for"
     return f"{what} {event.speaker} is dropped{saved}"
@@ -286,7 +286,7 @@ def decision_words(event: ToolDecided) -> str:
 
 
 def proposal_reason(event: ToolProposed) -> str:
-    """Why a call that stands in an answer was not run."""
+    """Returns why a call that stands in an answer was not run."""
     if event.kind == "unsure":
         return "it writes, and nothing shows that it is meant"
     return f"it stands beside {'an' if event.kind[0] in 'eo' else 'a'} {event.kind}"

@@ -108,7 +108,7 @@ class _Learner:
                 self.drafts.append(text)
 
     def body(self, *, answered: bool) -> dict[str, Any]:
-        """Return the request of its next turn; where it is to be `answered`, all up to its last answer."""
+        """Returns the request of its next turn; where it is to be `answered`, all up to its last answer."""
         messages = self._view.messages
         while answered and messages and (messages[-1].role != "assistant" or messages[-1].tool_calls):
             messages = messages[:-1]
@@ -152,7 +152,7 @@ class _Learners:
                 pass
 
     def _turns(self) -> Iterator[TurnFinished]:
-        """Each turn before it is heard, with the drafts and tools that its speaker's learner has then."""
+        """Yields each turn before it is heard, with the drafts and tools that its speaker's learner has then."""
         for _, event in read(self._run_dir):
             match event:
                 case RunStarted():
@@ -179,12 +179,12 @@ class _Learners:
 
 
 def _is_judged_answer(draft: DraftDropped) -> bool:
-    """Whether it is a whole answer of the model itself that another was found better than."""
+    """Says whether a draft is a whole answer of the model itself that another was found better than."""
     return bool(draft.attempt and draft.text and not draft.calls_tools and len(draft.text) <= MOST_CHARACTERS)
 
 
 def _learners(started: RunStarted) -> Iterator[_Learner]:
-    """With the system prompts that its configuration gave them; those of a run from Python are not known."""
+    """Yields the learners with the system prompts of their configuration; a run from Python tells none."""
     systems, names = dict[str, str](), PLAIN if len(started.participants) == 2 else PREFIXED
     if config := started.settings.get("config"):
         plan = FileSetup.of(load_checked(at_rest(yaml.safe_load(str(config)))), keyboard).build({}).plan
@@ -195,7 +195,7 @@ def _learners(started: RunStarted) -> Iterator[_Learner]:
 
 
 def _parts(message: Message) -> Iterator[Part]:
-    """What fine-tuning takes of a message: documents are told of, and what was thought is left out."""
+    """Yields what fine-tuning takes of a message: documents are told of, and what was thought is left out."""
     for part in message.parts:
         if isinstance(part, Document):
             yield Text(f"[{attachment(part)}]")

@@ -35,7 +35,7 @@ class ToolCard:
 
     @property
     def title(self) -> str:
-        """Return the call as one reads it, with its result: `calculator(12*7) -> 84`."""
+        """Returns the call as one reads it, with its result: `calculator(12*7) -> 84`."""
         came = f" -> {result_words(self.result)}" if self.result else ""
         return f"{call_words(self.call)}{f' ({self.decision})' if self.decision else ''}{came}"
 
@@ -65,7 +65,7 @@ class TurnView:
 
 
 def _results_by_call(parts: Iterable[Part]) -> Mapping[str, list[ToolResult]]:
-    """Those of one id in their order, as ids are unique in one answer only."""
+    """Returns the results by their call's id, in order, as ids are unique in one answer only."""
     found: defaultdict[str, list[ToolResult]] = defaultdict(list)
     for part in parts:
         if isinstance(part, ToolResult):
@@ -122,7 +122,7 @@ class Timeline:
                 self._between.append(event)
 
     def flush(self) -> Iterator[TimelineEntry]:
-        """What happened between the turns since the last view."""
+        """Returns what happened between the turns since the last view."""
         events, self._between = self._between, []
         return entries(events)
 
@@ -145,13 +145,13 @@ def timeline(run_dir: Path) -> Iterator[TurnView | TimelineEntry]:
 
 
 def turn_view(run_dir: Path, turn: Turn) -> TurnView:
-    """Return a turn of the run with what led to it."""
+    """Returns a turn of the run with what led to it."""
     views = (view for view in timeline(run_dir) if isinstance(view, TurnView) and view.event == turn)
     return next(views, TurnView(turn, (), {}))
 
 
 def entries(events: Iterable[Event], answer: str = "") -> Iterator[TimelineEntry]:
-    """What happened on the way to an answer: each draft where it was judged, each text and each reason once."""
+    """Yields what happened on the way to an answer: each draft where it was judged, each text and each reason once."""
     ordered = _with_drafts_in_place(list(events))
     dropped = {(event.text, event.usage): event.reason for event in ordered if isinstance(event, DraftDropped)}
     reason, known = "", set[str]()
@@ -184,7 +184,7 @@ def _is_judged(event: Event, draft: DraftDropped) -> bool:
 
 
 def _texts(event: Event, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What was shown and said; not again what the answer that is dropped now, or a plan, was said with."""
+    """Yields what was shown and said; not again what the answer that is dropped now, or a plan, was said with."""
     match event:
         case HintGiven(text=text):
             yield "what it was told", text
@@ -196,7 +196,7 @@ def _texts(event: Event, known: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _outcome(event: ModelConsulted, answer: str, dropped: Mapping[tuple[str, Usage], str]) -> str:
-    """What became of it; nothing where that is not known."""
+    """Returns what became of it; nothing where that is not known."""
     if not event.text:
         return ""
     if reason := dropped.get((event.text, event.usage)):

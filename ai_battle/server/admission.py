@@ -99,7 +99,7 @@ class Admission:
             raise
 
     def leave(self, queue: KeyQueue) -> None:
-        """Whoever waits longest of the next key takes the place over."""
+        """Gives the place to whoever waits longest of the next key."""
         self.running -= 1
         queue.running -= 1
         while self.running < self.concurrent and (following := self._next_queue()):

@@ -68,7 +68,7 @@ class BroughtAdvisor:
         return self.entry.name or "advisor"
 
     def prepare(self, request: ModelRequest, question: str) -> ModelRequest:
-        """Return a request for advice with what the client says of such requests."""
+        """Returns a request for advice with what the client says of such requests."""
         if not self.entry.sees_conversation:
             request = replace(request, system="", messages=(Message("user", (Text(question or NO_QUESTION),)),))
         system = "\n\n".join(filter(None, (self.entry.instructions, request.system)))
@@ -83,7 +83,7 @@ class AdvisorPolicy:
     rules: Sequence[AdvisorRule] = ()
 
     def apply(self, call: ServedRequest, body: RawBody, routes: Routes) -> ServedRequest:
-        """Return the request as it is answered with the advisors that its client brings, itself where it brings none.
+        """Returns the request as it is answered with the advisors that its client brings, itself where it brings none.
 
         Raises `ConfigError` that names the place of what is wrong, and `Denied` for an advisor that is refused.
         """
@@ -122,7 +122,7 @@ def _require_readable(call: ServedRequest, body: RawBody) -> None:
 
 
 def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> bool:
-    """Whether the upstream gets the client's tool as it is, and asks the advisor itself."""
+    """Says whether the upstream gets the client's tool as it is, and asks the advisor itself."""
     if _runs_advisors(call) != entry.type:
         return False
     if rule.native is not None:
@@ -132,7 +132,7 @@ def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> b
 
 
 def _runs_advisors(call: ServedRequest) -> str:
-    """Return the type of the tool with which the upstream asks advisors itself; empty where it gets no such tool."""
+    """Returns the type of the tool with which the upstream asks advisors itself; empty where it gets no such tool."""
     return provider_traits(call.route.provider).advisor_tool if call.route.api == call.api.name else ""
 
 
@@ -149,7 +149,7 @@ def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Rout
 
 
 def _named_route(worker: Route, entry: AdvisorEntry, routes: Routes) -> Route:
-    """Return who answers to the advisor's name: a route, or else a model of the worker's own provider."""
+    """Returns the route of an advisor's name, or else of a model of the worker's own provider."""
     for name in (entry.model, f"{worker.provider}/{entry.model}"):
         with suppress(NoRoute):
             return routes.find(name)

@@ -52,7 +52,7 @@ class Api:
         return made
 
     def decode(self, body: RawBody, most: int | None = None, *, unread: bool = False) -> ApiRequest:
-        """What the client asks, with at most `most` tokens of an answer; raises `ConfigError`.
+        """Returns what the client asks, with at most `most` tokens of an answer; raises `ConfigError`.
 
         `unread`: what may be sent on as it came is read when somebody looks at it.
         """
@@ -93,7 +93,7 @@ class Api:
         return list(dict.fromkeys(found))
 
     def mends(self, request: ModelRequest) -> bool:
-        """Whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
+        """Says whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
         if not request.raw:
             return False
         written: ModelRequest = self.wire.decode_request(decode_body(self.wire.encode_request(request, "")))
@@ -113,13 +113,13 @@ class Api:
 
 
 def _is_clear(fields: Mapping[str, Any]) -> bool:
-    """Whether it shows without a look at each message and tool that there is something to answer."""
+    """Says whether it shows without a look at each message and tool that there is something to answer."""
     messages = fields.get("messages")
     return isinstance(messages, bytes) and not isinstance(fields.get("tool_choice"), dict) and bool(SAYS(messages))
 
 
 def _fits(options: Mapping[str, Any], most: int | None) -> bool:
-    """Whether an answer stays within the server's own bound."""
+    """Says whether an answer stays within the server's own bound."""
     return not most or options.get("max_tokens", most + 1) <= most
 
 
@@ -147,7 +147,7 @@ def _foreign_type(part: Part) -> str:
 
 
 def _says_something(part: Part) -> bool:
-    """What only one API has a name for stands in `extra`."""
+    """Says whether a request has content; what only one API has a name for stands in `extra`."""
     match part:
         case Text(text, extra=extra):
             return bool(extra or text.strip())

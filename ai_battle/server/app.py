@@ -190,7 +190,7 @@ async def _read_body(state: ServerState, api: Api, http: web.Request, stats: Req
 def _refuse(
     api: Api, failed: Failure, headers: Mapping[str, str], stats: RequestStats, http: web.Request
 ) -> web.Response:
-    """What is left of a body that was not read to its end is no next request."""
+    """Refuses a request and closes: the rest of a body that was not read to its end is no next request."""
     body = api.wire.encode_error(failed.status, failed.message, failed.kind, stats.request_id)
     response = web.Response(status=failed.status, body=body, content_type=JSON, headers={**stats.headers, **headers})
     if not http.content.is_eof():
@@ -204,7 +204,7 @@ async def _alive(http: web.Request) -> web.StreamResponse:
 
 def _readiness(state: ServerState) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
-        """Whether any upstream can be asked, and which can't, from what earlier calls came to; without a key, that."""
+        """Answers whether any upstream can be asked, by what earlier calls came to; who has a key sees which can't."""
         waits = {
             str(model.name): ceil(upstream_at(model.upstream).waiting(str(model.name)))
             for model in state.current.models

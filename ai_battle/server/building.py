@@ -102,7 +102,7 @@ class RouteBuilder:
             return self._with_plans(model) if plans else model
 
     def _in_role(self, role: str) -> "RouteBuilder":
-        """One that makes models whose failures close nobody else's circuit."""
+        """Returns a builder of models whose failures close nobody else's circuit."""
         return replace(self, context=replace(self.context, retry=replace(self.context.retry, role=role)))
 
     def advisors(self) -> AdvisorPolicy:
@@ -160,7 +160,7 @@ class RouteBuilder:
     def _with_section(
         self, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> BuildContext:
-        """With these headers and this key for the provider, and the headers that all have."""
+        """Returns the context with these headers and this key for the provider, and the headers that all have."""
         more = {**self.headers, **headers}
         provider = parse(settings.type, self.context.providers).provider
         if not (more or api_key) or _is_of_this_machine(provider):
@@ -203,7 +203,7 @@ class RouteBuilder:
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """What can't be made is what stands at `key`."""
+    """Reports what can't be made as a problem at `key`."""
     try:
         yield
     except ConfigError as error:

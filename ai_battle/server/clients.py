@@ -58,7 +58,7 @@ class ToolFallback(ClientWrapper):
 
 
 def _formats() -> ModuleType:
-    """What reads calls in words, loaded when the first model has no tools: most have."""
+    """Returns what reads calls in words, loaded when the first model has no tools: most have."""
     return import_module("ai_battle.tools.formats.auto")
 
 
@@ -168,7 +168,7 @@ class PlanCachingClient(ClientWrapper):
 
 
 def plan_key(model: str, request: ModelRequest) -> bytes:
-    """All that the model is shown, and how it is asked. Pictures count with their bytes."""
+    """Returns a digest of all that the model is shown, and how it is asked. Pictures count with their bytes."""
     digest = hashlib.sha256(repr((model, request, request.extra)).encode("utf-8", "surrogatepass"))
     for message in request.messages:
         for part in message.parts:

@@ -85,7 +85,7 @@ class ServerConfig:
             raise ConfigError(unpriced_reason(names, "under 'server: limits:'"))
 
     def make_state(self, write: Write) -> ServerState:
-        """What a server shares that begins with this configuration; `write` gets its log."""
+        """Returns what a server shares that begins with this configuration; `write` gets its log."""
         store = MemoryStore(int(self.server.limits.stored_mb * MEGABYTE))
         state = ServerState(self.deployment, log=RequestLog(write), timing=self.timing, store=store)
         self.apply(state)
@@ -103,7 +103,7 @@ class ServerConfig:
 
 
 def trust_anything(document: LoadedServer, code: tuple[str, ...]) -> None:
-    """For a program that serves a file of its own."""
+    """Trusts all code, for a program that serves a file of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class ConfigSource:
 
 
 def file_stamp(file: str) -> Stamp:
-    """When a file was written and how long it is; nothing while an editor replaces it."""
+    """Returns when a file was written and how long it is; nothing while an editor replaces it."""
     with suppress(OSError):
         found = Path(file).stat()
         return found.st_mtime_ns, found.st_size
@@ -168,7 +168,7 @@ def _variable_at(place: tuple[int | str, ...]) -> str:
 
 
 def _merge(written: S, more: S) -> S:
-    """`written` wins, section by section."""
+    """Merges two configurations section by section; `written` wins."""
     added = {key: getattr(more, key) for key in more.model_fields_set}
     for key in added.keys() & written.model_fields_set:
         mine = getattr(written, key)
@@ -178,7 +178,7 @@ def _merge(written: S, more: S) -> S:
 
 
 def _client_keys(server: Server, environment: Mapping[str, str], providers: Iterable[str]) -> tuple[ServeKey, ...]:
-    """What clients present: without any keys `ANTHROPIC_API_KEY`, unless an upstream needs it."""
+    """Returns what clients present: without any keys `ANTHROPIC_API_KEY`, unless an upstream needs it."""
     fallback = environment.get(FALLBACK, "").strip()
     if server.keys or not fallback or any(FALLBACK in provider_traits(name).keys for name in providers):
         return server.keys
@@ -186,7 +186,7 @@ def _client_keys(server: Server, environment: Mapping[str, str], providers: Iter
 
 
 def _upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
-    """`CUSTOM_HEADER_X_TEAM=blue` is `X-TEAM: blue` on each request to an upstream."""
+    """Returns the headers for upstreams: `CUSTOM_HEADER_X_TEAM=blue` is `X-TEAM: blue` on each request."""
     found = ((name.removeprefix(HEADER), value) for name, value in environment.items() if name.startswith(HEADER))
     return {name.replace("_", "-"): value for name, value in found if name}
 

@@ -117,7 +117,7 @@ class ConsultingClient(ModelClient):
         return listener.shown_response(response, by_iteration=self._api == "messages")
 
     def _terms(self, max_uses: int) -> AdviceTerms:
-        """What a client asks for in its protocol it gets, within the bounds that it sets itself, and nothing else."""
+        """Returns what a client asks for in its protocol, within the bounds that it sets itself, and nothing else."""
         tokens = min(each.max_tokens for each in self._advisors)
         caching = next((each.entry.ttl for each in self._advisors if each.entry.ttl), "")
         return AdviceTerms(max_uses, tokens, max_forced=0, decline_needless=False, caching=caching)
@@ -167,11 +167,11 @@ class ConsultationListener:
             await self._emit(event)
 
     def _is_hidden(self, event: Event) -> bool:
-        """Whether it is a thought of an advisor, or text that was told as a draft."""
+        """Says whether an event is a thought of an advisor, or text that was told as a draft."""
         return bool(self._asked) if type(event) is ThinkingDelta else type(event) is TextDelta and self._is_live
 
     def shown_response(self, response: ModelResponse, *, by_iteration: bool) -> ModelResponse:
-        """Return the answer with all that came before it, and with the usage of each call of a model."""
+        """Returns the answer with all that came before it, and with the usage of each call of a model."""
         message = replace(response.message, parts=(*self._parts, *response.message.parts))
         # What the worker read first: what it read later has that in it again, so a client would count it twice.
         first = next((row for row in self._iterations if row["type"] == "message"), {})
@@ -211,7 +211,7 @@ class ConsultationListener:
         await self._emit(ThinkingDelta("", extra=part.extra))
 
     def _question(self, call: ToolCall) -> str:
-        """Return what the worker asks, where the client's block has a place for it."""
+        """Returns what the worker asks, where the client's block has a place for it."""
         shows = next(iter(self._advisors.values())).entry.shows_question
         return str(call.arguments.get("question") or "") if shows else ""
 
@@ -236,13 +236,13 @@ class ConsultationListener:
 
 
 def error_code(error: AIBattleError | None) -> str:
-    """Return why there is no advice in the words of the Messages API."""
+    """Returns why there is no advice in the words of the Messages API."""
     by_kind = (code for kind, code in ERROR_CODES.items() if isinstance(error, kind))
     return next(by_kind, "") or STATUS_CODES.get(getattr(error, "status", None) or 0, "unavailable")
 
 
 def with_advice(messages: tuple[Message, ...], tool: str, who: str) -> tuple[Message, ...]:
-    """Return a conversation in which earlier consultations are calls of the tool and their results.
+    """Returns a conversation in which earlier consultations are calls of the tool and their results.
 
     So the model finds its advice where it was given, and the strategy counts it. A result without its question stays in
     the words of the assistant. Raises `ConfigError` for advice that nobody here can read.
@@ -277,7 +277,7 @@ def _result_of(call: ToolCall, found: Consultation, who: str) -> ToolResult:
 
 
 def _advice_count(messages: Sequence[Message], tool: str) -> int:
-    """Return how often there was advice in the present turn."""
+    """Returns how often there was advice in the present turn."""
     if not any(call.name == tool for message in messages for call in message.tool_calls):
         return 0  # as a rule there was none, and where a turn begins is a longer look
     results = (result for message in messages[prompt_place(messages) :] for result in message.tool_results)

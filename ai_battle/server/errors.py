@@ -110,7 +110,7 @@ def _worded_as_too_long(message: str) -> str:
 
 
 def without_addresses(text: str, upstreams: Container[str]) -> str:
-    """What went wrong upstream as a client may read it: where it went wrong, and with which software, is left out.
+    """Returns an upstream's error as a client may read it: without where it happened, and with which software.
 
     Links to pages of the web stay, unless they lead to one of `upstreams` (their hosts).
     """
@@ -137,7 +137,7 @@ def with_requested_name(text: str, models: Iterable[str], requested: str) -> str
 
 
 def _is_ours(host: str, upstreams: Container[str]) -> bool:
-    """Of an upstream, or of a machine that nobody else can mean."""
+    """Says whether a host is an upstream's, or a name that only this network can mean."""
     bare = host.strip("[]").lower()
     with suppress(ValueError):
         return bool(ip_address(bare))
@@ -145,7 +145,7 @@ def _is_ours(host: str, upstreams: Container[str]) -> bool:
 
 
 def retry_headers(error: AIBattleError) -> dict[str, str]:
-    """When to come back, where that is known, and whether to: what is used up does not come back."""
+    """Returns when to come back, where that is known, and whether to: what is used up does not come back."""
     match error:
         case BudgetExceeded() | RateLimited(retry_after=None, again="never"):
             return FOR_NOBODY

@@ -60,7 +60,10 @@ class Keys:
         return cls({key.key.encode(): _holder(key, several) for key in keys})
 
     def holder(self, headers: Mapping[str, str]) -> KeyHolder:
-        """Who asks; raises `Denied`. What is presented is compared with every key, each in constant time."""
+        """Returns the holder of the key; raises `Denied`.
+
+        A key is compared with every known one, each in constant time.
+        """
         if not self.holders:
             _require_local(headers)
             return ANYBODY
@@ -129,7 +132,7 @@ class KeyBudgets:
 
     @classmethod
     def load(cls, state: Path) -> "KeyBudgets":
-        """Those of the first worker's place that no other worker has taken. Raises `ConfigError`."""
+        """Returns the budgets in the first worker's place that no other worker has taken. Raises `ConfigError`."""
         for number in count():
             folder = state / f"worker-{number}"
             with suppress(JournalError):
@@ -143,7 +146,7 @@ class KeyBudgets:
         raise AssertionError("there is always another number")
 
     def budget_of(self, holder: KeyHolder) -> Budget:
-        """What the calls for a request of this key are charged to; raises `BudgetExceeded` where nothing is left."""
+        """Returns the budget of a request with this key; raises `BudgetExceeded` where nothing of it is left."""
         if not holder.name:
             return Budget()
         ledger = self.spent.setdefault(holder.name, Ledger())

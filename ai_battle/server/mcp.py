@@ -102,7 +102,7 @@ class McpHandlers:
         return ListToolsResult(tools=[tool.specification(name) for name, tool in self._tools.items()])
 
     async def call_tool(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        """What goes wrong is a result that says so, for the model that called."""
+        """Calls a tool; what goes wrong is a result that says so, for the model that called."""
         redactor = environment_redactor(os.environ, self._folder.folder)
         try:
             with translate_errors("This is an error in ai-battle itself; please report it", AIBattleError):
@@ -151,7 +151,7 @@ def create_server(folder: FolderTools) -> Server[Any]:
 
 
 async def serve_stdio(folder: FolderTools) -> None:
-    """Until the client closes standard input; what is under way then is saved first."""
+    """Serves until the client closes standard input, and saves what is under way then."""
     server = create_server(folder)
     async with stdio_server(_lines_of_client()) as (received, sent):
         await server.run(received, sent, server.create_initialization_options())
@@ -179,7 +179,7 @@ async def _lines(pipe: IO[bytes]) -> AsyncIterator[str]:
 
 
 async def serve_http(folder: FolderTools, listening: socket, token: str) -> None:
-    """Until it is interrupted; `listening` is bound to this machine's loopback address."""
+    """Serves until it is interrupted; `listening` is bound to this machine's loopback address."""
     app = _with_token(create_server(folder).streamable_http_app(), token)
     settings = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     await uvicorn.Server(settings).serve(sockets=[listening])

@@ -72,7 +72,7 @@ class Metrics:
     histograms: dict[str, Histogram] = field(default_factory=lambda: {name: Histogram() for name in HISTOGRAMS})
 
     def count(self, stats: RequestStats, route: str) -> None:
-        """`route` is the one of the request, if it is listed: names that clients make up would never end."""
+        """Counts a request under `route`, if that is listed: names that clients make up would never end."""
         counters, here = self.counters, (route,)
         counters["requests_total"][stats.api, route, str(stats.status)] += 1
         counters["tokens_total"][route, "input"] += stats.usage.input_tokens
@@ -89,7 +89,7 @@ class Metrics:
             self.histograms["first_token_seconds"].add(route, stats.first_token)
 
     def text(self, gauges: Iterable[tuple[str, str, float]]) -> str:
-        """`gauges` are the name, the meaning and the value of what is true at this moment."""
+        """Returns the metrics as text; `gauges` are name, meaning and value of what is true at this moment."""
         return "\n".join([*self._lines(gauges), ""])
 
     def _lines(self, gauges: Iterable[tuple[str, str, float]]) -> Iterator[str]:
@@ -141,7 +141,7 @@ class RequestLog:
         self._write(level, lambda: self.redactor.line(to_json(_log_fields(stats, level))))
 
     def log_connection(self, error: BaseException | None) -> None:
-        """What came over it was no request, of which not a word is told; all else is a mistake of this program."""
+        """Logs that a connection brought no request, without a word of it; all else is a mistake of this program."""
         is_theirs = isinstance(error, HttpProcessingError)
         level = "warning" if is_theirs else "error"
         reason = "What came over a connection is no HTTP request." if is_theirs else place_of(error)

@@ -88,7 +88,7 @@ def model_list(routes: Routes, headers: Mapping[str, str], query: Mapping[str, s
 
 
 def _page(data: list[dict[str, Any]], query: Mapping[str, str]) -> tuple[list[dict[str, Any]], bool]:
-    """Those after or before one of them, and whether there are more; all of them, where no limit is asked for."""
+    """Returns the models after or before the one that is named, and whether there are more; all without a limit."""
     limit = query.get("limit", str(MOST))
     if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:5]) <= MOST):
         raise ConfigError(f"limit must be a whole number from 1 to {MOST}.")

@@ -84,7 +84,7 @@ async def _accept_connections(runner: web.AppRunner, server: Server) -> AsyncIte
 
 
 async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Write) -> None:
-    """Until SIGINT or SIGTERM; a second one waits for nobody. `say` is told what it serves, and of each change.
+    """Serves until SIGINT or SIGTERM, a second of which waits for nobody; `say` hears what it serves, and changes.
 
     `write` gets a line for each request.
     """
@@ -116,7 +116,7 @@ def warm_up(models: Iterable[Model]) -> None:
 
 
 def startup_lines(config: ServerConfig, address: str) -> list[str]:
-    """What a user wants to see first: the address, and who answers to which name."""
+    """Returns what a user wants to see first: the address, and who answers to which name."""
     routes = config.deployment.routes
     width = max(len(route.name) for route in routes)
     lines = [f"  {r.name:<{width}}  {', '.join(r.models)}{f'  ({r.strategy})' if r.strategy else ''}" for r in routes]
@@ -124,7 +124,7 @@ def startup_lines(config: ServerConfig, address: str) -> list[str]:
 
 
 def _terms(config: ServerConfig) -> Iterator[str]:
-    """Who may ask, and what may be spent."""
+    """Yields what a user has to know of keys and budgets: who may ask, and what may be spent."""
     names = ", ".join(dict.fromkeys(holder.name for holder in config.keys.holders.values()))
     yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
     if config.has_budgets:
@@ -147,7 +147,7 @@ async def _watch(
 
 
 async def _reload(source: ConfigSource, state: ServerState, say: Say) -> None:
-    """What is wrong is said, and the old routes stay."""
+    """Reloads the configuration; what is wrong is said, and the old routes stay."""
     try:
         config = source.load()
         config.apply(state)

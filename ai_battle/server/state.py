@@ -71,7 +71,7 @@ class ServerState:
         return self.current.routes
 
     async def exchange(self, new: Deployment) -> None:
-        """From now on requests are answered by the new routes; those that run keep the old ones."""
+        """Lets the new routes answer requests from now on; requests that run keep the old ones."""
         old, self.current = self.current, new
         old.retired = True
         await old.close_if_done()

@@ -141,7 +141,7 @@ class RequestStats:
 
 
 def place_of(crash: BaseException | None) -> str:
-    """Where it happened, without words, which could be the conversation's."""
+    """Returns where an error happened, without words, which could be the conversation's."""
     frames = [*walk_tb(crash.__traceback__ if crash else None)]
     where = f" at {frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
     return f"{type(crash).__name__}{where}"

@@ -28,7 +28,7 @@ class MemoryStore:
     _homes: dict[tuple[str, str], tuple[Item, str]] = field(default_factory=dict, repr=False)
 
     async def conversation(self, key: str, response: str) -> Items | None:
-        """All items up to the end of a response."""
+        """Returns the items of a conversation up to the end of a response."""
         if (key, response) not in self._kept:
             return None
         self._kept.move_to_end((key, response))

@@ -63,7 +63,10 @@ class ServedRequest:
         return self.api.writer(self.asked, (http.content_length or 0) // BYTES_PER_TOKEN)
 
     async def complete(self, client: ModelClient, listen: Emit) -> ModelResponse:
-        """What an upstream refuses as the client has written it is asked once more where we would mend it."""
+        """Completes a request.
+
+        One that an upstream refuses as the client wrote it is mended, where we can, and sent again.
+        """
         request = self.asked.request
         # Nothing of an answer can have gone out: an upstream that has begun to answer has no such status any more.
         try:
@@ -74,7 +77,7 @@ class ServedRequest:
         return await _complete(client, replace(request), listen)
 
     async def store(self, writer: BlockWriter) -> None:
-        """Before the client hears the end of its answer, as it may refer to it at once."""
+        """Stores the answer before the client hears its end, as it may refer to it at once."""
         if self.conversation:
             await self.conversation.store_answer(writer.answer)
 
@@ -230,7 +233,7 @@ class StreamBuffer:
         return self._response
 
     async def aclose(self) -> None:
-        """What has not gone out stays here."""
+        """Closes the stream and drops what has not gone out."""
         if self._sending and not self._sending.done():
             self._sending.cancel()
             await asyncio.wait((self._sending,))

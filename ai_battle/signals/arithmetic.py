@@ -150,7 +150,7 @@ def _ascii_sums(text: str) -> str:
 
 
 def _with_roundings(found: Sequence[Claim]) -> Iterator[Claim]:
-    """What goes on with a rounded number may be off by as much."""
+    """Yields the claims; one that goes on with a rounded number may be off by as much."""
     rounded: set[float] = set()
     for claim in found:
         inexact = not rounded.isdisjoint(claim.operands)
@@ -185,7 +185,7 @@ def _may_be_sum(left: str, right: str) -> bool:
 
 
 def _approximate(claim: Claim) -> Claim:
-    """Of what is said to be approximate, zeros at the end are not meant to the digit."""
+    """Returns a claim that is approximate: zeros at its end are not meant to the digit."""
     if claim.unit != 1.0 or not claim.value:
         return claim
     written = f"{claim.value:.0f}"
@@ -213,7 +213,7 @@ def _is_loose(left: str, right: str) -> bool:
 
 
 def _claim(before: str, behind: str, loose: bool) -> Claim | None:
-    """What is claimed of the sum that stands before an equals sign by what stands behind it."""
+    """Returns what is claimed of the sum that stands before an equals sign by what stands behind it."""
     left = _last_sum(_window_before(before))
     if "operator" not in [token.kind for token in left[1:]]:
         return None
@@ -262,7 +262,7 @@ def _first_sum(side: Sequence[SumToken]) -> list[SumToken]:
 
 
 def _begins_anew(token: SumToken, kept: Sequence[SumToken]) -> bool:
-    """Whether a token can't go on with the sum before it."""
+    """Says whether a token can't go on with the sum before it."""
     return token.kind == "other" or (token.kind == "number" and bool(kept) and kept[-1].kind in _VALUES)
 
 
@@ -289,7 +289,7 @@ def _last_sum(side: Sequence[SumToken]) -> list[SumToken]:
 
 
 def _is_apart(token: SumToken, kept: Sequence[SumToken], words: int) -> bool:
-    """Whether a token is no part of the sum that was kept, of which so many words keep it apart."""
+    """Says whether a token is no part of the sum that was kept, of which so many words keep it apart."""
     if token.kind == "other" or not kept:
         return token.kind == "other"
     if words > _UNITS or (token.kind in _VALUES and kept[-1].kind == "number"):

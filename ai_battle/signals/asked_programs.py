@@ -119,7 +119,7 @@ def _asks_outcome(prose: str) -> bool:
 
 
 def _asks_nothing_else(prose: str) -> bool:
-    """No sentence that speaks of an outcome, or says how to answer, says more; beyond English, little more."""
+    """Says whether a prompt asks for the outcome and no more; beyond English, for little more."""
     every = _SENTENCE.split(_CALL.sub(" ", _INLINE.sub(" ", prose)))
     spoken = [each for each in every if _ASKS_OUTCOME.search(each) or _SAYS_HOW.match(each)]
     others = [set(_WORD.findall(_ASKS_OUTCOME.sub(" ", each).lower())) for each in spoken]
@@ -193,7 +193,7 @@ def _with_hole(source: str) -> AskedProgram | None:
 
 
 def _by_prose(source: str, prose: str) -> AskedProgram | None:
-    """What the words ask about: one call, one name, the expression at the end of the code, or what is printed."""
+    """Returns what the words ask about: a call, a name, the expression at the end of the code, or what is printed."""
     tree = syntax_tree(source) if _asks_outcome(prose) else None
     asked = _asked_of(source, tree, prose) if tree else None
     # `2 ^ 3` is something else in other languages.
@@ -212,7 +212,7 @@ def _asked_of(source: str, tree: ast.Module, prose: str) -> AskedProgram | None:
 
 
 def _named_expressions(source: str, prose: str, defined: frozenset[str], assigned: frozenset[str]) -> Iterable[str]:
-    """What the words name of a program, as code or as a call; of no program, what they calculate in code alone."""
+    """Returns what the words name of a program, as code or as a call; without one, what they calculate in code."""
     inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
     if not source.strip():
         return inline if all(map(_calculates, inline)) else ()
@@ -230,7 +230,7 @@ def _at_end(source: str, tree: ast.Module) -> AskedProgram | None:
 
 
 def _names(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
-    """What can be called, and what has a value, after a program has run."""
+    """Returns what can be called, and what has a value, after a program has run."""
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
     assigned = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
@@ -274,7 +274,7 @@ def _calculates(expression: str) -> bool:
 
 
 def _expression(text: str) -> str | None:
-    """One Python expression in its plain spelling; None for anything else."""
+    """Returns a Python expression in its plain spelling; None for anything else."""
     tree = syntax_tree(text.strip())
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None

@@ -84,13 +84,13 @@ def _without_thinking(text: str) -> tuple[str, str]:
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Behind nothing but blanks and tokens of a template."""
+    """Says whether nothing but blanks and tokens of a template stand before a place."""
     line = text[text.rfind("\n", max(0, at - 200), at) + 1 : at]
     return not _BEFORE.sub("", line).strip()
 
 
 def _own_turn(text: str) -> tuple[str, str]:
-    """What the model says, and what it makes another say behind it."""
+    """Returns what the model says, and what it makes another say behind it."""
     for mark in _NEXT_TURN.finditer(text):
         if text[: mark.start()].strip():
             return text[: mark.start()], text[mark.start() :]

@@ -86,7 +86,10 @@ _BROKEN = (
 
 
 def is_readable(language: str, code: str) -> bool:
-    """What is longer than `LONGEST` characters, or in an unknown language, is given the benefit of the doubt."""
+    """Says whether code parses.
+
+    More than `LONGEST` characters, or an unknown language, has the benefit of the doubt.
+    """
     reads = _READERS.get(language)
     return reads is None or len(code) > LONGEST or reads(code)
 
@@ -102,7 +105,7 @@ def _is_python(code: str) -> bool:
 
 
 def _of_session(code: str) -> str:
-    """Without the prompts and the results of a session, and without commands of notebooks."""
+    """Returns the code of a session without prompts, results, and commands of notebooks."""
     lines = code.split("\n")
     if any(line.startswith(">>>") for line in lines):
         lines = [line[4:] for line in lines if line.startswith((">>>", "..."))]
@@ -151,19 +154,19 @@ def _is_bash(code: str) -> bool:
 
 
 def _fits_command(word: str, open_words: list[str]) -> bool:
-    """Whether a word that ends something has its counterpart; one that begins something is added to the open ones."""
+    """Says whether a word that ends something has its counterpart; one that begins something joins `open_words`."""
     if word in _PAIRS.values():
         open_words.append(word)
     return word not in _PAIRS or (bool(open_words) and open_words.pop() == _PAIRS[word])
 
 
 def _is_whole(token: str, quotes: tuple[str, ...] = _QUOTES) -> bool:
-    """Whether a token that opens as a quotation also ends as one."""
+    """Says whether a token that opens as a quotation also ends as one."""
     return not token.startswith(quotes) or (len(token) > 1 and token[-1] == token[0])
 
 
 def _is_regex(pattern: str) -> bool:
-    """Only what every flavour finds broken counts."""
+    """Says whether a pattern compiles; only what every flavour finds broken does not."""
     pattern = _bare_pattern(pattern.strip())
     for flavour, ours in _FLAVOURS:
         pattern = flavour.sub(ours, pattern)
@@ -177,7 +180,7 @@ def _is_regex(pattern: str) -> bool:
 
 
 def _bare_pattern(written: str) -> str:
-    """What stands between slashes or quotes."""
+    """Returns what stands between slashes or quotes."""
     if found := re.fullmatch(r"/([\s\S]+)/[a-z]{0,6}|r?\"([^\"]+)\"|r?'([^']+)'", written):
         return str(next(filter(None, found.groups())))
     return written

@@ -63,7 +63,7 @@ class TurnSignals:
     phase: float
 
     def figures(self) -> Mapping[str, float]:
-        """Return the measures by their names, those that could not be taken left out."""
+        """Returns the measures by their names, those that could not be taken left out."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: round(value, 3) for name, value in found.items() if value is not None}
 
@@ -144,11 +144,11 @@ class ConversationSignals:
         return found
 
     def measure(self, speaker: str, text: str) -> TurnSignals:
-        """Return what a turn would make of the conversation."""
+        """Returns what a turn would make of the conversation."""
         return self._measure(speaker, text)[0]
 
     def _measure(self, speaker: str, text: str) -> "tuple[TurnSignals, _TurnValues | None]":
-        """What is added is as a rule what was measured just before."""
+        """Returns the measures of a turn; what is added is as a rule what was measured just before."""
         if self._measured is None or self._measured[0] != (speaker, text):
             said = _profile(text)
             values = self._values(speaker, said) if said.is_judged else None
@@ -172,7 +172,7 @@ class ConversationSignals:
         )
 
     def _keep_topic(self, drift: float) -> None:
-        """Of a turn that is to be one of the last no longer, if these do not drift."""
+        """Adds the oldest of the last turns, which the new one replaces, to the topic, unless the last turns drift."""
         if len(self._earlier) >= RECENT and drift <= _ASTRAY:
             # Sorted, so that a run that is taken up by another process forgets the same.
             for stem in sorted(self._earlier[-RECENT][1].stems - self._opening):
@@ -192,7 +192,7 @@ class ConversationSignals:
         return len(said.stems & _all_stems(self._last(RECENT))) / max(1, len(said.stems))
 
     def _drift(self, said: _TextProfile) -> float:
-        """How little of the last turns stands in the opening or in what was said before them.
+        """Returns how little of the last turns stands in the opening or in what was said before them.
 
         What the opening names counts twice, and is found in compounds too.
         """
@@ -206,7 +206,7 @@ class ConversationSignals:
         return 1 - min(1.0, kept / len(stems) / _TOPIC_SHARE)
 
     def _repetition(self, speaker: str, said: _TextProfile) -> float:
-        """What one earlier turn had already: of one's own turns any part of it, of others' most of it, and wordings."""
+        """Returns how much an earlier turn had already: any part of an own turn, most of another's, or the wording."""
         return max((_overlap(said, each, own=who == speaker) for who, each in self._earlier), default=0.0)
 
     def _formulaic(self, said: _TextProfile, novelty: float) -> float:
@@ -255,12 +255,12 @@ def _ending(said: _TextProfile) -> tuple[str, ...]:
 
 
 def _middle(values: list[float]) -> float:
-    """Two of three have it; of two both."""
+    """Returns the median of `RECENT` values, missing ones being 0, so that two turns have to show a fault."""
     return median([*values, *[0.0] * (RECENT - len(values))])
 
 
 def _vocabulary(said: tuple[str, ...]) -> float:
-    """Of each whole segment, or of the only one."""
+    """Returns the share of different words, on the mean of whole segments, or in the only one."""
     starts = range(0, max(1, len(said) - _SEGMENT + 1), _SEGMENT)
     parts = [said[start : start + _SEGMENT] for start in starts]
     return sum(len(set(part)) / max(1, len(part)) for part in parts) / len(parts)

@@ -49,7 +49,7 @@ def mentioned_option(text: str, among: Mapping[str, str]) -> str:
 
 
 def _may_be(letter: str, stated: str, among: Mapping[str, str]) -> bool:
-    """Whether a letter at the start is an option, and not the word "a" or "I"."""
+    """Says whether a letter at the start is an option, and not the word "a" or "I"."""
     if among and letter.upper() not in among:
         return False
     return (letter.isupper() and not re.match(r"\W*[AI] [a-z]", stated)) or len(stated.strip(" .()[]*\"'`$")) == 1
@@ -84,7 +84,7 @@ MOST = 20
 
 
 def stated_answer(text: str) -> str | None:
-    """What `text` states as its answer, as it was written; of several the last, and a marked one before a worded one.
+    """Returns the answer that `text` states, as it was written: the last marked one, else the last that words announce.
 
     Empty where the answer is said to be an empty string.
     """
@@ -103,7 +103,7 @@ def _behind(mark: str, rest: str) -> str | None:
 
 
 def _worded_answers(text: str) -> Iterator[str]:
-    """What stands behind words that announce an answer, the last first."""
+    """Yields what stands behind words that announce an answer, the last first."""
     for said in reversed(list(_SAID.finditer(text))[-MOST:]):
         if line := _stated_line(text[said.end() : said.end() + LONGEST_STATED].lstrip(_FRAME)):
             yield line
@@ -198,13 +198,13 @@ def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> Final
 
 
 def same(a: FinalAnswer | None, b: FinalAnswer | None) -> bool:
-    """Whether two answers say the same; what is no answer is the same as nothing."""
+    """Says whether two answers say the same; what is no answer is the same as nothing."""
     return a is not None and b is not None and a.kind == b.kind and a.key == b.key
 
 
 @lru_cache(maxsize=256)
 def kind_of(prompt: str) -> Kind:
-    """What kind of answer a prompt asks for."""
+    """Returns what kind of answer a prompt asks for."""
     if options(prompt):
         return "option"
     if _CODE.search(prompt[-LONGEST:]):

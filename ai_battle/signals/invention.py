@@ -74,7 +74,7 @@ _ASKS = re.compile(r"[?\uff1f\u061f][\s\"'*_)\]\u201d\u00bb]*\Z|\u304b\u3002?\Z"
 
 
 def unsupported_claim(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Message] = ()) -> str:
-    """Where an answer tells a fact or a deed that only a tool could bring, and no call did; empty where it doesn't."""
+    """Returns the passage that tells a fact or a deed which only a tool could bring, without a call; else nothing."""
     found = Evidence(text, tuple(tools), messages)
     if not any(found.findings().values()):
         return ""
@@ -100,7 +100,7 @@ class Evidence:
         self._is_talk = any(message.speaker for message in messages)
 
     def findings(self) -> Mapping[str, bool]:
-        """Whether it is otherwise than the results, by each way in which it may be."""
+        """Returns by which ways a text is at odds with the results."""
         if not self.tools:
             return {}
         if not self.results:
@@ -195,7 +195,7 @@ class Evidence:
         return not any(back.has(fact) or not fact.is_small for fact in new)
 
     def _logit(self) -> float:
-        """That of an invented result where no call was made; what an earlier result has told may be told again."""
+        """Returns the logit of an invented result without a call; what an earlier result told may be told again."""
         said = " ".join(filterfalse(_EXPLAINS.search, sentences(self.text)[:MOST]))
         asked, words = content_stems(self.prompt), content_stems(said)
         exact = [fact for fact in _specific(said) if not (_is_round(fact) or self.sources.supports(fact))]
@@ -235,7 +235,7 @@ class Evidence:
 
 
 def invented_result(after: str, messages: Sequence[Message] = (), calls: Iterable[ToolCall] = ()) -> str:
-    """What stands behind a call in the same text and only its result could tell; empty when there is nothing such.
+    """Returns what stands behind a call in the same text and only its result could tell; empty where nothing does.
 
     A figure that one could calculate is new as well: a call is to do that.
     """
@@ -249,13 +249,13 @@ def invented_result(after: str, messages: Sequence[Message] = (), calls: Iterabl
 
 
 def takes_anything(spec: ToolSpec) -> bool:
-    """Whether its parameters can be filled from any prompt, so that it proves nothing that one fills them."""
+    """Says whether its parameters can be filled from any prompt, so that it proves nothing that one fills them."""
     names = frozenset(spec.schema.get("required") or spec.schema.get("properties") or ())
     return bool(names) and names <= _ANYTHING
 
 
 def names_something(prompt: str) -> bool:
-    """Whether a prompt has a figure, a name or a quotation that a tool could be called with."""
+    """Says whether a prompt has a figure, a name or a quotation that a tool could be called with."""
     return bool(_names(prompt)) or _QUOTED.search(prompt) is not None or any(map(str.isdigit, prompt))
 
 

@@ -91,7 +91,7 @@ def has_word_anywhere(text: str, kind: str) -> bool:
 
 @cache
 def unspaced_words(language: str, kind: str) -> tuple[str, ...]:
-    """Those that no spaces part from others."""
+    """Returns the words that no spaces part from others."""
     return tuple(word for word in closed_words(language, kind)[0] if _UNSPACED_WORD.search(word))
 
 
@@ -127,7 +127,7 @@ def language_of(text: str, least: int = LEAST) -> str:
 
 
 def _script(text: str) -> str:
-    """Of a script that has a third of the letters; some Kana among them make it Japanese."""
+    """Returns the language of a script that has a third of the letters; some Kana make it Japanese."""
     letters = sum(map(str.isalpha, text))
     for language, script in _SCRIPTS:
         found = len(script.findall(text))
@@ -170,7 +170,7 @@ def words(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def content_stems(text: str) -> frozenset[str]:
-    """What a text is about: its words without fillers and courtesies, cut to stems: inflection is nothing new."""
+    """Returns what a text is about: its words without fillers and courtesies, cut to stems to ignore inflection."""
     plain = (word.partition("'")[0] for word in words(text))
     return frozenset(word[:STEM] for word in plain if word not in FILLERS and (len(word) > 2 or not word.isascii()))
 
@@ -194,7 +194,7 @@ def stems(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def name_stems(name: str) -> frozenset[str]:
-    """Those of a name in code: get_weatherReport is about get, weather and report."""
+    """Returns the stems of a name in code: get_weatherReport is about get, weather and report."""
     return stems(_NAME_PARTS.sub(" ", name))
 
 

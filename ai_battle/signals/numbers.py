@@ -34,7 +34,7 @@ _WIDE_COMMA = re.compile(r"(?<=\d)\uff0c(?=\d{3})")
 
 
 def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
-    """Whether commas are decimal in `text`: one answer where it shows, in it or else in its prompt; both where not."""
+    """Returns whether commas are decimal in `text`: one answer where it or its prompt shows that, else both."""
     written = _separated_numbers(text)
     for known in (written, [*_separated_numbers(prompt), *written]):
         commas = sum(map(bool, map(_COMMA_IS_DECIMAL.fullmatch, known)))
@@ -75,7 +75,7 @@ def readings(text: str) -> list[str]:
 
 
 def _plain_chain(chain: str, decimal_comma: bool) -> str:
-    """Of two kinds of separators the last is the decimal one; several of one kind group digits."""
+    """Returns a number without separators: of two kinds the last is decimal, several of one kind group digits."""
     first, *others = sorted((mark for mark in ",." if mark in chain), key=chain.rfind)
     if others:
         return _of_both(chain, *others)
@@ -133,7 +133,7 @@ _THOUSAND = 1000
 
 
 def numbers(text: str) -> Iterator[Fraction]:
-    """All numbers of `text`, in order; signs count where nothing that could be subtracted from stands before them."""
+    """Yields the numbers of `text`; a sign counts where nothing that could be subtracted from stands before it."""
     for match in _NUMBER.finditer(without_latex(text)):
         if (value := _value(match)) is not None:
             yield value
@@ -149,7 +149,7 @@ def without_latex(text: str) -> str:
 
 
 def _term(part: str) -> str:
-    """In brackets where it is more than one number or name."""
+    """Returns a term, in brackets where it is more than one number or name."""
     return f"({part})" if _SIGNED.search(part) else part
 
 
@@ -174,7 +174,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
 
 
 def _fraction(match: re.Match[str]) -> Fraction:
-    """Without its sign, and what it is a part of."""
+    """Returns a fraction without its sign, and without what it is a part of."""
     whole = (match["whole"] or "0").replace(",", "")
     return Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")
 
@@ -194,7 +194,7 @@ _QUOTED_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{0,400}`")
 
 
 def quantities(text: str) -> Iterator[float]:
-    """Those in digits in order, then those in words; "25%" is 25, "half" is 2, as people divide by it."""
+    """Yields the numbers in digits, then those in words; "25%" is 25, "half" is 2, as people divide by it."""
     text = text[-LONGEST:]
     for digits in _PLAIN_NUMBER.findall(text):
         if len(digits) <= _LONGEST_NUMBER:
@@ -203,14 +203,14 @@ def quantities(text: str) -> Iterator[float]:
 
 
 def displayed_numbers(text: str) -> Iterator[tuple[float, float]]:
-    """Each number in digits, and what its last digit is worth."""
+    """Yields each number in digits, and what its last digit is worth."""
     for whole, decimals in _SHOWN.findall(text[-LONGEST:]):
         if len(whole) <= _LONGEST_NUMBER:
             yield (float(f"{whole}.{decimals}"), 10.0 ** -len(decimals)) if decimals else (float(whole), 1.0)
 
 
 def is_shown(value: float, among: Iterable[tuple[float, float]]) -> bool:
-    """Whether a number stands there to the digits that are shown, rounded or cut; its sign is no matter."""
+    """Says whether a number stands there to the digits that are shown, rounded or cut; its sign is no matter."""
     value = abs(value)
     return any(abs(value - number) <= max(unit * 0.9999 - 1e-9, value * 1e-9) for number, unit in among)
 
@@ -222,7 +222,7 @@ def without_samples(prompt: str) -> str:
 
 
 def stands_among(value: float, known: set[float]) -> bool:
-    """Whether a number is known as it is, as a percentage or as its counterpart to 100 or 1."""
+    """Says whether a number is known as it is, as a percentage or as its counterpart to 100 or 1."""
     if round(value, 4) in known:
         return True
     share = value / 100
@@ -263,7 +263,7 @@ def units(text: str) -> list[tuple[str, str]]:
 
 
 def are_comparable(left: str, right: str) -> bool:
-    """Whether the numbers of a sum can be checked alone: what is converted on the way can't.
+    """Says whether the numbers of a sum can be checked alone: what is converted on the way can't.
 
     Terms that are added are of one unit; a letter that stands for a number looks like a unit that comes and goes.
     """

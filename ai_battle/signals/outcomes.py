@@ -35,7 +35,7 @@ class ProgramOutcome:
         return self.text if found is _NO_LITERAL and self.is_printed else found
 
     def is_same(self, written: str) -> bool:
-        """Whether `written` is the outcome: as a literal, as a text without its quotes, or as the same lines."""
+        """Says whether `written` is the outcome: as a literal, as a text without its quotes, or as the same lines."""
         if _is_equal(_literal(written), self.value):
             return True
         if self.is_printed:
@@ -43,7 +43,7 @@ class ProgramOutcome:
         return isinstance(self.value, str) and written.strip() in (self.value, repr(self.value)[1:-1])
 
     def is_rounded(self, written: str) -> bool:
-        """Whether `written` is the same number with fewer decimals, which proves nothing for it or against it."""
+        """Says whether `written` is the same number with fewer decimals, which proves nothing for it or against it."""
         said, value = _literal(written), self.value if not self.is_printed else _literal(self.text)
         if not (_is_number(said) and _is_number(value)) or len(_decimals(said)) >= len(_decimals(value)):
             return False
@@ -58,7 +58,7 @@ class ProgramOutcome:
 
 
 def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
-    """Whether an answer says what came out; None where it can't be told what it says."""
+    """Says whether an answer says what came out; None where it can't be told what it says."""
     said = cleaned_answer(answer).text
     final = final_answer(said, kind="code")
     if final is None or outcome.value is _NO_LITERAL:
@@ -72,7 +72,7 @@ def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
 
 
 def _may_mean(outcome: ProgramOutcome, final: str, shown: str) -> bool:
-    """Whether an answer may say the same after all: with fewer decimals, without its blanks, or among its words.
+    """Says whether an answer may say the same after all: with fewer decimals, without its blanks, or among its words.
 
     The blanks around a text are lost before it is read.
     """
@@ -113,7 +113,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _decimals(value: float) -> str:
-    """Those that are written; a whole number has none."""
+    """Returns the decimals that are written; a whole number has none."""
     return repr(value).partition("e")[0].partition(".")[2].rstrip("0")
 
 
@@ -124,7 +124,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def _candidates(said: str) -> Iterator[str]:
-    """Where an answer that states none may say what came out: as a whole, in its last code, at its end."""
+    """Yields what an answer that states none may give as the outcome: the whole, its last code, its end."""
     yield said
     if blocks := code_blocks(said):
         yield blocks[-1][1]
@@ -159,7 +159,7 @@ class Example:
 
 
 def examples(prompt: str) -> list[Example]:
-    """None where nothing is to be written, and of a prompt that tells of a fault only what it asserts."""
+    """Returns the examples of a prompt; none where nothing is to be written, and of a fault only what is asserted."""
     if "(" not in prompt or len(prompt) > LONGEST_PROMPT:
         return []
     found = (_of_assertion(found[1]) for found in _ASSERTED.finditer(prompt))

@@ -70,7 +70,7 @@ class Fact:
         return self.kind == "number" and not self.measured and all(v <= 10 and half == 0.5 for v, half in self.values)
 
     def is_shown_as(self, other: "Fact") -> bool:
-        """Whether another is the same, to the digits that it shows."""
+        """Says whether another is the same, to the digits that it shows."""
         if self.kind != other.kind:
             return False
         return any(abs(value - known) <= half for value, half in other.values for known, _ in self.values)
@@ -85,7 +85,7 @@ class _TableCell(NamedTuple):
     fact: Fact | None
 
     def place_in(self, text: str, told: Sequence[Fact]) -> int:
-        """Where a text tells the value, if it does so once; -1 otherwise."""
+        """Returns where a text tells the value, if it does so once; -1 otherwise."""
         if self.fact is None:
             if self.value not in text:  # a name that was looked for is found in a tenth of the time
                 return -1
@@ -118,7 +118,7 @@ class Known:
     """What was there before a text: `sources` are prompts, earlier messages, arguments and results of calls."""
 
     def __init__(self, sources: Iterable[str], told: Sequence[Fact] | None = None) -> None:
-        """`told` are the facts of the sources and others beside them, where the sources have been read."""
+        """Keeps the sources; `told` are their facts and others beside them, where the sources have been read."""
         self.text = "\n".join(source[:LONGEST] for source in sources)[: 4 * LONGEST]
         self._told = told
 
@@ -131,22 +131,22 @@ class Known:
         return Known((self.text,), [*self._facts, *told])
 
     def supports(self, fact: Fact) -> bool:
-        """Whether a fact was there, as it stands or one step away, or is what everybody knows of units and days."""
+        """Says whether a fact was there, as it stands or one step away, or is common knowledge of units and days."""
         return self.has(fact) or self.yields(fact) or is_constant(fact)
 
     def yields(self, fact: Fact) -> bool:
-        """Whether it is one step away from what was there."""
+        """Says whether a fact is one step away from what was there."""
         if fact.kind == "time":
             return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
         ways = (self._derived_values, self._converted_values) if fact.measured else (self._derived_values,)
         return any(_near(way, value, min(half, _CLOSER * value)) for value, half in fact.values for way in ways)
 
     def has(self, fact: Fact) -> bool:
-        """Whether it was there as it stands; figures may be rounded, and of a name one word is enough."""
+        """Says whether a fact was there as it stands; figures may be rounded, and of a name one word is enough."""
         return self._has_written(fact.text) or _LOOKUPS[fact.kind](self, fact)
 
     def _has_written(self, fact: str) -> bool:
-        """Whether it is there letter by letter: then the facts of a long text need not be read, which takes longer."""
+        """Says whether a fact is there letter by letter, which is faster to see than by the facts of a long text."""
         return fact in self.text and re.search(rf"(?<![\w.,:-]){re.escape(fact)}(?![.,:]?\w|-)", self.text) is not None
 
     def has_name(self, fact: Fact) -> bool:
@@ -156,11 +156,11 @@ class Known:
         return _FILLING.sub("", fact.text).casefold() in self._letters
 
     def has_time(self, fact: Fact) -> bool:
-        """Whether a time was there, or the same twelve hours away."""
+        """Says whether a time was there, or the same twelve hours away."""
         return any(not self._times.isdisjoint((minutes, (minutes + 720) % 1440)) for minutes, _ in fact.values)
 
     def has_number(self, fact: Fact) -> bool:
-        """Whether a figure was there; 9.30 may be a time, and 3.11.2 a part of a longer one."""
+        """Says whether a figure was there; 9.30 may be a time, and 3.11.2 a part of a longer one."""
         if any(_near(self._base, value, half) for value, half in fact.values):
             return True
         parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
@@ -234,7 +234,7 @@ def _multiples(values: Iterable[float], factors: Iterable[float]) -> Iterator[fl
 
 
 def _steps(a: float, b: float) -> Iterator[float]:
-    """What two numbers make together."""
+    """Yields what two numbers make together."""
     yield from (a + b, abs(a - b), a * b, a * b / 100, (a + b) / 2)
     for one, other in ((a, b), (b, a)):
         if other:
@@ -269,7 +269,7 @@ def _minutes(written: str) -> Iterator[float]:
 
 
 def misplaces(text: str, table: str) -> bool:
-    """Whether it puts together what stands in different rows: the time of one train and the price of another."""
+    """Says whether a text puts together what stands in different rows: the time of one train, the price of another."""
     if len(rows := list(_rows(table))) < 2:  # as nearly all results: their facts need not be read
         return False
     text, cells = text[:LONGEST], list(islice(_cells(rows), MOST))
@@ -290,7 +290,7 @@ def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int) -> bool:
 
 
 def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[list[int]]:
-    """For each column of which a text tells as many values or more, their rows in the order in which it tells them."""
+    """Returns, for each column of which a text tells enough values, their rows in the order in which it tells them."""
     columns: dict[Hashable, list[tuple[int, int]]] = {}
     told = list(facts(text))
     for cell in cells:
@@ -300,7 +300,7 @@ def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[lis
 
 
 def _cells(rows: Iterable[Any]) -> Iterator[_TableCell]:
-    """Those of what is a table; a cell that is one figure has its fact."""
+    """Yields the cells of a table; a cell that is one figure has its fact."""
     for row, values in enumerate(rows):
         for column, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str | int | float) and (written := str(value).strip().casefold()):
@@ -309,7 +309,7 @@ def _cells(rows: Iterable[Any]) -> Iterator[_TableCell]:
 
 
 def _rows(table: str) -> Iterable[Any]:
-    """Those of a list of objects, of an object that has one or numbers alone, or of lines of as many parts each."""
+    """Returns the rows of a list of objects, of an object with a list or numbers alone, or of lines of equal parts."""
     try:
         found = json.loads(table[:LONGEST])
     except (ValueError, RecursionError):

@@ -67,7 +67,7 @@ def _negates(opening: str) -> bool:
 
 
 def _opening(text: str) -> str:
-    """All of a short text; of a longer one its start."""
+    """Returns the whole of a short text, and of a longer one its start."""
     text = text.strip()
     return _plain_words(text if len(text) <= _SHORT else text[: _OPENING + _BEYOND])
 
@@ -132,7 +132,7 @@ def _only_denies(said: str, language: str, prompt: str) -> bool:
 
 
 def _excuses(said: str, language: str) -> bool:
-    """More than a word of negation, which may be the answer."""
+    """Says whether a text excuses itself with more than a word of negation, which may be the answer."""
     words, stems = closed_words(language, "excuse")
     words = words - closed_words(language, "negation", "function")[0]
     if language in UNSPACED:
@@ -141,7 +141,7 @@ def _excuses(said: str, language: str) -> bool:
 
 
 def _only_promises(said: str, language: str, prompt: str) -> bool:
-    """Not where the prompt itself announces something, or asks how one says it: then that may be the answer."""
+    """Says whether a text only promises, unless the prompt itself announces something or asks how to say so."""
     if said.endswith(QUESTION_MARKS) or "`" in said or not _announces(said, language) or _is_verdict(said, language):
         return False
     in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
@@ -195,7 +195,7 @@ def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
 
 
 def _new(leftovers: list[str], prompt: str) -> list[str]:
-    """Those that the prompt has no form of."""
+    """Returns the words that the prompt has no form of."""
     asked = prompt.casefold()
     return [word for word in leftovers if word.casefold()[:AKIN] not in asked]
 
@@ -229,7 +229,7 @@ _THOUSANDS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 
 
 def denies_itself(text: str, prompt: str = "") -> bool:
-    """What is compared may be measured in the prompt."""
+    """Says whether an answer contradicts itself; what it compares may be measured in the prompt."""
     said, asked = text[:LONGEST_DENIAL].lower(), prompt[-LONGEST_DENIAL:].lower()
     return _turns_round(said) or _says_the_opposite(said, language_of(text)) or _compares_wrongly(said, asked)
 
@@ -242,7 +242,7 @@ def _turns_round(said: str) -> bool:
 
 
 def _says_the_opposite(said: str, language: str) -> bool:
-    """Of two sentences that follow each other, one is the other with a word of negation."""
+    """Says whether, of two sentences that follow each other, one is the other with a word of negation."""
     if not language:
         return False
     negations = closed_words(language, "negation")[0]

@@ -61,7 +61,7 @@ def _mentions(name: str, asked: str) -> Iterator[re.Match[str]]:
 
 @cache
 def _forms() -> Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]]:
-    """Of each form what stands in whatever asks for it, and how that is said."""
+    """Returns for each form the hints that stand in whatever asks for it, and the patterns of asking."""
     forms = tomllib.loads(files(__package__).joinpath("forms.toml").read_text(encoding="utf-8"))
     return {
         name: (tuple(form["hints"]), re.compile("|".join(form["patterns"]).replace("NUMBER", _NUMBER)))
@@ -70,7 +70,7 @@ def _forms() -> Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]]:
 
 
 def _abouts(name: str, asked: str) -> Iterator[bool]:
-    """Whether each mention of a form stands in a question about it, which asks for none."""
+    """Yields for each mention of a form whether it stands in a question about it, which asks for none."""
     for found in _mentions(name, asked):
         clause = _CLAUSE.split(asked[: found.start()])[-1].split(maxsplit=1)
         yield bool(clause) and clause[0] in words_everywhere("question")
@@ -147,7 +147,7 @@ def _has_other_lines(number: int, text: str) -> bool:
 
 
 def _items(text: str) -> int | None:
-    """How many things a list has, in lines or between commas; None for what is no list."""
+    """Returns how many things a list has, in lines or between commas; None for what is no list."""
     if indents := [len(indent) for indent in _ITEM.findall(text)]:
         return indents.count(min(indents)) if len(indents) > 1 else None
     if "\n" in text or len(text) > 200 or len(pieces := _BETWEEN.split(text)) < 2:
@@ -162,7 +162,7 @@ def _number(written: str) -> int:
 
 @cache
 def _numerals() -> Mapping[str, int]:
-    """From one to ten in all languages."""
+    """Returns the numerals from one to ten in all languages."""
     listed = (listed_words(language, "numerals") for language in languages())
     return {word: number for words in listed for number, word in enumerate(words, 1)}
 

@@ -14,7 +14,7 @@ DENIAL = "denial"
 
 
 def opposes(text: str, source: str) -> bool:
-    """Whether a text tells another state than its source does, and not that of the source too."""
+    """Says whether a text tells another state than its source does, and not that of the source too."""
     said = _states(text)
     told = [group for group, states in said.items() if states and group != DENIAL]
     known = _states(source, told)  # a long text of which as a rule nothing is told that excludes anything
@@ -24,7 +24,7 @@ def opposes(text: str, source: str) -> bool:
 
 
 def denies(text: str) -> bool:
-    """Whether it says that something is not so, could not be had, or failed."""
+    """Says whether a text says that something is not so, could not be had, or failed."""
     return bool(_states(text, (DENIAL,))[DENIAL])
 
 

@@ -48,7 +48,7 @@ _SIGNED = {sign: SumToken("operator", sign) for sign in "-+*/^"}
 
 @lru_cache(maxsize=8)
 def tokens(side: str) -> tuple[SumToken, ...]:
-    """What ends one sum often begins the next."""
+    """Returns the tokens of a side, kept as what ends one sum often begins the next."""
     return tuple([_token(match, kind) for match in _TOKEN.finditer(side) if (kind := match.lastgroup)])
 
 
@@ -95,7 +95,7 @@ def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> b
 
 
 def value_of(tokens: Sequence[SumToken]) -> float | None:
-    """None for what is no sum, and for what has no value or one too large to be meant."""
+    """Returns the value of a sum; None for what is none, and for one without a value or too large to be meant."""
     rest = list(reversed(tokens))
     try:
         value = _value_above(0, rest)
@@ -182,7 +182,7 @@ _FRAME, _LATER = 5, frozenset(("please", "bitte", "make", "makes", "equal", "equ
 
 
 def asked_values(prompt: str) -> tuple[float, ...]:
-    """What comes out, in each way in which the numbers may be meant; empty where more than one sum is asked for."""
+    """Returns what comes out, for each way in which the numbers may be meant; empty where several sums are asked."""
     if len(prompt) > LONGEST_PROMPT:
         return ()
     return tuple(

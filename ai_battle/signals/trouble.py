@@ -69,7 +69,7 @@ class ToolStep:
 
 
 def in_trouble(steps: Sequence[ToolStep]) -> str:
-    """Why help is due: a call repeated, two errors in a row, or the same error twice; empty when nothing is wrong."""
+    """Says why help is due: a call repeated, two errors in a row, or the same error twice; empty where all is well."""
     known = KnownSteps()
     found = {known.trouble_of(step) for step in steps[-NEWEST:]}
     return next((trouble for trouble in _TROUBLES if trouble in found), "")
@@ -84,7 +84,7 @@ class KnownSteps:
     has_failed: bool = False
 
     def trouble_of(self, step: ToolStep, result: str = "") -> str:
-        """What is wrong with the next step; a call is another one where another `result` is told of it."""
+        """Returns what is wrong with the next step; a call is another one where another `result` is told of it."""
         call, error = (*words(step.call), result), _kind_of_error(step) if step.is_failure else ""
         checks = (call in self.calls, bool(error) and self.has_failed, error in self.errors)
         self.calls.add(call)
@@ -94,7 +94,7 @@ class KnownSteps:
 
 
 def tells_failure(step: ToolStep) -> bool:
-    """Whether it brought nothing, or what it brought says in words that it failed."""
+    """Says whether a step brought nothing, or something that says in words that it failed."""
     ends = f"{step.result[:LONGEST_MESSAGE]}\n{step.result[-LONGEST_MESSAGE:]}"
     is_message = len(step.result) <= LONGEST_MESSAGE
     return not step.brought_something or bool(
@@ -128,7 +128,7 @@ def troubles(steps: Sequence[ToolStep], prompt: str = "") -> dict[str, float]:
 
 
 def same_errors(steps: Sequence[ToolStep]) -> int:
-    """How many errors were there before, whatever numbers and names stand in them."""
+    """Returns how many errors were there before, whatever numbers and names stand in them."""
     errors = [_kind_of_error(step) for step in steps if step.is_failure]
     return len(errors) - len(set(errors))
 
@@ -143,7 +143,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def _likenesses(steps: Sequence[ToolStep]) -> Iterator[float]:
-    """Of each two calls: the share of their words that both have."""
+    """Yields, for each two calls, the share of their words that both have."""
     for one, other in combinations([frozenset(words(step.call)) for step in steps], 2):
         yield len(one & other) / max(1, len(one | other))
 

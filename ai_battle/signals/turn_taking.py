@@ -69,7 +69,7 @@ def _role() -> re.Pattern[str]:
 
 
 def _labels(text: str) -> Iterator[str]:
-    """Who speaks, by the names at the beginnings of lines."""
+    """Yields the names of those who speak, as they stand at the beginnings of lines."""
     return ((found[1] or found[2]).casefold() for found in _LABEL.finditer(text[:_LONGEST]))
 
 
@@ -82,7 +82,7 @@ def _is_known(labels: Sequence[str], prompt: str) -> bool:
 
 
 def _is_spoken(before: str) -> bool:
-    """What follows is what somebody says."""
+    """Says whether the text behind is what somebody says."""
     return re.search(_SPOKEN.format(r"\Z"), before[-60:]) is not None
 
 
@@ -119,7 +119,7 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
 
 
 def _is_foreign(said: str, prompt: str) -> bool:
-    """Of a prompt whose language is not known, its letters tell, but in the same letters nothing can be said."""
+    """Says whether a text is in a foreign language; where the prompt's is unknown, its letters decide."""
     asked, found = language_of(_QUOTED.sub("", prompt), LEAST_ASKED), language_of(said)
     if found in ("", asked):
         return False
@@ -131,7 +131,7 @@ def _is_foreign(said: str, prompt: str) -> bool:
 
 
 def _is_untranslated(said: str, prompt: str) -> bool:
-    """Nothing can be said where the prompt names no language that is known."""
+    """Says whether a text is not translated; false where the prompt names no language that is known."""
     named = _named_languages(prompt)
     if not named or len(said.split()) < 2:
         return False
@@ -144,7 +144,7 @@ def _is_untranslated(said: str, prompt: str) -> bool:
 
 
 def _letters(language: str) -> str:
-    """One name for all languages in Latin letters."""
+    """Returns one name for all languages in Latin letters."""
     return "" if language in LATIN else language
 
 

@@ -151,13 +151,13 @@ def ends_in_the_middle(scene: Scene) -> HttpAnswer:
 
 
 def truncated_json(scene: Scene) -> HttpAnswer:
-    """In a stream, one event is cut; the end of the HTTP body is in order."""
+    """Returns an answer that is cut; in a stream one event is, and the end of the HTTP body is in order."""
     half, _ = _first_half(scene)
     return _with_bill(scene, _body(scene, (half[:-20],)))
 
 
 def malformed_json(scene: Scene) -> HttpAnswer:
-    """In a stream, the event in the middle is no JSON; the others are whole."""
+    """Returns an answer that is no JSON; in a stream only the event in the middle is none."""
     if not scene.question.stream:
         whole = dumps(scene.api.whole(scene.reply, scene.question))
         return _with_bill(scene, _body(scene, (whole.replace(b":", b"=", 3),)))

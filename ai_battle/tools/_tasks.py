@@ -29,7 +29,7 @@ class _TaskOutcome:
         self.error: BaseException | None = None
 
     def __enter__(self) -> None:
-        """Nothing is opened."""
+        """Opens nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -84,7 +84,7 @@ def _work(jobs: Jobs) -> None:
 
 
 async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:
-    """All of it at once; when one fails, or the whole is cancelled, nothing is left running."""
+    """Makes all of it at once; when one fails, or the whole is cancelled, nothing is left running."""
     if len(work) == 1:
         return [await work[0]]
     tasks = [asyncio.ensure_future(one) for one in work]

@@ -84,7 +84,10 @@ class Consent:
         return self._verdict(tool) == "deny" or self._person.refuses(tool)
 
     async def decide(self, call: ToolCall, *, writes: bool = True, doubt: str = "") -> Decision:
-        """`writes`: the call changes something outside of a fence. With a `doubt` a person is asked in any case."""
+        """Decides about a call.
+
+        `writes` says that it changes things outside a fence, and with a `doubt` a person is asked.
+        """
         verdict = self._verdict(call.name) or ("ask" if writes else "allow")
         if verdict == "ask" or (doubt and verdict == "allow"):
             return await self._person.decide(call, self._participant)

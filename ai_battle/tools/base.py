@@ -78,7 +78,7 @@ class ToolRegistry:
         return self._tools.get(name)
 
     def list_tools(self) -> dict[str, dict[str, Any]]:
-        """Each tool's description and parameters, as the tool gives them."""
+        """Returns each tool's description and parameters, as the tool gives them."""
         return {
             name: {"description": tool.description, "parameters": tool.parameters} for name, tool in self._tools.items()
         }
@@ -110,7 +110,7 @@ Execute = Callable[[T, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def errors_as_fields(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]:
-    """Around `execute`: what fails is `{"error": ...}` for whoever calls the tool without a manager, too."""
+    """Makes failures of `execute` results with `error`, for whoever calls the tool without a manager, too."""
 
     @wraps(execute)
     async def execute_or_tell(self: T, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class CallGuard:
         return self.ended in (CIRCLE, GIVEN_ALREADY, NO_SUCH_TOOLS)
 
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
-        """Return the result of an equal call, where nothing was written since, or a refusal; None: it is to be run."""
+        """Returns the result of an equal call, where nothing was written since, or a refusal; None: it is to be run."""
         self._now.keys.append(planned.key)
         if planned.problem:
             self._now.unknown += planned.is_unknown

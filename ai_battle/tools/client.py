@@ -55,7 +55,7 @@ class ToolCapableClient(ClientWrapper):
         return (*offered, *self.client.added_tools(offered))
 
     def set_tool_protocol(self, protocol: ToolUseProtocol) -> None:
-        """From now on the tools are those of `protocol`."""
+        """Replaces the tools by those of `protocol`."""
         self.manager = protocol.tool_manager
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -143,7 +143,7 @@ class _ToolTurn:
         return bool(requested.proposals) and self._may_ask_back and not self._guard.ended
 
     def _next_request(self) -> ModelRequest:
-        """With tools; which one has to be called is settled by the first answer."""
+        """Returns the next request, with tools; which one has to be called is settled by the first answer."""
         transient, self._transient = self._transient, ()
         is_settled = self._steps or transient or not self._specs
         return replace(
@@ -201,7 +201,7 @@ class _ToolTurn:
         return call
 
     async def _sum_up(self) -> ModelResponse:
-        """One last answer, without tools. What the tools returned speaks for a model that calls all the same.
+        """Asks for one last answer, without tools. What the tools returned speaks for a model that calls all the same.
 
         So it does where no money is left for another answer.
         """
@@ -219,7 +219,7 @@ class _ToolTurn:
         return await self._accept(response if text == response.text else _with_text(response, text))
 
     def _last_request(self) -> ModelRequest:
-        """No tools are in sight, and none is asked for. Where none returned anything, it says so."""
+        """Returns a request without tools, which asks for none; where none returned anything, it says so."""
         is_found = any(not result.is_error for result in self._results)
         return replace(
             self._request,
@@ -293,7 +293,7 @@ def prompt(name: str) -> str:
 
 
 def _by_tool_name(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> tuple[ToolCall, ...]:
-    """Under the names of the tools, where a model spells them its own way."""
+    """Returns the calls under the tools' own names, where a model spells them its own way."""
     offered = Offered(specs)
     names = ((call, offered.resolve(call.name) or call.name) for call in calls)
     return tuple(call if name == call.name else replace(call, name=name) for call, name in names)

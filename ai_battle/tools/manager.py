@@ -50,7 +50,7 @@ class ToolManager:
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """`{"tool": name, "parameters": {...}}`, and what the tool returned or `{"error": text}`."""
+        """Runs `{"tool": name, "parameters": {...}}` and returns what the tool returned, or `{"error": text}`."""
         name = request.get("tool") if isinstance(request, Mapping) else None
         if not name:
             return {"error": "Tool name is required"}

@@ -131,7 +131,7 @@ _places: "WeakKeyDictionary[asyncio.AbstractEventLoop, FairPlaces]" = WeakKeyDic
 
 
 def shared_places() -> FairPlaces:
-    """Return the places of this event loop, which all pairs of a server share."""
+    """Returns the places of this event loop, which all pairs of a server share."""
     return _places.setdefault(asyncio.get_running_loop(), FairPlaces())
 
 
@@ -144,7 +144,7 @@ class ProgramRunner:
         self._lack: NoFence | None = None
 
     async def require_fence(self) -> Sandbox:
-        """Return the fence; raises `NoFence`, and looks for it only once."""
+        """Returns the fence; raises `NoFence`, and looks for it only once."""
         if self._lack:
             raise self._lack
         if not self._fence:

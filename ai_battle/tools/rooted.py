@@ -68,7 +68,7 @@ class RootedFolder:
         self._closed = closed and (closed.stat().st_dev, closed.stat().st_ino)
 
     def read(self, path: str, limit: int) -> tuple[bytes, int]:
-        """At most `limit` bytes from the beginning of a file, and the size of it all."""
+        """Returns at most `limit` bytes from the beginning of a file, and the size of it all."""
         steps = parts(path)
         with self._open(steps[:-1]) as folder, _check_name(path):
             descriptor = _open(steps, folder)
@@ -175,7 +175,7 @@ def _must_be_writable(steps: tuple[str, ...]) -> None:
 
 
 def _plain(name: str) -> str:
-    """As file systems that ignore case, width and invisible characters see a name."""
+    """Returns a name as file systems see it that ignore case, width and invisible characters."""
     seen = unicodedata.normalize("NFKC", name).casefold().rstrip(". ")
     return "".join(character for character in seen if unicodedata.category(character) != "Cf")
 

@@ -42,7 +42,7 @@ class ToolSupport:
     known_as: tuple[str, str]
 
     def client_of(self, model: ModelClient, calling: Calling = "auto", tool_format: str = "") -> Auto:
-        """Return the model, told of tools in the way that suits it."""
+        """Returns the model, told of tools in the way that suits it."""
         return Auto(
             model, calling, native=self.native, memory=self.memory, known_as=self.known_as, tool_format=tool_format
         )
@@ -82,7 +82,7 @@ class ToolSet:
         self._users: list[tuple[ToolRegistry, ToolUser]] = []
 
     def client(self, model: ModelClient, support: ToolSupport, user: ToolUser) -> ModelClient:
-        """`model` with the tools of `user`, told of them in the way that suits it."""
+        """Returns `model` with the tools of `user`, told of them in the way that suits it."""
         way = support.client_of(model, self._settings.calling, self._settings.tool_format)
         client = ToolCapableClient(way, self._manager(user), self._limits, consent=self._consent(user))
         self._clients[user.name] = client

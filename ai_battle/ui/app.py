@@ -229,7 +229,7 @@ def _number(said: Mapping[str, str], name: str) -> int:
 
 
 async def _texts(http: web.Request, *names: str) -> dict[str, str]:
-    """Those fields of the body; what is missing is empty."""
+    """Returns the named fields of the body; what is missing is empty."""
     said = await _object(http)
     texts = {name: said.get(name) or "" for name in names}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:

@@ -38,7 +38,10 @@ Item = dict[str, Any]
 
 
 def item_of(view: TurnView | TimelineEntry) -> Item | None:
-    """What the page shows of it; None where nothing is due. What models wrote is text, or a tree of known elements."""
+    """Returns what the page shows of a view; None where nothing is due.
+
+    What models wrote is text, or a tree of known elements.
+    """
     match view:
         case TurnView(event=TurnFinished() as turn):
             usage, mark = turn.usage, about(estimated=turn.usage.estimated)
@@ -85,7 +88,7 @@ def _part(part: Part | ToolCard) -> Item:
 
 
 def facts_of(run: RunAccount) -> Item:
-    """What stands above a run: how far it is, what it took, and who takes part."""
+    """Returns what stands above a run: how far it is, what it took, and who takes part."""
     used = f"{about(estimated=run.usage.estimated)}{count_of(run.usage.total_tokens, 'token')}"
     cost = f"cost {dollars(run.usage.cost_usd)}"
     facts = {

@@ -125,7 +125,7 @@ class LiveRun:
         raise ConfigError(self.error)
 
     async def _play(self, discussion: Awaitable[RunResult]) -> None:
-        """What ends a run before it has begun is raised, what ends it later is kept as `error`."""
+        """Plays the run; what ends it before it has begun is raised, what ends it later is kept as `error`."""
         try:
             with GUARDED:
                 self.run_dir = (await discussion).run_dir
@@ -201,7 +201,7 @@ class LiveRun:
 
 
 def _shown_arguments(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
-    """Each argument with its lines; what a reader would not see in them is made a sign."""
+    """Yields each argument with its lines; characters that a reader would not see are made signs."""
     for name, value in call.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
         yield visible(name), [visible(line) for line in text.split("\n")]

@@ -68,7 +68,7 @@ class Doorkeeper:
         return f"http://{HOST}:{self.port}/?key={self.key}"
 
     def refusal(self, http: web.Request) -> str:
-        """Why a request is refused, wherever it leads; empty where it is not."""
+        """Says why a request is refused, wherever it leads; empty where it is not."""
         if http.host not in (f"{HOST}:{self.port}", f"localhost:{self.port}"):
             return "This server answers to 127.0.0.1 and localhost only."
         if http.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and http.path != "/":
@@ -183,7 +183,7 @@ async def _listen(site: web.TCPSite, port: int) -> None:
 async def serve(
     app: web.Application, port: int, open_page: Callable[[str], object], say: Callable[[str], object]
 ) -> None:
-    """Until SIGINT or SIGTERM; a second one waits for nothing.
+    """Serves until SIGINT or SIGTERM; a second one waits for nothing.
 
     `open_page` is told the first address, which can be used once, and `say` each further one.
     """

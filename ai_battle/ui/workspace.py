@@ -146,7 +146,7 @@ class Workspace:
         return path
 
     def _is_inside(self, path: Path) -> bool:
-        """Whether a path stays in the folder, also where links lead it; hidden files and folders are not looked at."""
+        """Says whether a path stays in the folder, also where links lead it; hidden files and folders do not count."""
         try:
             inside = path.resolve().relative_to(self.root).parts
         except (ValueError, OSError):

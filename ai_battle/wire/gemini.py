@@ -153,7 +153,7 @@ def _encode_tool(tool: ToolSpec) -> Body:
 
 
 def _encode_parts(parts: Iterable[Part], *, modern: bool) -> list[Body]:
-    """`modern` is Gemini 3 and later: signed calls, and pictures inside of results instead of beside them."""
+    """Encodes the parts; `modern` is Gemini 3 and later, with signed calls and pictures inside of results."""
     bodies = [body for part in parts for body in _encode_part(part, modern)]
     calls = [body for body in bodies if "functionCall" in body]
     if modern and calls and not any("thoughtSignature" in call for call in calls):

@@ -62,7 +62,7 @@ def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
 
 
 def _think(reasoning: Any, model: str) -> bool | str:
-    """Only gpt-oss knows levels, and it can't do without; all others take yes or no."""
+    """Returns the option `think`: only gpt-oss knows levels, and can't do without; all others take yes or no."""
     return LEVELS.get(str(reasoning).lower(), reasoning) if "gpt-oss" in model else reasoning not in (False, "none")
 
 

@@ -47,7 +47,7 @@ def as_text(value: Any) -> str:
 
 
 def json_rows(path: Path) -> Iterator[DatasetRow]:
-    """One object a line, packed with gzip or not; raises `ConfigError`."""
+    """Yields the rows of a file with one JSON object a line, packed with gzip or not; raises `ConfigError`."""
     with _open(path) as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
@@ -75,7 +75,7 @@ class RowDataset:
 
 
 def csv_rows(path: Path) -> Iterator[DatasetRow]:
-    """One row a record, with the names of the columns in the first; raises `ConfigError`."""
+    """Yields the records of a CSV file, by the names of the columns in its first line; raises `ConfigError`."""
     with _open(path) as file:
         reader = csv.DictReader(file, dialect=_dialect(file))
         try:

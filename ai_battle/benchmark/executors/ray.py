@@ -59,7 +59,7 @@ def _play_remotely(context: SampleContext, key: SampleKey, task: Task) -> Sample
 
 @cache
 def _runner() -> asyncio.Runner:
-    """One event loop for a worker, so that its connections are used again."""
+    """Returns a worker's event loop, always the same, so that its connections are used again."""
     return asyncio.Runner()
 
 

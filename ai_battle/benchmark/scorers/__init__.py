@@ -25,4 +25,4 @@ class Scorer(Protocol):
         """Says what a task has not and this scorer needs; empty where it can be scored."""
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
-        """Never raises for what an answer says."""
+        """Scores an answer; never raises for what the answer says."""

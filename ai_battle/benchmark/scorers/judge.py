@@ -53,5 +53,8 @@ def _harmless(answer: str) -> str:
 
 
 def create(model: ModelClient, prompt: str = "") -> ModelJudge:
-    """`prompt` is a template with the places $question, $reference and $answer, ending in the line `GRADE: 7`."""
+    """Returns the scorer.
+
+    `prompt` has the places $question, $reference and $answer and ends with the line `GRADE: 7`.
+    """
     return ModelJudge(model, prompt or PROMPT.read_text(encoding="utf-8"))

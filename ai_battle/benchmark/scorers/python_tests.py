@@ -46,7 +46,7 @@ class PythonTests:
             return await self._run_tests(code, task.tests)
 
     async def _run_tests(self, code: str, tests: str) -> AnswerScore:
-        """Only a program that comes to its end has passed: one that leaves before its tests has not."""
+        """Runs the tests. Only a program that comes to its end has passed: one may leave before its tests."""
         token = secrets.token_hex(16)
         program = Program("python", f"{code}\n\n{tests}\n\nprint({token!r})\n", self._timeout)
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as workspace:
@@ -79,7 +79,7 @@ def code_of(text: str, name: str = "") -> str:
 
 
 def _is_program(text: str) -> bool:
-    """Not of a single word or sentence that happens to be an expression."""
+    """Says whether a text is a program; a word or a sentence that happens to be an expression is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

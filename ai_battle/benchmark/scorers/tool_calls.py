@@ -56,7 +56,7 @@ def _fits(call: ToolCall, name: str, accepts: Callable[[Mapping[str, Any]], bool
 
 
 def _wanted_calls(task: Task) -> list[Wanted] | None:
-    """None where the reference can't be read."""
+    """Returns the calls that are wanted; None where the reference can't be read."""
     try:
         said = json.loads(task.reference)
     except ValueError:

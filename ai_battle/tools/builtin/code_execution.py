@@ -37,7 +37,7 @@ class CodeExecutionTool(Tool):
         allow_hosts: Sequence[str] = (),
         run_dir: Path | None = None,
     ) -> None:
-        """`timeout` is what a program gets that asks for no time of its own, and the most that one can ask for.
+        """Takes `timeout` in seconds, the default of a program and the most that it can ask for.
 
         Without a workspace there is a temporary one, which goes with the tool. `run_dir` is where the run is recorded:
         even inside of the workspace it is out of reach.

@@ -38,7 +38,7 @@ class FileManipulationTool(Tool):
     }
 
     def __init__(self, workspace: Path = Path(), read_only: bool = False, run_dir: Path | None = None) -> None:
-        """`run_dir` is where the run is recorded: even inside of the workspace it is not opened."""
+        """Takes `run_dir`, where the run is recorded: even inside of the workspace it is not opened."""
         self.files = RootedFolder(Path(workspace), run_dir)
         self.read_only = read_only
         self.writes = not read_only
@@ -167,7 +167,7 @@ def _files_to_search(files: RootedFolder, given: Parameters) -> Iterator[Entry]:
 
 
 def _readable(files: RootedFolder, entry: Entry) -> bytes:
-    """Nothing of what can't be read, or is no text."""
+    """Returns the bytes, and nothing of what can't be read, or is no text."""
     try:
         data, _ = files.read(entry.path, READ)
     except ToolError:

@@ -42,7 +42,7 @@ class WebFetchTool(Tool):
     def __init__(
         self, timeout: float = 20.0, allow_addresses: Sequence[str] = (), resolver: "AbstractResolver | None" = None
     ) -> None:
-        """`allow_addresses` are private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
+        """Takes `allow_addresses`, private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
         self.bounds = web.Bounds(seconds=timeout)
         self.timeout = 2 * timeout + 5
         self.allowed = frozenset(allow_addresses)
@@ -80,7 +80,7 @@ def _is_text(kind: str) -> bool:
 
 
 def _decode(page: "Page") -> str:
-    """By the charset of the answer, or else of the page; what is no charset of texts counts for nothing."""
+    """Decodes a page by the charset of the answer, or else of the page; an unknown charset counts for nothing."""
     stated = CHARSET.search(page.body[:2048])
     for charset in (page.charset, stated[1].decode() if stated else ""):
         if TEXTUAL.match(charset):

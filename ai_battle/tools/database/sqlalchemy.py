@@ -69,7 +69,10 @@ class DatabaseServer:
         return _fetch_rows(connection.exec_driver_sql(f"FETCH {limits.rows + 1} FROM found"), limits)
 
     def _make_engine(self) -> Any:
-        """Without a pool; PostgreSQL's statements are prepared, which leaves no room for a second one."""
+        """Makes an engine without a pool.
+
+        PostgreSQL's statements are prepared, which leaves no room for a second one.
+        """
         options = {"connect_args": {"prepare_threshold": 0, "connect_timeout": 5}} if self._is_postgres else {}
         try:
             return self._alchemy.create_engine(self.url, poolclass=self._alchemy.pool.NullPool, **options)

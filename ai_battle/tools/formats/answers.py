@@ -29,7 +29,7 @@ def with_calls(
 
 
 def _with_new_ids(request: ModelRequest, calls: Iterable[ToolCall]) -> Iterator[ToolCall]:
-    """Each under an id that is new in this conversation, and the same for the same conversation."""
+    """Yields the calls, each under an id that is new in this conversation, and the same for the same conversation."""
     known = {call.id for message in request.messages for call in message.tool_calls}
     number = len(known)
     for call in calls:

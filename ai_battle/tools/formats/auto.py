@@ -256,6 +256,6 @@ def _with_suffix(name: str) -> str:
 
 
 def _allowed_letters(name: str) -> str:
-    """Nothing but letters, digits, underscores and dashes, and a letter or an underscore first."""
+    """Returns a name of letters, digits, underscores and dashes alone, with a letter or an underscore first."""
     form = _FORBIDDEN.sub("_", name)
     return form if _START.match(form) else f"_{form}"

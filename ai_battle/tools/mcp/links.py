@@ -107,7 +107,7 @@ class ProgramLink(Link):
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
-        """When this is left, so is every process that the program has started: a keeper of its own sees to that."""
+        """Opens the streams. When they are left, a keeper ends every process that the program has started."""
         self._stderr.clear()
         given = {name: os.environ[name] for name in GIVEN if name in os.environ} | self._settings.env
         process = await start_process(
@@ -217,7 +217,7 @@ class _ProgramInput:
 
 
 async def _end(process: Process, listening: "asyncio.Task[None]") -> None:
-    """By the end of its stdin, then by asking, then by force; its keeper ends what it has started."""
+    """Ends the process: by the end of its stdin, by asking, then by force. Its keeper ends what it has started."""
     assert process.stdin
     try:
         process.stdin.close()
@@ -233,7 +233,7 @@ async def _end(process: Process, listening: "asyncio.Task[None]") -> None:
 
 
 async def _has_ended(process: Process, seconds: float = PATIENCE) -> bool:
-    """`process.wait` would also wait for whoever else holds its pipes."""
+    """Says whether the process has ended; `process.wait` would also wait for whoever else holds its pipes."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while process.returncode is None:  # noqa: ASYNC110 - nothing else tells

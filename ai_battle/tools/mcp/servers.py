@@ -196,7 +196,10 @@ class _RunningServer:
         return [McpTool(self, tool, CHANGED if tool.name in changed else "") for tool in listed]
 
     async def _relist(self, session: Session) -> None:
-        """Once, however often the server has said so; who comes second waits for what the first one finds."""
+        """Lists the tools again, once for all that the server has said.
+
+        Who comes second waits for what the first finds.
+        """
         try:
             async with self._listing, asyncio.timeout(self._patience):
                 if session.tools_changed:
@@ -240,7 +243,7 @@ class ToolPins:
         return frozenset(name for name, digest in now.items() if before.get(name, digest) != digest)
 
     def accept(self, tools: Iterable[Any]) -> None:
-        """From now on these are the ones that are known."""
+        """Takes these tools as the ones that are known from now on."""
         self._write({**self._read(), self._server: _digests(tools)})
 
     def _read(self) -> dict[str, dict[str, str]]:
@@ -250,7 +253,7 @@ class ToolPins:
         return {}
 
     def _write(self, pins: Mapping[str, Mapping[str, str]]) -> None:
-        """Keeps them; where nothing can be kept, each run is the first one."""
+        """Writes the pins; where nothing can be kept, each run is the first one."""
         with suppress(OSError):
             make_private(self._path.parent)
             write_private(self._path, [json.dumps(pins, indent=1)])

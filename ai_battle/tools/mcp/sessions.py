@@ -83,7 +83,7 @@ class Session:
             self._task.exception()
 
     async def tools(self) -> tuple[list[Any], list[str]]:
-        """All tools of the server, in its own words, and why others are none."""
+        """Returns the tools of the server, in its own words, and why others are none."""
         self.tools_changed = False
         self.left_out = []
         found: list[Any] = []
@@ -104,7 +104,7 @@ class Session:
 
     @contextmanager
     def _requesting(self) -> Iterator[None]:
-        """Around a request: what the server says of its failure; it is not asked again when it lost its memory."""
+        """Raises what the server says of a request's failure; it is not asked again when it lost its memory."""
         try:
             with translate_errors(self._link.shown, McpServerError):
                 yield
@@ -143,7 +143,7 @@ class Session:
             await self._changed(self)
 
     async def _listen(self, client: Any) -> None:
-        """Those of the newer one say it to who listens; who was cut off in between has to look again."""
+        """Listens for changes, which newer servers tell who listens; who was cut off has to look again."""
         subscriptions = optional("mcp.client.subscriptions", "mcp")
         offered = client.server_capabilities.tools
         if not (offered and offered.list_changed):

@@ -130,7 +130,7 @@ def _address(authority: str, usual_port: int) -> Address:
 
 
 def _comparable(host: str) -> str:
-    """Return nothing for what is neither a name nor an address."""
+    """Returns a host as it can be compared; empty for what is neither a name nor an address."""
     name = host.lower().removesuffix(".")
     if not name.startswith("["):
         return name if len(name) < 254 and _NAME.fullmatch(name) else ""

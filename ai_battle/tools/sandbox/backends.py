@@ -139,7 +139,7 @@ _KEYS = re.compile(r"//[^/\s]*@|extraheader|password|token|secret", re.IGNORECAS
 
 
 def git_settings(path: Path = _GIT_SETTINGS) -> tuple[str, ...]:
-    """Return its path where a program may read it."""
+    """Returns its path where a program may read it."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -44,7 +44,7 @@ _working: set[tuple[str, str]] = set()
 
 
 def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterable[str] = ()) -> Sandbox:
-    """Return the strongest sandbox that works here.
+    """Returns the strongest sandbox that works here.
 
     `strict` takes only one with nothing missing. `docker` is taken by name alone, as our tests have run it without its
     engine only. `none` is none, and needs the second key. With `hosts`, it is one that can keep programs to them.
@@ -65,7 +65,7 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterab
 
 
 def why_not(backend: Backend, binary: str = "") -> str:
-    """Return what goes wrong with it here, or nothing when a program runs in it and a forbidden read is refused.
+    """Returns what goes wrong with it here, or nothing when a program runs in it and a forbidden read is refused.
 
     What worked is not tried again by this process.
     """
@@ -103,7 +103,7 @@ def _candidates() -> Iterator[tuple[Backend, str]]:
 
 
 def _lack(backend: Backend, level: Level, hosts: AddressFilter) -> str:
-    """Return what is asked of it that it does not have."""
+    """Returns what is asked of it that it does not have."""
     if hosts and not backend.has_network:
         return _NO_PROXY
     if level != "strict":

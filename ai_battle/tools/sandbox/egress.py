@@ -73,7 +73,7 @@ class EgressProxy:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[int]:
-        """Yield a descriptor for the supervisor, which sends a socket by it that listens inside of the sandbox."""
+        """Yields a descriptor for the supervisor, which sends a socket by it that listens inside of the sandbox."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with closing(ours), closing(theirs):
@@ -176,7 +176,7 @@ class EgressProxy:
     async def _send(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, request: ProxyRequest, visit: Visit
     ) -> None:
-        """Of a plain request its body and no more: what comes behind it may be another request, for another host."""
+        """Sends the body of a plain request and no more: what comes behind it may be a request for another host."""
         left = request.length if request.head else self.limits.traffic
         while left and self._has_room() and (data := await source.read(min(left, _CHUNK))):
             left -= len(data)

@@ -42,7 +42,7 @@ def walk(folder: Path, but: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def _scan(folder: str) -> list[os.DirEntry[str]]:
-    """None where the path is longer than anybody could say it."""
+    """Returns the entries of a folder; None where the path is longer than anybody could say it."""
     try:
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             make_usable(Path(folder))
@@ -53,7 +53,7 @@ def _scan(folder: str) -> list[os.DirEntry[str]]:
 
 
 def discard(folder: str | Path) -> None:
-    """With all that is in it, as far as that can be; what the quick way leaves goes the slow one."""
+    """Deletes a folder with all that is in it; what the quick way leaves goes the slow one."""
     with suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
@@ -61,7 +61,7 @@ def discard(folder: str | Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Of folders, those inside are moved up before, so that none lies too deep to be reached."""
+    """Deletes; folders inside are moved up before, so that none lies too deep to be reached."""
     if not is_folder(path):
         path.unlink(missing_ok=True)
         return

@@ -52,7 +52,7 @@ class Sandbox:
     """One kind of sandbox; any number of programs may run in it, also at once."""
 
     def __init__(self, backend: Backend, hosts: AddressFilter | None = None) -> None:
-        """`hosts` are what programs may reach, by a proxy that the backend must be able to lead them to; else none."""
+        """Takes `hosts`, which programs may reach by a proxy that the backend leads them to; without it none."""
         self._backend = backend
         self._hosts = hosts
 
@@ -93,7 +93,7 @@ class Sandbox:
         return _outcome(answer, network)
 
     def _folder_to_close(self, folder: Path | None, workspace: Path) -> Path | None:
-        """Return the folder where it is in the workspace."""
+        """Returns the folder where it is in the workspace."""
         found = folder.resolve() if folder else None
         if not found or not found.is_relative_to(workspace):
             return None
@@ -155,7 +155,7 @@ def _orders(backend: Backend, paths: HostPaths, program: Program, runner: Interp
 
 
 async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapping[str, Any]:
-    """Return the supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
+    """Returns the supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
     # A Python program goes on in the interpreter of its supervisor, so that one starts like any other.
     isolation = () if orders.here else ("-I", "-S")
     command = (*backend.around(paths), backend.python, *isolation, "-c", _OPENING)
@@ -174,7 +174,7 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
 
 
 def _supervisor_input(orders: Orders, python: str) -> bytes:
-    """Return modules and orders; another interpreter than this gets sources, and compiles them."""
+    """Returns modules and orders; another interpreter than this gets sources, and compiles them."""
     modules = _compile_modules() if python == sys.executable else _sources()
     content = marshal.dumps((modules, vars(orders)), _MARSHAL_FORMAT)
     return len(content).to_bytes(4, "little") + content
@@ -210,7 +210,7 @@ async def _exchange(process: Process, content: bytes) -> tuple[bytes, bytes]:
 
 
 async def _end(process: Process) -> None:
-    """Without its lifeline a supervisor ends everything; one that can't is killed, and a namespace dies with it."""
+    """Ends the supervisor: without its lifeline it ends everything, or is killed with its namespace."""
     assert process.stdin
     process.stdin.close()
     try:

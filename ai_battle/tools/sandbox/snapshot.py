@@ -191,7 +191,7 @@ def _settings_of_bare(repository: Path) -> Iterator[Path]:
 
 
 def is_programs_own(repository: Path) -> bool:
-    """One that a program made here, as it was left then: who has added settings or hooks to it has made it theirs."""
+    """Says whether a repository is as a program made it here; with settings or hooks of a user it is the user's."""
     if not is_folder(repository) or not is_harmless(repository / "config", bare=False):
         return False
     return all(path.name == "config" for path in _settings(repository))

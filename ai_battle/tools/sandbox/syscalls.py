@@ -130,7 +130,7 @@ class SyscallFilter:
         return self.machine in _AUDIT
 
     def compile(self) -> bytes:
-        """Return classic BPF for seccomp; empty where no calls are known for this processor.
+        """Returns classic BPF for seccomp; empty where no calls are known for this processor.
 
         The first rule that fits decides, and what no rule names is allowed. Calls of another architecture (32-bit on a
         64-bit kernel) kill.

@@ -86,7 +86,10 @@ def _plain_text(text: str) -> str:
 
 
 def _tag_end(text: str, start: int) -> int:
-    """Behind the `>` that ends a tag; one inside of quotes does not, as far as quotes are closed nearby."""
+    """Returns the place behind the `>` that ends a tag.
+
+    One inside of quotes does not, if the quotes are closed nearby.
+    """
     first = end = text.find(">", start)
     for _ in range(EXTENSIONS):
         if end < 0 or end - start > REACH or text.count('"', start, end) % 2 == 0:
@@ -97,13 +100,13 @@ def _tag_end(text: str, start: int) -> int:
 
 
 def _raw(text: str, start: int, name: str) -> tuple[int, str]:
-    """Behind the closing tag of an element without markup inside, and what stands in it."""
+    """Returns the place behind the closing tag of an element without markup inside, and what stands in it."""
     closing = re.compile(rf"</{name}\b[^>]{{0,100}}>?", re.IGNORECASE).search(text, start)
     return (closing.end(), text[start : closing.start()]) if closing else (len(text), "")
 
 
 def _comment_end(text: str, start: int) -> int:
-    """Behind a comment, a declaration or an instruction."""
+    """Returns the place behind a comment, a declaration or an instruction."""
     ending = "-->" if text.startswith("<!--", start) else ">"
     end = text.find(ending, start + 2)
     return end + len(ending) if end >= 0 else len(text)

@@ -74,7 +74,7 @@ class Web:
 
 
 async def ask_service(method: str, url: URL, bounds: Bounds, **request: Any) -> Page:
-    """One answer of a service that the user has named, wherever it is; a redirect is an answer too."""
+    """Asks for one answer of a service that the user has named, wherever it is; a redirect is an answer too."""
     with _network_errors(url, None):
         async with (
             asyncio.timeout(bounds.seconds),

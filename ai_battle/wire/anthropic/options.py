@@ -51,7 +51,7 @@ def sent_max_tokens(request: ModelRequest, model: str) -> int:
 
 
 def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
-    """Returns all fields but the system prompt, the tools and the messages."""
+    """Returns the body's fields beside the system prompt, the tools and the messages."""
     dropped = unsupported_options(request.options, version, model)
     given = {name: value for name, value in present(request.options).items() if name not in dropped}
     given |= clamped_options(request.options, version, model)

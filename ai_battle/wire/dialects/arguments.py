@@ -53,7 +53,7 @@ def fit(arguments: Mapping[str, Any], schema: Schema) -> Fitted:
 
 
 def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
-    """Whether nothing is left to mend; one part of a schema may want what another forbids."""
+    """Says whether nothing is left to mend; one part of a schema may want what another forbids."""
     again = _Walk(schema)
     try:
         again.value(mended, schema, "")
@@ -207,7 +207,7 @@ class _Walk:
         return {meant.get(name, name): item for name, item in value.items()}
 
     def _is_left_out(self, name: str, item: Any, schema: Schema) -> bool:
-        """Whether null stands for a field that can't be null and may be left out."""
+        """Says whether null stands for a field that can't be null and may be left out."""
         wanted = schema.get("properties", {}).get(name)
         if item is not None or wanted is None or name in schema.get("required", ()):
             return False
@@ -246,7 +246,7 @@ class _Walk:
 
 
 def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
-    """What each unknown name can only mean; nothing when two of them mean the same."""
+    """Returns what each unknown name can only mean; nothing when two of them mean the same."""
     free: dict[str, list[str]] = {}
     for name in declared.keys() - given.keys():
         free.setdefault(_loose(name), []).append(name)
@@ -272,7 +272,7 @@ def _item_schemas(schema: Schema) -> tuple[list[Any], Any]:
 
 
 def _has_type(value: Any, types: tuple[str, ...]) -> bool:
-    """Whether a JSON value has one of the types; 5.0 is an integer too."""
+    """Says whether a JSON value has one of the types; 5.0 is an integer too."""
     if is_number(value):
         return "number" in types or ("integer" in types and (isinstance(value, int) or value.is_integer()))
     return isinstance(value, tuple(map(_KINDS.__getitem__, types)))
@@ -314,7 +314,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _read_json(text: str, opening: str) -> Any:
-    """What the text says as JSON when it begins like that."""
+    """Returns what the text says as JSON when it begins like that."""
     if not text.lstrip().startswith(opening):
         return _NOTHING
     try:
@@ -329,7 +329,7 @@ def _loose(name: Any) -> str:
 
 
 def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
-    """What `value` lacks, each as the end of a sentence that begins with its name."""
+    """Yields what `value` lacks, each as the end of a sentence that begins with its name."""
     if "enum" in schema and canonical(value) not in map(canonical, schema["enum"]):
         yield f"expected one of {', '.join(map(short_json, schema['enum']))}, got {short_json(value)}"
     if "const" in schema and canonical(value) != canonical(schema["const"]):
@@ -341,14 +341,14 @@ def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    """Whether the pattern occurs; one that can't be matched in linear time is left to the tool."""
+    """Says whether the pattern occurs; one that can't be matched in linear time is left to the tool."""
     compiled = _linear_pattern(pattern)
     return compiled is None or compiled.isinstance_python(text[:_LONGEST_MATCHED])
 
 
 @lru_cache
 def _linear_pattern(pattern: str) -> SchemaValidator | None:
-    """By the engine of Rust, which never goes back; None for what it has not, such as looking ahead."""
+    """Checks by Rust's regular expressions, which never go back; None for what they lack, such as looking ahead."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except SchemaError:

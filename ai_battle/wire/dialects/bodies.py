@@ -156,7 +156,7 @@ def broken_call(source: Source, at: int, error: Unreadable) -> Piece:
 
 
 def _read_element(source: Source, element: re.Match[str], tools: Offered) -> Piece:
-    """From a tag that names the tool; its arguments are tags, or one JSON object."""
+    """Reads an element from a tag that names the tool; its arguments are tags, or one JSON object."""
     name = element["name"] or element["channel"] or element["old"]
     given = _OBJECT.match(source.text, element.end()) if element["name"] else None
     if given:
@@ -234,7 +234,7 @@ def read_message(source: Source, at: int, tools: Offered) -> Piece | None:
 
 
 def _recipient(text: str, header: re.Match[str]) -> tuple[str, int]:
-    """Whom the message is for, and where it begins: the recipient may be named before the channel."""
+    """Returns whom the message is for, and where it begins: the recipient may be named before the channel."""
     start, given = header.start(), header.groupdict()
     if recipient := given.get("late") or given["early"]:
         return recipient, start

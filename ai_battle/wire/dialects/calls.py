@@ -76,11 +76,11 @@ class Offered:
         return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
 
     def find(self, name: str) -> str | None:
-        """As `resolve`, but never any name: for notations that mean a call only where they name a tool."""
+        """Finds a tool like `resolve`, but never takes any name: for notations that have to name a tool."""
         return None if self.open else self.resolve(name)
 
     def writes(self, calls: Iterable[ToolCall]) -> bool:
-        """Whether the tool of one of them says that it may change something."""
+        """Says whether the tool of one of them says that it may change something."""
         return any(call.name in self._writing for call in calls)
 
     @property
@@ -121,7 +121,7 @@ def _fold(name: str) -> str:
 
 
 def _unambiguous(names: Iterable[str]) -> dict[str, str]:
-    """By folded name; where two tools fold to the same name, neither is meant."""
+    """Returns the names by their folded form; where two tools fold to the same one, neither is meant."""
     folded: dict[str, str] = {}
     for name in names:
         key = _fold(name)
@@ -160,7 +160,7 @@ def _calls_in_list(items: list[Any], tools: Offered, *, explicit: bool) -> list[
 
 
 def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
-    """`{"name": ..., "arguments": {...}}` and its relatives."""
+    """Reads a call such as `{"name": ..., "arguments": {...}}` and its relatives."""
     value, named = _with_name(_without_wrapper(value), tools)
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
@@ -197,7 +197,7 @@ def _text_key(value: dict[str, Any], keys: Iterable[str], tools: Offered | None 
 
 
 def _without_wrapper(value: dict[str, Any]) -> dict[str, Any]:
-    """`{"id": ..., "type": "function", "function": {...}}` as one object."""
+    """Returns `{"id": ..., "type": "function", "function": {...}}` as one object."""
     params = value.get("params")
     if value.get("method") == "tools/call" and isinstance(params, dict):
         return params
@@ -209,7 +209,7 @@ def _without_wrapper(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_definition(value: dict[str, Any]) -> bool:
-    """Whether it is a tool's description, repeated by the model."""
+    """Says whether a value is a tool's description, repeated by the model."""
     schema = value.get("parameters") or value.get("input_schema")
     return isinstance(schema, dict) and "type" in schema and isinstance(schema.get("properties"), dict)
 
@@ -250,7 +250,7 @@ def _beside(value: dict[str, Any], named: str, name: str, tools: Offered, *, exp
 
 
 def _by_name(value: dict[str, Any], tools: Offered) -> list[ToolCall]:
-    """`{"get_weather": {"city": "Paris"}}`."""
+    """Reads calls such as `{"get_weather": {"city": "Paris"}}`."""
     calls = []
     for key, arguments in value.items():
         name = tools.find(key)

@@ -69,7 +69,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
 
 
 def is_set_off(source: Source, at: int, before: str) -> bool:
-    """Whether it is indented as code is, or announced as the answer of a tool; `before` is its line up to there."""
+    """Says whether a place is indented like code, or announced as a tool's answer; `before` is its line up to there."""
     start = at - len(before)
     above = source.text[start - 300 if start > 300 else 0 : start]
     line = above.rstrip().rpartition("\n")[2]
@@ -78,7 +78,7 @@ def is_set_off(source: Source, at: int, before: str) -> bool:
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
-    """Whether more marks than needed are there because the block quotes others; JSON may need them for a string."""
+    """Says whether a block has more marks than needed because it quotes others; JSON may need them for a string."""
     if fence.language in CALLING:
         return False
     if fence.language != "json":
@@ -88,7 +88,7 @@ def holds_fences(source: Source, fence: Fence) -> bool:
 
 
 def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> bool:
-    """Whether it stands in a function, a loop or the like of a program, or in one that defines its function.
+    """Says whether a place is in a function, a loop or the like of a program, or in one that defines its function.
 
     So does what is indented as code: none of them is a call to make now.
     """
@@ -112,7 +112,7 @@ def _is_within_program(indent: int, above: str, line: str, name: str) -> bool:
 
 
 def is_answer(source: Source, at: int) -> bool:
-    """Whether the words before it, on its line or else above it, say that it is what a tool returned."""
+    """Says whether the words before it, on its line or else above it, say that it is what a tool returned."""
     before = source.before(at, 60)
     label = before.rstrip(" \t`[\"'(*") or source.text[max(0, at - 180) : at - len(before)].rstrip().rsplit("\n", 1)[-1]
     return _says_answer(label)
@@ -123,7 +123,7 @@ def _says_answer(label: str) -> bool:
 
 
 def is_quotation(text: str, start: int, end: int) -> bool:
-    """Whether it stands between quotation marks, or struck out, in a text that says more than that."""
+    """Says whether a place is between quotation marks, or struck out, in a text that says more than that."""
     closed = _QUOTED.match(text, end)
     opened = _QUOTATION.search(text[max(0, start - 7) : start]) if closed else None
     if not closed or not opened:

@@ -67,7 +67,7 @@ def _kind_by_form(text: str, piece: Piece, before: str, behind: str, *, is_weak:
 
 
 def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bool:
-    """Whether a sentence goes on behind a call in small letters: `<call> would delete everything`.
+    """Says whether a sentence goes on behind a call in small letters: `<call> would delete everything`.
 
     It goes on below where nothing had ended or announced the call, else on its line. Tokens stand in no sentence.
     """
@@ -83,18 +83,18 @@ def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bo
 
 
 def _is_template(call: ToolCall) -> bool:
-    """Whether every argument is a placeholder (`<city>`, `...`), or the type that the tool wants there."""
+    """Says whether every argument is a placeholder (`<city>`, `...`), or the type that the tool wants there."""
     given = call.arguments.values()
     return bool(given) and all(isinstance(value, str) and _PLACEHOLDER.fullmatch(value) for value in given)
 
 
 def _is_beside_words(piece: Piece, gap: str) -> bool:
-    """Whether words stand on the line of a call without a marker, before it."""
+    """Says whether words stand on the line of a call without a marker, before it."""
     return piece.is_bare and bool(gap.rpartition("\n")[2].strip("\t `[](){}\"',;"))
 
 
 def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> ProposalKind | None:
-    """What holds for all calls of the text: that a question follows, or that they are there to choose from."""
+    """Returns what holds for all calls of the text: that a question follows, or that they are there to choose from."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
     between = map(str.lower, map(_words_of, gaps[1:-1]))
@@ -104,7 +104,7 @@ def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writ
 
 
 def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
-    """Whether the calls are the items of a list that something follows, or stand below labels such as `Option B`."""
+    """Says whether the calls are the items of a list that something follows, or stand below labels like `Option B`."""
     leads = [_MARKUP.sub(" ", gap[-_WINDOW:]).rstrip().rpartition("\n")[2] for gap in gaps[:-1]]
     if (
         goes_on
@@ -116,7 +116,7 @@ def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool,
 
 
 def _are_labels_of_choices(leads: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
-    """Two signs of three are enough: a word, letters, and that much hangs on it."""
+    """Says whether labels mark choices; two signs of three are enough: a word, letters, and that much hangs on it."""
     labels = list(filter(None, map(_CHOICE.match, leads)))
     stem = labels[0]["stem"].casefold() if labels else ""
     marks = {label["mark"] for label in labels if label["stem"].casefold() == stem}
@@ -126,14 +126,14 @@ def _are_labels_of_choices(leads: Sequence[str], *, goes_on: bool, writes: bool)
 
 
 def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
-    """What is said before, between and behind the pieces."""
+    """Returns what is said before, between and behind the pieces."""
     ends = [0, *(piece.end for piece in pieces)]
     starts = [*(piece.start for piece in pieces), len(text)]
     return [text[end : max(end, start)] for end, start in zip(ends, starts, strict=True)]
 
 
 def _without_thoughts(gap: str) -> str:
-    """What of it is neither reasoning nor invented as an observation."""
+    """Returns what of it is neither reasoning nor invented as an observation."""
     observed = _OBSERVED.search(gap) if "Observation" in gap else None
     return thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
 
@@ -146,7 +146,7 @@ def _words_of(spoken: str) -> str:
 
 
 def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:
-    """What the sentence directly before a call makes of it: one that asks, or one that leads up to the call.
+    """Returns what the sentence directly before a call makes of it: one that asks, or one that leads up to the call.
 
     Before a call that writes, a sentence that is complete leads up to it, too.
     """
@@ -160,7 +160,7 @@ def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) ->
 
 
 def _kind(sentence: str, *, writes: bool) -> ProposalKind | None:
-    """What the sentence that leads up to a call says of it; before one that writes, also by its mood."""
+    """Returns what the sentence that leads up to a call says of it; before one that writes, also by its mood."""
     clauses = [clause.strip() for clause in _CLAUSE_END.split(sentence)]
     main = _main(clauses)
     if _words("example").search(sentence):
@@ -172,7 +172,7 @@ def _kind(sentence: str, *, writes: bool) -> ProposalKind | None:
 
 
 def _is_glued(text: str, start: int) -> bool:
-    """Whether it is a token of its own that begins the call, or nothing parts it from the sentence."""
+    """Says whether a token of its own begins the call, or nothing parts it from the sentence."""
     return text.startswith(_TOKENS, start) or (start > 0 and not text[start - 1].isspace())
 
 
@@ -185,7 +185,7 @@ def _main(clauses: list[str]) -> str:
 
 @cache
 def _words(kind: str) -> re.Pattern[str]:
-    """One pattern of all words of a kind, in small letters."""
+    """Returns one pattern of all words of a kind, in small letters."""
     listed = {word.strip().lower() for head, words in _rows() if head == kind for word in words}
     by_borders: dict[tuple[str, str], set[str]] = {}
     for word in listed:

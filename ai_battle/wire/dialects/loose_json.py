@@ -90,7 +90,7 @@ def read_word(text: str, at: int) -> tuple[Any, int]:
 
 
 def _read_object(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """From behind the brace. Without colons it is a Python set, and a list to us."""
+    """Reads an object from behind its brace. Without colons it is a Python set, which becomes a list."""
     items: dict[str, Any] = {}
     members: list[Any] = []
     while not _ends(text, at := skip_space(text, at), "}"):
@@ -155,7 +155,7 @@ def _read_string(text: str, at: int) -> tuple[str, int]:
 
 
 def _read_escape(text: str, at: int, *, is_raw: bool) -> tuple[str, int]:
-    """What a backslash and its successors stand for; one that escapes nothing stays, as in Python."""
+    """Returns what a backslash and its successors stand for; one that escapes nothing stays, as in Python."""
     following = text[at + 1 : at + 2]
     if is_raw or not following:
         return text[at : at + 2], at + 2

@@ -54,7 +54,7 @@ def _read(text: str, tools: Offered) -> Reading:
 
 
 def _pieces(text: str, tools: Offered) -> list[Piece]:
-    """Those with calls or issues; what turns out to have been reasoning takes back all before it."""
+    """Returns the pieces with calls or issues; what turns out to have been reasoning takes back all before it."""
     scanner = Scanner(text, tools)
     pieces: list[Piece] = []
     while len(pieces) < _MOST_PIECES and (piece := scanner.next()):
@@ -185,7 +185,7 @@ class StreamingReader:
         return min([place, *(found.start() for found in names if found and self._may_be_name(found["name"]))])
 
     def _may_be_name(self, token: str) -> bool:
-        """Also when a name hangs on the last word of a sentence, or on a prefix such as `functions.`."""
+        """Says whether a token may end in a tool's name, behind a word or a prefix like `functions.` too."""
         token = token.lower()
         endings = [token, *(token[found.end() :] for found in re.finditer(r"[.:/]", token))]
         folded = [_SEPARATOR.sub("", ending) for ending in endings]

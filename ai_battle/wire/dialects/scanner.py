@@ -99,7 +99,7 @@ class Scanner:
         return None
 
     def _piece(self, at: int) -> Piece | None:
-        """What the first reader makes of it that finds its opener there; in reasoning only few of them look."""
+        """Returns what the first reader makes of it that finds its opener there; in reasoning only few of them look."""
         text = self.source.text
         for pattern, reader, reads_thoughts in _OPENERS.get(text[at : at + 2]) or _OPENERS[text[at]]:
             if reads_thoughts or not self._thinks:
@@ -109,7 +109,7 @@ class Scanner:
         return None
 
     def _skip_thinking(self, found: re.Match[str]) -> Piece:
-        """To the end of the reasoning; where none is marked, only tokens that no prose has begin a call."""
+        """Skips to the end of the reasoning; where none is marked, only tokens that no prose has begin a call."""
         close = self.source.find(thinking.closer(found), found.end())
         self._thinks = close is None
         return Piece(found.start(), close.end() if close else found.end())
@@ -139,7 +139,7 @@ class Scanner:
         return None if _ENDS.match(found.group()) else self._read_bodies(found)
 
     def _read_bodies(self, found: re.Match[str]) -> Piece:
-        """Behind a marker; as long as no call stands there, one may still come."""
+        """Reads the bodies behind a marker; as long as no call stands there, one may still come."""
         at = found.start()
         piece = read_bodies(self.source, at, self.tools)
         if piece.calls and is_quotation(self.source.text, at, piece.end):
@@ -166,7 +166,7 @@ class Scanner:
         return None if self._is_within_block(at) else _bare(read_brace(self.source, at, self.tools, self._since))
 
     def _is_within_block(self, at: int) -> bool:
-        """In a fenced block only a value that begins its line is a call."""
+        """Says whether a value is in a fenced block, where only one that begins its line is a call."""
         if self._fence is None or at == self._fence.inside:
             return False
         start = max(self._fence.inside, at - len(self.source.before(at, 60)))
@@ -251,7 +251,7 @@ class Scanner:
         return None if self._thinks or self.tools.open else read_line(self.source, found.end(), self.tools)
 
     def _skip_observation(self, found: re.Match[str]) -> Piece | None:
-        """What a model invents behind its own action is text to the end; no call in it is meant."""
+        """Skips what a model invents behind its own action: it is text to the end, and no call in it is meant."""
         at = found.start()
         return Piece(at, len(self.source.text)) if self._acted and self._begins_line(at) else None
 

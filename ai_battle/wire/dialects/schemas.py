@@ -25,7 +25,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a float stands for an integer, so that nothing is lost by writing it as one."""
+    """Says whether a float stands for an integer, so that nothing is lost by writing it as one."""
     return isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
 
 

@@ -51,7 +51,7 @@ class Source:
         return end if end >= 0 else len(self.text)
 
     def may_look_again(self, characters: int) -> bool:
-        """Whether so much text that was read in vain may be read once more from within; not for ever, as it adds up."""
+        """Says whether so much text that was read in vain may be read once more from within, which adds up."""
         self._spare -= characters
         return self._spare >= 0
 
@@ -65,7 +65,7 @@ class Source:
         return self.text[line or start : at]
 
     def is_line_of(self, pattern: re.Pattern[str], at: int) -> bool:
-        """Whether the whole line of `at` fits; asked often about one line, it is looked at once."""
+        """Says whether the whole line of `at` fits; asked often about one line, it is looked at once."""
         known, start, end, fits = self._line
         if known is not pattern or not start <= at <= end:
             start, end = self.text.rfind("\n", 0, at) + 1, self.line_end(at)
@@ -74,7 +74,7 @@ class Source:
         return fits
 
     def is_last_line(self) -> bool:
-        """Whether the line that was looked at is the last one, and perhaps not yet complete."""
+        """Says whether the line that was looked at is the last one, and perhaps not yet complete."""
         return self._line[2] == len(self.text)
 
     def value(self, at: int) -> tuple[Any, int]:

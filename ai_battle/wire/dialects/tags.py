@@ -42,7 +42,7 @@ class Notation:
         return _pattern(self.stop.replace("KEY", re.escape(key)))
 
     def is_end(self, text: str, at: int) -> bool:
-        """Whether the next argument or the end of the call stands there."""
+        """Says whether the next argument or the end of the call stands there."""
         return bool(self.close.match(text, at) or self.key.match(text, at))
 
 

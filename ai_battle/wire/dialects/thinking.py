@@ -21,7 +21,7 @@ _TAGS = re.compile(r"</(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|s
 
 
 def closer(opened: re.Match[str]) -> re.Pattern[str]:
-    """What ends this reasoning; models confuse `think` with `thinking`, so any such tag does."""
+    """Returns what ends this reasoning; models confuse `think` with `thinking`, so any such tag does."""
     return _CLOSERS.get(opened.lastgroup or "", _TAGS)
 
 
@@ -48,5 +48,5 @@ class ThoughtFilter:
         return self._held if closed else ""
 
     def rest(self) -> str:
-        """Return what was held back as it might have become reasoning; reasoning without an end is never passed on."""
+        """Returns what was held back as it might have become reasoning; reasoning without an end is never passed on."""
         return "" if self._is_past or self._closer else self._held

@@ -112,7 +112,10 @@ def _quotation(source: Source, piece: Piece) -> Piece:
 
 
 def _stands_alone(source: Source, start: int, end: int) -> bool:
-    """`name()` in a sentence is how people write of a function; alone on its line, or in a list, it is a call."""
+    """Says whether `name()` stands alone on its line, or in a list.
+
+    In a sentence it is how people write of a function.
+    """
     before = _NUMBER.sub("", source.before(start, 300)).strip(" \t`(\"'*-")
     begins = not before or _CALL_BEFORE.fullmatch(before) is not None
     listed = before.startswith("[") and before.count("[") > before.count("]")
@@ -198,7 +201,7 @@ def _no_call(source: Source, start: int, at: int, error: Unreadable) -> Piece:
 
 
 def _prose(source: Source, start: int, at: int, error: Unreadable) -> Piece:
-    """No value, as far as can be said: near the end of the text it may still become one."""
+    """Returns the piece as prose, as far as can be said: near the end of the text it may still become a value."""
     return Piece(start, max(error.at, at + 1), cut=error.cut or len(source.text) - error.at < _UNDECIDED)
 
 

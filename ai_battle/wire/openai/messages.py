@@ -197,7 +197,7 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 
 
 def decode_words(body: Mapping[str, Any]) -> Iterable[Part]:
-    """Yields all but the calls. Servers that send both fields of reasoning send the same text in both."""
+    """Yields all parts but the calls. Servers that send both fields of reasoning send the same text in both."""
     if reasoning := field_or(body, "reasoning_content", "") or field_or(body, "reasoning", ""):
         yield Thinking(reasoning)
     yield from decode_content(body.get("content"))
@@ -250,7 +250,7 @@ def refuses(event: Event) -> bool:
 def encode_content(
     parts: Sequence[Content], join: Callable[[Iterable[str]], str] = flowing
 ) -> str | list[dict[str, Any]]:
-    """Returns one string for text alone, which every server takes, and a list of parts for all else.
+    """Returns a string for text alone, which every server takes, and a list of parts for all else.
 
     What another API alone has a name for has no text here, and says nothing.
     """

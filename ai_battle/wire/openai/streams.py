@@ -165,7 +165,7 @@ class _GrowingCall:
         return {**self.body, "function": {"name": self.name, "arguments": "".join(self.fragments)}}
 
     def ends_before(self, given_id: str, name: str) -> bool:
-        """Several servers give every call the same index: a new id, or a name after whole arguments, starts another."""
+        """Says whether another call starts: several servers give every call one index, so a new id or name shows it."""
         if given_id and self.given_id:
             return given_id != self.given_id
         return bool(name) and any(self.fragments) and not read_arguments("".join(self.fragments))[1]

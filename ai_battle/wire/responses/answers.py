@@ -93,7 +93,10 @@ class ResponsesWriter(BlockWriter):
         return dumps(self.answer)
 
     def fail(self, failed: Failure) -> bytes:
-        """What had not come to its end is no part of the response: clients act on items that are done."""
+        """Ends a failed response.
+
+        What had not come to its end is no part of it, as clients act on items that are done.
+        """
         usual = "invalid_prompt" if failed.status < 500 else "server_error"
         code = ERROR_KINDS.get(failed.kind) or ERROR_CODES.get(failed.status, usual)
         fields = {"status": "failed", "error": {"code": code, "message": failed.message}, "output": self._output}

@@ -150,7 +150,7 @@ def _document(part: Item) -> Document:
 
 
 def flat_name(name: str, namespace: str) -> str:
-    """Returns one name for both, always the same, so that calls and tools agree, and no longer than upstreams allow."""
+    """Returns a name for both, always the same, so that calls and tools agree, and no longer than upstreams allow."""
     if not namespace:
         return name
     flat = f"{namespace.rstrip('_')}__{name}"

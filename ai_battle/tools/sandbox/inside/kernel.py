@@ -84,7 +84,7 @@ def restrict_syscalls(syscall_filter: bytes) -> None:
 
 
 def landlock_version() -> int:
-    """Return the version of Landlock that this kernel offers; 0 when it offers none."""
+    """Returns the version of Landlock that this kernel offers; 0 when it offers none."""
     try:
         return _call("syscall", _CREATE_RULESET, 0, 0, _VERSION) if LINUX else 0
     except OSError:

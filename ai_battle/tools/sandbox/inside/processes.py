@@ -19,7 +19,7 @@ _File = tuple[int, int]
 
 
 def descendants(most: int = 100_000) -> list[int]:
-    """Return at most about `most`, nearest first; a subreaper also finds those that left their parents.
+    """Returns at most about `most`, nearest first; a subreaper also finds those that left their parents.
 
     Without /proc, as on macOS, none is found.
     """
@@ -40,7 +40,7 @@ def threads(pid: int) -> int:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the bytes in memory, pages shared with others counted in full."""
+    """Returns the bytes in memory, pages shared with others counted in full."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE
@@ -49,7 +49,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """Return the bytes in memory, each shared page divided among those who share it; slower to find out."""
+    """Returns the bytes in memory, each shared page divided among those who share it; slower to find out."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"Pss:")), 0)
@@ -161,7 +161,7 @@ class Watchdog:
         self._is_hidden = False
 
     def verdict(self) -> str:
-        """Return what there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
+        """Returns what there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
         pids = descendants(most=self._orders.tasks)
         tasks = sum(map(threads, pids))
         if tasks > self._orders.tasks:
@@ -174,7 +174,7 @@ class Watchdog:
         return "memory"
 
     def _storage(self, pids: list[int]) -> str:
-        """Return "disk", "inodes" or nothing.
+        """Returns "disk", "inodes" or nothing.
 
         What is free on the disk is one call to find out, but others use the disk too: if it shrinks, files are counted.
         They are counted now and then in any case: what others delete meanwhile hides what is written, and some file
@@ -223,7 +223,7 @@ def _free(folder: str) -> tuple[int, int]:
 
 
 def _files(folder: str) -> Iterator[os.stat_result]:
-    """On its own disk: what is mounted inside can't be written."""
+    """Yields the files on the fence's own disk; what is mounted inside can't be written."""
     waiting, device = [folder], os.stat(folder).st_dev
     while waiting:
         for entry in _entries(waiting.pop()):
@@ -245,7 +245,7 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _unlinked_bytes(pids: list[int]) -> int:
-    """Return the bytes on disk of files without a name that are only open, or mapped, in these processes."""
+    """Returns the bytes on disk of files without a name that are only open, or mapped, in these processes."""
     sizes: dict[_File, int] = {}
     for pid in pids:
         try:

@@ -56,7 +56,7 @@ def _send_listener(channel_number: int) -> None:
 
 
 def _start(orders: Orders) -> "tuple[int, tuple[int, int], str] | None":
-    """Return the child's number, its output and error streams, and why it did not start; None in the child itself."""
+    """Returns the child's number, its output and error streams, and why it did not start; None in the child itself."""
     (out, out_in), (err, err_in), (trouble, trouble_in) = os.pipe(), os.pipe(), os.pipe()
     gc.freeze()  # what is not looked at is not copied for the child, which saves it milliseconds
     pid = os.fork()
@@ -89,7 +89,7 @@ class _Run:
                 self._poll.register(descriptor, select.POLLIN)
 
     def watch(self, started: float) -> dict[str, object]:
-        """Return the outcome. Whatever happens, nobody is left."""
+        """Returns the outcome. Whatever happens, nobody is left."""
         try:
             self._watch(started)
         finally:

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from .models import NO_RECORDING, RecordingFiles, create_client
     from .pairs import spelling
     from .recipes import Recipe
+    from .shadows import shadow_of
 
 _HOME = {
     "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
     "recipes": ("Recipe",),
+    "shadows": ("shadow_of",),
     "pairs": ("spelling",),
     "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client"),
 }
@@ -33,6 +35,7 @@ __all__ = [
     "named_code",
     "participants_of",
     "read_as_they_are",
+    "shadow_of",
     "spelling",
 ]
 

@@ -20,7 +20,7 @@ JUDGING = (
     "threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check", "verify", "peers", "samples"
 )  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
-NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
+NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid", "shadow")
 LIVE = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool")
 """What a strategy is given and no file can say."""
 USUAL = StrategyTraits()
@@ -91,6 +91,11 @@ def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
 
 
+def large_of(pair: Help) -> HelperSettings | None:
+    """Return the settings of the model that a pair has behind it: the first that helps, else the last, the dearest."""
+    return next((helper for _, helper in (*secondaries(pair), *reversed([*helpers_of(pair)]))), None)
+
+
 def announces_help(make: Callable[..., ModelClient]) -> bool:
     """Says whether a strategy tells itself when it asks for help: ours do, and those that are given `helping`."""
     return make.__module__.startswith(f"{STRATEGIES}.") or "helping" in parameters(make)
@@ -131,7 +136,7 @@ def place_of(pair: Help, about: str) -> KeyPath:
         return "options", key
     if key not in pair.model_fields_set:
         return ("strategy",)
-    return (key, int(number)) if number else (key,)
+    return (key, int(number) if number.isdecimal() else number) if number else (key,)
 
 
 def _check_keys(pair: Help, make: Callable[..., ModelClient]) -> None:

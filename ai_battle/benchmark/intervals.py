@@ -31,7 +31,7 @@ class Interval(NamedTuple):
         return self.high - self.low
 
 
-def wilson(successes: float, count: int, level: float = LEVEL) -> Interval:
+def wilson(successes: float, count: float, level: float = LEVEL) -> Interval:
     """Returns the interval of a rate, `successes` out of `count` tries (Wilson 1927); of no tries nothing is known."""
     if not count:
         return Interval(0.0, 1.0)

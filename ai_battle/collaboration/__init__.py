@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ._boost_reply import is_plan
     from ._boost_settings import BoostMissing, BoostSettings, boost_settings
     from ._checks import Judge, OwnOpinion, PeerOpinion, Tested
+    from ._shadow import Shadow, ShadowTerms
     from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Sees, Turn
     from .ladder import LadderState
     from .rescue import ModelCollaborationProtocol
@@ -18,6 +19,7 @@ _HOME = {
     "_boost_reply": ("is_plan",),
     "_boost_settings": ("BoostMissing", "BoostSettings", "boost_settings"),
     "_checks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
+    "_shadow": ("Shadow", "ShadowTerms"),
     "_turn": ("AnswerCheck", "CheckResult", "HelpLimits", "HelpUse", "Helping", "Sees", "Turn"),
     ".judging.assessment": ("Assessment", "Context"),
     ".judging.detector": ("StuckDetector",),
@@ -41,6 +43,8 @@ __all__ = [
     "OwnOpinion",
     "PeerOpinion",
     "Sees",
+    "Shadow",
+    "ShadowTerms",
     "StuckDetector",
     "Tested",
     "Turn",

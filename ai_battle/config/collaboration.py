@@ -109,6 +109,34 @@ class Help(Section):
     options: FreeMapping = Field(default={}, description="What a strategy of your own takes beside these.")
 
 
+class ShadowBudget(Section):
+    """What the shadow of a pair may cost."""
+
+    cost_usd: Amount = Field(description="Dollars.", examples=[5])
+    per: Literal["day"] = Field(default="day", description="What the dollars are for.")
+    unpriced: Literal["refuse", "allow"] = Field(
+        default="refuse", description="Whether a model may take part whose price is unknown; it counts as nothing."
+    )
+
+
+class ShadowSettings(Section):
+    """A share of the requests that the other model answers too, after the answer has gone out."""
+
+    share: Annotated[float, Field(gt=0, le=1), AS_NUMBER] = Field(
+        default=0.02, description="The share of the requests that are answered by both."
+    )
+    judge: Helper = Field(description="The model that compares both answers; none of those that give them.")
+    budget: ShadowBudget = Field(description="What it may cost.", examples=[{"cost_usd": 5, "per": "day"}])
+
+
+class UsedHelp(Help):
+    """Help that somebody makes use of, so that it can be compared with what else would have been answered."""
+
+    shadow: ShadowSettings | None = Field(
+        default=None, description="How it is found out, on the requests themselves, what the pair loses and saves."
+    )
+
+
 class Pair(Help):
     """A model and the one that helps it."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ..core.errors import ConfigError
-from .collaboration import Help, Helper
+from .collaboration import Helper, UsedHelp
 from .documents import ConfigDocument, FileKind, Source, read_document
 from .providers import ContextWindows, Prices, Providers
 from .rewriting import renamed_below
@@ -29,7 +29,7 @@ def _advisor(written: Any) -> Any:
     return ({"refuse": True} if written == "refuse" else {"model": written}) if isinstance(written, str) else written
 
 
-class RouteSettings(Help):
+class RouteSettings(UsedHelp):
     """A name that clients ask for: a model, or a model and those that help it; a plain string is short for a model."""
 
     model: Helper = Field(description="The model that answers.", examples=["ollama/phi4"])

@@ -16,6 +16,7 @@ from ..core.ledger import charge_to
 from ..core.telemetry import request_span, use_telemetry
 from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
+from ..reporting.pair_evidence import read_evidence
 from ..wire.blocks import Failure
 from ..wire.bodies import decode_body
 from .admission import read_body
@@ -33,7 +34,7 @@ GUARDED = translate_errors("The server failed", Crashed)
 APIS = {"/v1/messages": MESSAGES, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 COUNT = "/v1/messages/count_tokens"
 MODELS = ("/models", "/v1/models")
-OPERATING = ("/", "/healthz", "/readyz", "/metrics")
+OPERATING = ("/", "/healthz", "/readyz", "/metrics", "/pairs")
 METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD")}
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -49,7 +50,8 @@ def create_app(state: ServerState) -> web.Application:
     for path in MODELS:
         app.router.add_get(path, _account(state, _list_models))
         app.router.add_get(f"{path}/{{name:.+}}", _account(state, _show_model))
-    for path, handler in zip(OPERATING, (_alive, _alive, _readiness(state), _metrics(state)), strict=True):
+    handlers = _alive, _alive, _readiness(state), _metrics(state), _pairs(state)
+    for path, handler in zip(OPERATING, handlers, strict=True):
         app.router.add_get(path, handler)
     app.router.add_route("*", "/{path:.*}", _refuse_address)
     return app
@@ -223,6 +225,20 @@ def _metrics(state: ServerState) -> Handler:
         if not _has_key(state, http):
             return web.json_response({"error": {"message": "Metrics need a key."}}, status=401)
         return web.Response(body=state.metrics.text(_gauges(state)).encode(), headers={"content-type": PROMETHEUS})
+
+    return handle
+
+
+def _pairs(state: ServerState) -> Handler:
+    async def handle(http: web.Request) -> web.StreamResponse:
+        """What the shadows have found, as text, or as JSON for whoever asks for that."""
+        if not _has_key(state, http):
+            return web.json_response({"error": {"message": "What pairs have shown needs a key."}}, status=401)
+        found = await asyncio.to_thread(read_evidence, state.evidence) if state.evidence else []
+        if JSON in http.headers.get("accept", ""):
+            return web.json_response([each.to_json() for each in found])
+        text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."
+        return web.Response(text=f"{text}\n", headers={"x-content-type-options": "nosniff"})
 
     return handle
 

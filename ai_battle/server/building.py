@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from .. import assembly
 from ..assembly import strategies
 from ..assembly.models import BuildContext, Model, helper_model
 from ..collaboration._boost_settings import BoostSettings
-from ..config.collaboration import Help, HelperSettings
+from ..config.collaboration import Help, HelperSettings, UsedHelp
 from ..config.problems import Problem
 from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server, with_advisor
 from ..core.client import ModelClient
@@ -32,6 +33,10 @@ MOST = 256
 """How many names of model types are remembered that clients came up with themselves."""
 
 
+if TYPE_CHECKING:
+    from ..collaboration import Shadow
+
+
 class RouteError(ConfigError):
     """A route that can't be made; `problem` says where."""
 
@@ -44,7 +49,8 @@ class RouteError(ConfigError):
 class RouteBuilder:
     """Makes the routes of one configuration; `models` are all that were made on the way, to be closed some day.
 
-    `hosts` are those of all upstreams, also of models that clients have named; `upstreams` are the names of the models.
+    `hosts` are those of all upstreams, also of models that clients have named; `upstreams` are the names of the models,
+    `shadows` are those of routes, by name.
     """
 
     server: Server
@@ -56,6 +62,7 @@ class RouteBuilder:
     signatures: SignatureCache = field(default_factory=SignatureCache)
     hosts: set[str] = field(default_factory=set)
     upstreams: set[str] = field(default_factory=set)
+    shadows: "dict[str, Shadow]" = field(default_factory=dict)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
@@ -87,14 +94,29 @@ class RouteBuilder:
         settings = strategies.with_file(settings, self.context.base)
         with about("model"):
             model = self._model(name, settings.model, settings.headers, settings.api_key)
-        if not settings.model_fields_set & Help.model_fields.keys():
+        if not settings.model_fields_set & UsedHelp.model_fields.keys():
             return _direct(name, model)
         with about("strategy"):
             strategies.check(settings)
         _require_others(settings, self.context)
         plans = strategies.traits(settings.strategy).plans
         recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)
-        return _pair_route(name, recipe)
+        return self._with_shadow(_pair_route(name, recipe), settings)
+
+    def _with_shadow(self, route: Route, settings: RouteSettings) -> Route:
+        if not settings.shadow:
+            return route
+        make = partial(self._shadow_model, route.name, settings)
+        shadow = assembly.shadow_of(settings.shadow, settings, settings.model, self.context, make)
+        self.shadows[route.name] = shadow
+        return replace(route, make=lambda: shadow.follow(route.make()))
+
+    def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
+        """One that the shadow closes itself, and of which nobody else has to know."""
+        apart = replace(self._in_role(f"{route}.shadow"), models=[])
+        reached_by = (settings.headers, settings.api_key) if spec is settings.model else ()
+        with about(place):
+            return apart._model(f"{route}.{place}", spec, *reached_by)
 
     def _helper(self, route: str, plans: bool, voice: str, settings: HelperSettings) -> Model:
         with about(voice.removeprefix(f"{route}.")):
@@ -241,7 +263,7 @@ def named_code(document: LoadedServer) -> tuple[str, ...]:
     for route in routes:
         models += [
             route.model,
-            *filter(None, (route.advisor,)),
+            *filter(None, (route.advisor, getattr(route.shadow, "judge", None))),
             *(helper for _, helper in strategies.helpers_of(route)),
         ]
     names = [_provider(model.type, document.file.providers) for model in models]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,6 +19,7 @@ from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.telemetry import Telemetry
+from ..evidence.store import EvidenceStore
 from ..providers._endpoints import provider_traits
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code
@@ -51,7 +53,7 @@ Trust = Callable[[LoadedServer, tuple[str, ...]], None]
 class ServerConfig:
     """A configuration that can be served; `seen` is the state of its file when it was read.
 
-    `redactor` knows what must not be logged.
+    `redactor` knows what must not be logged, `evidence` is the folder of what the shadows of pairs find.
     """
 
     server: Server
@@ -59,6 +61,7 @@ class ServerConfig:
     keys: Keys = field(default_factory=Keys)
     boost: str = NO_BOOST
     state: Path = Path()
+    evidence: Path = Path()
     level: str = "info"
     redactor: Redactor = NO_SECRETS
     seen: Stamp = None
@@ -97,9 +100,16 @@ class ServerConfig:
         if self.has_budgets and not state.budgets.folder:
             state.budgets = KeyBudgets.load(self.state)
         state.budgets.unpriced = limits.unpriced
+        self._start_shadows(state)
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
         state.keys, state.log_content = self.keys, self.server.log_content
         state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
+
+    def _start_shadows(self, state: ServerState) -> None:
+        if self.deployment.shadows and not state.evidence:
+            state.evidence = EvidenceStore(self.evidence)
+        for route, shadow in self.deployment.shadows.items():
+            shadow.store, shadow.listen = state.evidence, partial(state.metrics.count_shadow, route)
 
 
 def trust_anything(document: LoadedServer, code: tuple[str, ...]) -> None:
@@ -128,11 +138,12 @@ class ConfigSource:
         boost, status = _boost(environment)
         deployment = _deployment(document, server, boost)
         keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
-        state = Path(server.state) if server.state else state_directory(environment) / "serve"
+        usual = state_directory(environment)
+        state, evidence = (Path(server.state),) * 2 if server.state else (usual / "serve", usual)
         level = log_level(environment.get("LOG_LEVEL", ""))
         redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         server = server.model_copy(update={"keys": keys})
-        config = ServerConfig(server, deployment, Keys.of(keys), status, state, level, redactor, seen)
+        config = ServerConfig(server, deployment, Keys.of(keys), status, state, evidence, level, redactor, seen)
         config.require_safe()
         return config
 
@@ -212,4 +223,6 @@ def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | N
         raise ConfigError(document.with_place(error.problem)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Deployment(routes, tuple(builder.models), plans, telemetry, builder.hosts, builder.upstreams, advisors)
+    return Deployment(
+        routes, tuple(builder.models), plans, telemetry, builder.hosts, builder.upstreams, advisors, builder.shadows
+    )

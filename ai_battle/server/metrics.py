@@ -32,6 +32,8 @@ COUNTERS: Mapping[str, tuple[Labels, str]] = {
     "cost_usd_total": (("route",), "Dollars, as far as prices are known."),
     "helped_total": (("route",), "Requests for which another model was called in."),
     "boost_loops_total": (("route", "outcome"), "Rounds of the boost loop."),
+    "shadow_total": (("route", "outcome"), "Requests that were to be answered by both models, by what they came to."),
+    "shadow_cost_usd_total": (("route",), "Dollars that the shadow of a pair has cost; no part of cost_usd_total."),
     "upstream_errors_total": (("route", "kind"), "Calls of models that failed."),
 }
 HISTOGRAMS: Mapping[str, str] = {
@@ -87,6 +89,10 @@ class Metrics:
         self.histograms["request_seconds"].add(route, stats.seconds)
         if stats.first_token is not None:
             self.histograms["first_token_seconds"].add(route, stats.first_token)
+
+    def count_shadow(self, route: str, outcome: str, dollars: float) -> None:
+        self.counters["shadow_total"][route, outcome] += 1
+        self.counters["shadow_cost_usd_total"][(route,)] += dollars
 
     def text(self, gauges: Iterable[tuple[str, str, float]]) -> str:
         """Returns the metrics as text; `gauges` are name, meaning and value of what is true at this moment."""

@@ -1,13 +1,15 @@
 """What all requests of one server share; its routes can be exchanged while requests run."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from ..assembly.models import Model
 from ..config.server import ServerLimits
 from ..core.errors import AIBattleError
 from ..core.telemetry import Telemetry
+from ..evidence.store import EvidenceStore
 from ..wire.blocks import Failure
 from .admission import Admission
 from .advisors import AdvisorPolicy
@@ -20,6 +22,9 @@ from .stats import RequestStats
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
 
+if TYPE_CHECKING:
+    from ..collaboration import Shadow
+
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""
 
@@ -28,7 +33,7 @@ OTHER = "other"
 class Deployment:
     """The routes of one configuration, and how many requests they are answering.
 
-    `hosts` are those of its upstreams, `upstreams` the names of their models.
+    `hosts` are those of its upstreams, `upstreams` the names of their models; `shadows` are those of routes, by name.
     """
 
     routes: Routes
@@ -38,6 +43,7 @@ class Deployment:
     hosts: Set[str] = frozenset()
     upstreams: Set[str] = frozenset()
     advisors: AdvisorPolicy = field(default_factory=AdvisorPolicy)
+    shadows: "Mapping[str, Shadow]" = field(default_factory=dict)
     running: int = 0
     retired: bool = False
 
@@ -47,6 +53,8 @@ class Deployment:
 
     async def close_if_done(self) -> None:
         if self.retired and not self.running:
+            for shadow in self.shadows.values():
+                await shadow.aclose()
             for model in self.models:
                 await model.client.aclose()
 
@@ -65,6 +73,7 @@ class ServerState:
     log_content: bool = False
     timing: StreamTiming = USUAL
     store: MemoryStore = field(default_factory=MemoryStore)
+    evidence: EvidenceStore | None = None
 
     @property
     def routes(self) -> Routes:
@@ -97,3 +106,5 @@ class ServerState:
         self.budgets.close()
         self.current.retired = True
         await self.current.close_if_done()
+        if self.evidence:
+            self.evidence.close()

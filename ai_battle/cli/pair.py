@@ -1,0 +1,58 @@
+"""`ai-battle pair`: what a pair of models has shown on its user's own requests."""
+
+from pathlib import Path
+
+import click
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.files import state_directory
+from ai_battle.core.plugins import near
+from ai_battle.evidence.store import NAME, EvidenceStore
+from ai_battle.reporting.pair_evidence import PairEvidence, read_evidence
+
+from .options import as_json
+from .output import print_json, without_secrets
+
+in_state = click.option(
+    "--state", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; usually in XDG_STATE_HOME."
+)
+
+
+@click.group("pair")
+def command() -> None:
+    """Tell what a pair of models has shown on requests of your own: what it loses, and what it saves."""
+
+
+@command.command("report")
+@click.argument("pair", default="")
+@in_state
+@as_json
+def report(pair: str, state: Path | None, as_json: bool) -> None:
+    """Show what the shadow of PAIR has found, or of all pairs: losses and savings, and the requests that were lost.
+
+    A pair has a shadow where its route says `shadow:`.
+    """
+    found = _read(state or state_directory(), pair)
+    if as_json:
+        print_json([each.to_json() for each in found])
+        return
+    for each in found:
+        for line in each.lines:
+            click.echo(without_secrets(line))
+
+
+def _read(folder: Path, pair: str) -> list[PairEvidence]:
+    """Raises `ConfigError` where nothing is known, or not of that pair."""
+    if not (folder / NAME).exists():
+        raise ConfigError(
+            f"{folder} has no {NAME}: nothing is known of any pair; say shadow: at a pair, or --state DIR."
+        )
+    store = EvidenceStore(folder)
+    try:
+        found = read_evidence(store)
+    finally:
+        store.close()
+    known = [each.pair for each in found]
+    if pair and pair not in known:
+        raise ConfigError(f"Nothing is known of a pair {pair!r}{near(pair, known)}")
+    return [each for each in found if pair in ("", each.pair)]

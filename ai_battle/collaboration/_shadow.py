@@ -1,0 +1,299 @@
+"""Has a share of a pair's requests answered by its other arm too, after the answer has gone out, and compares both."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import Context
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from random import Random
+from secrets import token_hex
+from time import monotonic
+from typing import Any
+
+from ..core.client import ClientWrapper, ModelClient
+from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError, translate_errors
+from ..core.events import Emit, Event, ModelReplied, ignore
+from ..core.exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
+from ..core.helping import HelpAsked, HelpFailed
+from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
+from ..evidence.store import EvidenceStore
+from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
+from ..judging import assessment
+from ..judging.case import Case
+from ._comparing import compare_answers
+from ._prompts import HelpCase, bounded_text, excerpt, request_in_place
+from ._turn import Sees
+
+QUEUE, AT_ONCE = 16, 4
+"""Answers that wait for their comparison, and how many are compared at once."""
+PATIENCE = 120.0
+"""Seconds for a comparison: the answer of the other arm, and what the judge says."""
+LONGEST = 16_000
+"""Characters of a text that is kept."""
+
+Listen = Callable[[str, float], object]
+"""Told what became of a request that was drawn, and what that cost: an outcome, or why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowTerms:
+    """`pair` is its name in the store, `share` the probability that a request is drawn, `limits` are for a day.
+
+    `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept.
+    """
+
+    pair: str
+    share: float
+    limits: SpendingLimits
+    sees: Sees = "history"
+    redact: Callable[[str], str] = str
+
+
+@dataclass(frozen=True, slots=True)
+class ServedAnswer:
+    """An answer that has gone out: what it took, and what of that was the helper's, in dollars and seconds."""
+
+    request: ModelRequest
+    response: ModelResponse
+    helped: bool
+    usd: float | None
+    seconds: float
+    helper_usd: float | None
+    helper_seconds: float
+
+
+class Shadow:
+    """What is done here delays no answer and raises nothing: it is counted, and told to `listen`.
+
+    It does nothing before it has a `store`.
+    """
+
+    def __init__(self, terms: ShadowTerms, small: ModelClient, large: ModelClient, judge: ModelClient) -> None:
+        self.terms = terms
+        self.store: EvidenceStore | None = None
+        self.listen: Listen = _ignore_outcome
+        self._small, self._large, self._judge = small, large, judge
+        self._random = Random(terms.pair)  # noqa: S311 - draws a sample
+        self._queue: asyncio.Queue[ServedAnswer] = asyncio.Queue(QUEUE)
+        self._workers: list[asyncio.Task[None]] = []
+        self._counts: defaultdict[str, float] = defaultdict(float)
+        self._writing: set[asyncio.Task[None]] = set()
+        self._spending = DaySpending(terms)
+
+    def follow(self, pair: ModelClient) -> ModelClient:
+        """Returns the pair, of whose answers some are shown to this shadow; who asks it notices nothing."""
+        return _ShadowedClient(pair, self)
+
+    def draw(self) -> bool:
+        """Whether the next request is one of the sample."""
+        if self.store is None:
+            return False
+        self._counts["requests"] += 1
+        return self._random.random() < self.terms.share
+
+    def offer(self, answer: ServedAnswer) -> None:
+        """Puts an answer in the queue; where that is full it is dropped and counted."""
+        if answer.response.steps:
+            self._tell("used_tools")  # what a tool did can't be done again for a comparison
+            return
+        try:
+            self._queue.put_nowait(answer)
+        except asyncio.QueueFull:
+            self._tell("dropped")
+            return
+        if len(self._workers) < AT_ONCE:
+            # In a context of its own: nothing of this is charged to the key or the run of the request.
+            self._workers.append(asyncio.get_running_loop().create_task(self._work(), context=Context()))
+
+    async def aclose(self, patience: float = 0.0) -> None:
+        """Ends after what waits was compared, or after so many seconds."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._queue.join(), patience)
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, *self._writing, return_exceptions=True)
+        self._counts["dropped"] += self._queue.qsize()
+        await self._keep_counts()
+        for client in (self._small, self._large, self._judge):
+            await client.aclose()
+
+    async def _work(self) -> None:
+        while True:
+            answer = await self._queue.get()
+            own, outcome = Budget(), "dropped"
+            try:
+                outcome = await self._outcome(answer, own)
+            finally:
+                self._counts["usd"] += own.ledger.known_cost
+                self._tell(outcome, own.ledger.known_cost)
+            await self._keep_counts()
+            self._queue.task_done()
+
+    async def _outcome(self, answer: ServedAnswer, own: Budget) -> str:
+        store = self.store
+        assert store is not None
+        try:
+            day = await self._spending.budget(store)
+            async with asyncio.timeout(PATIENCE):
+                with translate_errors("The comparison failed", ProviderError), charge_to(day, own):
+                    trial = await self._compare(answer)
+            await asyncio.to_thread(keep_trial, store, self.terms.pair, token_hex(8), trial)
+        except TimeoutError:
+            return "timed_out"
+        except BudgetExceeded:
+            return "unpaid"
+        except StoreError:
+            return "unkept"
+        except AIBattleError:
+            return "failed"
+        return trial.outcome
+
+    async def _compare(self, answer: ServedAnswer) -> ShadowTrial:
+        request, sees = replace(answer.request, wants=WHOLE_ANSWER), self.terms.sees
+        arm, asked = self._small, request
+        if not answer.helped:
+            arm, asked = self._large, request_in_place(HelpCase(request), sees)
+        own, started = Budget(), monotonic()
+        other = await request_answer(arm, asked, ignore, own)
+        seconds = monotonic() - started
+        small, large = (other, answer.response) if answer.helped else (answer.response, other)
+        texts = bounded_text(small.message), bounded_text(large.message)
+        found = await compare_answers(self._judge, request, sees, texts)
+        took = (answer.helper_usd, answer.helper_seconds) if answer.helped else (own.ledger.usage.cost_usd, seconds)
+        return self._trial(answer, found, (small, *texts), took)
+
+    def _trial(
+        self,
+        answer: ServedAnswer,
+        found: AnswerComparison,
+        answers: tuple[ModelResponse, str, str],
+        large: tuple[float | None, float],
+    ) -> ShadowTrial:
+        small, *texts = answers
+        context = assessment.Context.of(answer.request, small)
+        prompt, *kept = (self._clean(text) for text in (context.prompt, *texts))
+        return ShadowTrial(
+            outcome=found.outcome,
+            helped=answer.helped,
+            share=self.terms.share,
+            family=Case(small.text[:LONGEST], context.prompt[:LONGEST], context).family,
+            prompt=prompt,
+            small=kept[0],
+            large=kept[1],
+            reason=self._clean(found.reason),
+            is_steady=found.is_steady,
+            pair_usd=answer.usd,
+            large_usd=large[0],
+            pair_seconds=answer.seconds,
+            large_seconds=large[1],
+            tools=_tool_documents(answer.request.tools),
+        )
+
+    def _clean(self, text: str) -> str:
+        return excerpt(self.terms.redact(text), LONGEST)
+
+    def _tell(self, outcome: str, dollars: float = 0.0) -> None:
+        self._counts[outcome] += 1
+        self.listen(outcome, dollars)
+
+    async def _keep_counts(self) -> None:
+        """Adds what was counted since the last time to the day; it is written also where this is cancelled."""
+        counts, self._counts = self._counts, defaultdict(float)
+        writing = asyncio.create_task(self._write(counts))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        await asyncio.shield(writing)
+
+    async def _write(self, counts: Mapping[str, float]) -> None:
+        """What can't be written now is written with what is counted next."""
+        if not self.store:
+            return
+        try:
+            await self._spending.add(self.store, counts)
+        except StoreError:
+            self.listen("unkept", 0.0)
+            for name, number in counts.items():
+                self._counts[name] += number
+
+
+class DaySpending:
+    """The dollars of a day, of all processes that share a store: what others have spent is known after each trial."""
+
+    def __init__(self, terms: ShadowTerms) -> None:
+        self._terms = terms
+        self._day = ""
+        self._budget = Budget()
+        self._own, self._others = 0.0, 0.0
+
+    async def budget(self, store: EvidenceStore) -> Budget:
+        """Returns that of today; raises `StoreError`."""
+        if self._day != (day := _today()):
+            kept = await asyncio.to_thread(add_to_day, store, self._terms.pair, day, {"usd": 0.0})
+            self._day, self._own, self._others = day, 0.0, kept["usd"]
+            payer = f"the shadow of {self._terms.pair}"
+            self._budget = Budget(self._terms.limits, Ledger(known_cost=self._others), payer)
+        return self._budget
+
+    async def add(self, store: EvidenceStore, counts: Mapping[str, float]) -> None:
+        """Adds to the counts of today, of which "usd" is what was spent; raises `StoreError`."""
+        day = _today()
+        self._own += counts.get("usd", 0.0)
+        kept = (await asyncio.to_thread(add_to_day, store, self._terms.pair, day, counts)).get("usd", 0.0)
+        # What this process adds meanwhile may be in the sum already or not, so others have spent this at the least.
+        if day == self._day and (more := kept - self._own - self._others) > 0:
+            self._others += more
+            self._budget.ledger.known_cost += more
+
+
+class _ShadowedClient(ClientWrapper):
+    def __init__(self, pair: ModelClient, shadow: Shadow) -> None:
+        super().__init__(pair)
+        self._shadow = shadow
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if not self._shadow.draw():
+            return await self.client.complete(request, emit)
+        listener, own, started = _HelpListener(emit), Budget(), monotonic()
+        with charge_to(own):
+            response = await self.client.complete(request, listener)
+        took = own.ledger.usage.cost_usd, monotonic() - started
+        helper = listener.helper.usage.cost_usd, listener.seconds
+        self._shadow.offer(ServedAnswer(request, response, listener.helped, *took, *helper))
+        return response
+
+
+class _HelpListener:
+    """Passes events on, and hears whether a helper took part."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.helped = False
+        self.helper = Ledger()
+        self.seconds = 0.0
+
+    def __call__(self, event: Event) -> Awaitable[None]:
+        match event:
+            case HelpAsked():
+                self.helped |= event.is_help
+            case HelpFailed():
+                self.helped = False
+            case ModelReplied(role="helper" | "boost"):
+                self.helper.book(event)
+                self.seconds += event.seconds
+        return self._emit(event)
+
+
+def _tool_documents(tools: Sequence[ToolSpec]) -> Sequence[Mapping[str, Any]]:
+    """The tools that were offered; of large ones the names alone."""
+    whole = [{"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in tools]
+    return whole if len(str(whole)) <= LONGEST else [{"name": tool.name} for tool in tools]
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _ignore_outcome(outcome: str, dollars: float) -> None:
+    """Where nobody counts."""

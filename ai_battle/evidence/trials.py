@@ -1,0 +1,89 @@
+"""What the shadow of a pair has found: one trial for each request that both models have answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from .store import EvidenceRecord, EvidenceStore
+
+TRIALS, DAYS = "shadow", "shadow days"
+"""Collections of a store: the trials, and the counts of each day by its date."""
+Outcome = Literal["win", "tie", "loss"]
+"""How the small model's answer stands to the large one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerComparison:
+    """`is_steady`: it came out the same with the answers in the other order; else it is a tie."""
+
+    outcome: Outcome
+    reason: str = ""
+    is_steady: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowTrial:
+    """A request that both models have answered, drawn with probability `share`; texts are redacted and bounded.
+
+    `helped`: the helper took part in the answer that went out, so the shadow is the small model's alone; else the
+    shadow is the helper's. Dollars are None where no price is known. What the large model takes is, for a request that
+    was helped, what the helper took.
+    """
+
+    outcome: Outcome
+    helped: bool
+    share: float
+    family: str
+    prompt: str
+    small: str
+    large: str
+    reason: str = ""
+    is_steady: bool = True
+    pair_usd: float | None = None
+    large_usd: float | None = None
+    pair_seconds: float = 0.0
+    large_seconds: float = 0.0
+    tools: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the answer that went out was worse than the helper's would have been."""
+        return self.outcome == "loss" and not self.helped
+
+    @property
+    def weight(self) -> float:
+        """How many requests it stands for: the fewer are drawn, the more (Horvitz and Thompson, 1952)."""
+        return 1 / self.share
+
+    @property
+    def saved_usd(self) -> float | None:
+        """Dollars that the pair took less than the large model alone."""
+        return None if self.large_usd is None or self.pair_usd is None else self.large_usd - self.pair_usd
+
+    @property
+    def saved_seconds(self) -> float:
+        return self.large_seconds - self.pair_seconds
+
+
+def keep_trial(store: EvidenceStore, pair: str, key: str, trial: ShadowTrial) -> None:
+    """Raises `StoreError`."""
+    store.add(TRIALS, pair, key, asdict(trial))
+
+
+def read_trials(store: EvidenceStore, pair: str) -> Sequence[tuple[EvidenceRecord, ShadowTrial]]:
+    """Returns all trials of a pair in order, with what the store says of each; raises `StoreError`."""
+    names = {each.name for each in fields(ShadowTrial)}
+    return [
+        (record, ShadowTrial(**{name: value for name, value in record.document.items() if name in names}))
+        for record in store.records(TRIALS, pair)
+    ]
+
+
+def add_to_day(store: EvidenceStore, pair: str, day: str, counts: Mapping[str, float]) -> Mapping[str, float]:
+    """Adds to the counts of a day, of all processes, and returns their sums; raises `StoreError`."""
+
+    def add(before: Mapping[str, float] | None) -> Mapping[str, float]:
+        known = before or {}
+        return {**known, **{name: known.get(name, 0) + number for name, number in counts.items()}}
+
+    return store.change(DAYS, pair, day, add)

@@ -1,0 +1,245 @@
+"""What the shadow of a pair has found, summed: what it loses and saves, how sure that is, and what was lost."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import fsum
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from ..benchmark.intervals import mean_interval, wilson
+from ..core.texts import printable
+from ..evidence.store import EvidenceStore
+from ..evidence.trials import DAYS, TRIALS, ShadowTrial, read_trials
+from .figures import count_of
+
+Weighted: TypeAlias = Sequence[tuple[float, float]]
+"""Values, each with the number of requests that it stands for."""
+ALL = "all"
+FEW = 30
+"""Comparisons below which nothing is said to be safe."""
+UNSTEADY = 0.2
+"""Share of comparisons that came out otherwise in the other order above which the judge can't be relied on."""
+MOST_LOST, EXCERPT = 20, 100
+HEAD = ("", "compared", "better", "as good", "worse", "helped", "needlessly", "lost, with its 95 % interval")
+"""Better, as good and worse are answers that the small model gave alone."""
+NOT_COMPARED = {
+    "dropped": "too many waited already",
+    "used_tools": "tools were used on the way",
+    "timed_out": "it took too long",
+    "failed": "the other model or the judge failed",
+    "unpaid": "the budget of the day was used up",
+    "unkept": "the store could not be written",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over all requests, and where it lies in 95 of 100 samples like this one."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyEvidence:
+    """Of one family of requests, or of all: `loss` is the share whose answer was worse than the helper's.
+
+    `wins`, `ties` and `losses` are of those that the small model answered alone; of the `helped` ones `needless` are
+    those that it would have answered as well. Savings are for a request, against the helper alone.
+    """
+
+    family: str
+    trials: int
+    wins: int
+    ties: int
+    losses: int
+    helped: int
+    needless: int
+    loss: Estimate
+    saved_usd: Estimate | None
+    saved_seconds: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class LostRequest:
+    """A request that the helper would have answered better, by its id in the store, in a few words."""
+
+    id: str
+    family: str
+    prompt: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairEvidence:
+    """All that is known of a pair; `counts` are requests by what became of them, and dollars (`usd`)."""
+
+    pair: str
+    counts: Mapping[str, float]
+    families: Sequence[FamilyEvidence]
+    unsteady: float
+    lost: Sequence[LostRequest]
+    promised: float | None = None
+
+    @property
+    def whole(self) -> FamilyEvidence | None:
+        return next((each for each in self.families if each.family == ALL), None)
+
+    @property
+    def verdict(self) -> str:
+        """Says whether it is safe to switch on."""
+        whole = self.whole
+        if not whole or whole.trials < FEW:
+            return f"Not known yet: {count_of(whole.trials if whole else 0, 'comparison')}, and {FEW} are the least."
+        if self.unsteady > UNSTEADY:
+            return (
+                f"Not known: in {self.unsteady:.0%} of the comparisons the judge said something else with the answers "
+                "in the other order; name another judge."
+            )
+        if self.promised is None:
+            return f"In at most {whole.loss.high:.1%} of the requests the helper would have done better."
+        if whole.loss.high <= self.promised:
+            return f"Yes: at most {whole.loss.high:.1%} are lost, and {self.promised:.1%} are promised."
+        if whole.loss.low > self.promised:
+            return f"No: at least {whole.loss.low:.1%} are lost, and {self.promised:.1%} are promised."
+        return (
+            f"Not known yet: from {whole.loss.low:.1%} to {whole.loss.high:.1%} are lost, and "
+            f"{self.promised:.1%} are promised."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "pair": self.pair,
+            "verdict": self.verdict,
+            "promised": self.promised,
+            "counts": dict(self.counts),
+            "unsteady": self.unsteady,
+            "families": [*map(asdict, self.families)],
+            "lost": [*map(asdict, self.lost)],
+        }
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Yields it as text for people."""
+        yield self.pair
+        yield f"  {self.verdict}"
+        yield from (f"  {line}" for line in self._coverage)
+        if whole := self.whole:
+            yield from ("", _row(HEAD), *map(_row, map(_cells, self.families)), "")
+            yield from _saving_lines(whole, self.counts.get("requests", 0))
+        if self.lost:
+            yield from ("", f"  Lost, the last {len(self.lost)}:")
+        for each in self.lost:
+            yield f"    {each.id}  {each.family:<4}  {each.prompt}"
+            if each.reason:
+                yield f"{' ' * 28}{each.reason}"
+
+    @property
+    def _coverage(self) -> Iterator[str]:
+        counts, whole = self.counts, self.whole
+        compared = whole.trials if whole else 0
+        spent = f", which cost ${counts.get('usd', 0.0):.4f}"
+        yield f"{compared:,} of {int(counts.get('requests', 0)):,} requests were compared{spent}."
+        missed = [f"{int(counts[name])} ({why})" for name, why in NOT_COMPARED.items() if counts.get(name)]
+        if missed:
+            yield f"Drawn and not compared: {', '.join(missed)}."
+
+
+def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
+    """Raises `StoreError`."""
+    found = read_trials(store, pair)
+    trials = [trial for _, trial in found]
+    counts: Counter[str] = Counter()
+    for day in store.records(DAYS, pair):
+        counts.update(day.document)
+    lost = [
+        LostRequest(record.key, trial.family, _excerpt(trial.prompt), _excerpt(trial.reason))
+        for record, trial in found
+        if trial.is_lost
+    ]
+    unsteady = fmean(not trial.is_steady for trial in trials) if trials else 0.0
+    return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost[: -MOST_LOST - 1 : -1])
+
+
+def read_evidence(store: EvidenceStore) -> Sequence[PairEvidence]:
+    """Returns that of each pair of which anything is known; raises `StoreError`."""
+    return [pair_evidence(store, pair) for pair in sorted({*store.pairs(TRIALS), *store.pairs(DAYS)})]
+
+
+def _families(trials: Sequence[ShadowTrial]) -> Iterator[FamilyEvidence]:
+    names = sorted({trial.family for trial in trials})
+    for name in (*([ALL] if trials else ()), *(names if len(names) > 1 else ())):
+        yield family_evidence(name, [trial for trial in trials if name in (ALL, trial.family)])
+
+
+def family_evidence(name: str, trials: Sequence[ShadowTrial]) -> FamilyEvidence:
+    """Sums trials of which there is at least one."""
+    alone = Counter(trial.outcome for trial in trials if not trial.helped)
+    helped = Counter(trial.outcome for trial in trials if trial.helped)
+    return FamilyEvidence(
+        name,
+        len(trials),
+        alone["win"],
+        alone["tie"],
+        alone["loss"],
+        helped.total(),
+        helped.total() - helped["loss"],
+        _rate_estimate([(float(trial.is_lost), trial.weight) for trial in trials]),
+        _estimate([(trial.saved_usd, trial.weight) for trial in trials]),
+        _estimate([(trial.saved_seconds, trial.weight) for trial in trials]),
+    )
+
+
+def _mean(values: Weighted) -> float:
+    return fsum(weight * value for value, weight in values) / fsum(weight for _, weight in values)
+
+
+def _rate_estimate(values: Weighted) -> Estimate:
+    """Wilson's interval for as many values of equal weight as say the same (Kish, 1965)."""
+    weights, rate = [weight for _, weight in values], _mean(values)
+    effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
+    return Estimate(rate, *wilson(rate * effective, effective))
+
+
+def _estimate(found: Iterable[tuple[float | None, float]]) -> Estimate | None:
+    """The interval is that of the values around their weighted mean, each as far from it as its weight has it."""
+    values = [(value, weight) for value, weight in found if value is not None]
+    if not values:
+        return None
+    mean, usual = _mean(values), fmean(weight for _, weight in values)
+    return Estimate(mean, *mean_interval([mean + weight / usual * (value - mean) for value, weight in values]))
+
+
+def _excerpt(text: str) -> str:
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _cells(each: FamilyEvidence) -> Sequence[str]:
+    numbers = each.trials, each.wins, each.ties, each.losses, each.helped, each.needless
+    return (each.family, *(f"{number:,}" for number in numbers), _percent(each.loss))
+
+
+def _row(cells: Sequence[str]) -> str:
+    name, *numbers, lost = cells
+    return f"  {name:<6}{''.join(f'{number:>12}' for number in numbers)}   {lost}"
+
+
+def _saving_lines(whole: FamilyEvidence, requests: float) -> Iterator[str]:
+    if usd := whole.saved_usd:
+        yield f"  Dollars saved {_interval(usd, 5)}, in all {usd.value * requests:.2f}."
+    else:
+        yield "  Dollars saved are not known, as a price is not; write it under prices:."
+    if seconds := whole.saved_seconds:
+        yield f"  Seconds saved {_interval(seconds, 2)}."
+
+
+def _interval(each: Estimate, digits: int) -> str:
+    numbers = (f"{number:.{digits}f}" for number in (each.value, each.low, each.high))
+    return "a request against the helper alone: {} ({} to {})".format(*numbers)
+
+
+def _percent(estimate: Estimate) -> str:
+    return f"{estimate.value:.1%} ({estimate.low:.1%} to {estimate.high:.1%})"

@@ -1,0 +1,80 @@
+"""`ai-battle pair report` says what the shadow of a pair has found."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ai_battle.cli import commands
+from ai_battle.core.errors import ConfigError
+from ai_battle.evidence.store import EvidenceStore
+from ai_battle.evidence.trials import Outcome, ShadowTrial, add_to_day, keep_trial
+
+PAIR = "ollama/phi4 + openai/gpt-4o (rescue)"
+
+
+def report(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(commands, ["pair", "report", "--state", str(folder), *arguments])
+
+
+def keep(folder: Path, outcomes: str, *, share: float = 0.02, helped: bool = False, steady: bool = True) -> None:
+    """Keeps a trial for each letter: a win, a tie or a loss."""
+    meant: dict[str, Outcome] = {"w": "win", "t": "tie", "l": "loss"}
+    store = EvidenceStore(folder)
+    before = len(store.records("shadow", PAIR))
+    for number, letter in enumerate(outcomes, before):
+        trial = ShadowTrial(
+            meant[letter], helped, share, "chat", f"Why {number}?\x1b[2J", "Because.", "So.", "It is wrong.", steady,
+            0.001, 0.003, 1.0, 4.0,
+        )  # fmt: skip
+        keep_trial(store, PAIR, f"trial{number}", trial)
+    add_to_day(store, PAIR, "2026-01-01", {"requests": len(outcomes) / share, "usd": 0.5})
+    store.close()
+
+
+def whole(folder: Path) -> dict[str, object]:
+    (found,) = json.loads(report(folder, "--json").output)
+    return dict(found["families"][0])
+
+
+def test_the_share_of_lost_requests_is_told_with_its_interval_and_the_last_of_them(tmp_path: Path) -> None:
+    keep(tmp_path, "t" * 95 + "wlll")
+    keep(tmp_path, "tll", helped=True)
+    said = report(tmp_path).output
+    assert said.startswith(f"{PAIR}\n  In at most 8.3% of the requests the helper would have done better.")
+    assert "102 of 5,100 requests were compared, which cost $1.0000." in said
+    table = [line.split() for line in said.splitlines() if line.startswith("  all ")]
+    assert table == [["all", "102", "1", "95", "3", "3", "1", "2.9%", "(1.0%", "to", "8.3%)"]]
+    assert "Dollars saved a request against the helper alone: 0.00200 (0.00200 to 0.00200), in all 10.20." in said
+    assert "trial98  chat  Why 98?" in said
+    assert "\x1b" not in said
+
+
+def test_what_was_drawn_with_a_smaller_share_stands_for_more_requests(tmp_path: Path) -> None:
+    keep(tmp_path, "l" + "t" * 49, share=0.01)
+    keep(tmp_path, "t" * 50, share=0.02)
+    loss = whole(tmp_path)["loss"]
+    assert isinstance(loss, dict)
+    assert loss["value"] == pytest.approx(100 / (50 * 100 + 50 * 50))
+
+
+def test_few_comparisons_are_no_ground_for_anything(tmp_path: Path) -> None:
+    keep(tmp_path, "t" * 29)
+    assert "Not known yet: 29 comparisons, and 30 are the least." in report(tmp_path).output
+
+
+def test_a_judge_that_contradicts_itself_is_no_ground_for_anything(tmp_path: Path) -> None:
+    keep(tmp_path, "t" * 40)
+    keep(tmp_path, "t" * 20, steady=False)
+    assert "in 33% of the comparisons the judge said something else" in report(tmp_path).output
+
+
+def test_a_pair_of_which_nothing_is_known_is_named(tmp_path: Path) -> None:
+    keep(tmp_path, "t")
+    with pytest.raises(ConfigError, match=r"Nothing is known of a pair 'another'"):
+        raise report(tmp_path, "another").exception or AssertionError
+    with pytest.raises(
+        ConfigError, match=r"has no evidence.sqlite: nothing is known of any pair; say shadow: at a pair"
+    ):
+        raise report(tmp_path / "other").exception or AssertionError

@@ -1,0 +1,285 @@
+"""A share of a pair's requests is answered by the other model too, after the answer has gone out."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import Usage
+from ai_battle.evidence.store import EvidenceStore
+from ai_battle.evidence.trials import DAYS, ShadowTrial, read_trials
+from ai_battle.testing import FakeProviders, reply
+
+from .serving import asked, planned, serving, serving_to
+
+FILE = """
+server:
+  state: {state}
+  routes:
+    pair:
+      model: openai/small
+      secondary: openai/large
+      strategy: takeover
+      max_retries: 1
+      shadow: {shadow}
+prices:
+  openai/small: {{input: 1.0, output: 1.0}}
+  openai/large: {{input: 10.0, output: 10.0}}
+  openai/judge: {{input: 1.0, output: 1.0}}
+"""
+ALL = "{share: 1, judge: openai/judge, budget: {cost_usd: 5}}"
+PAIR = "openai/small + openai/large (takeover)"
+GOOD = "The tower is 96 metres tall, as its plate at the door says."
+BETTER = "The tower is 97 metres tall, as the survey of 1990 says."
+POOR = "I do not know."
+QUESTION: dict[str, Any] = {
+    "model": "pair",
+    "max_tokens": 50,
+    "messages": [{"role": "user", "content": "How tall is the tower?"}],
+}
+
+
+def written(folder: Path, shadow: str = ALL) -> str:
+    path = folder / "server.yaml"
+    path.write_text(FILE.format(state=folder / "state", shadow=shadow))
+    return str(path)
+
+
+COSTLY = {
+    "large": reply(BETTER, usage=Usage(10, 40)),
+    "judge": reply('{"better": "same"}', usage=Usage(1_000, 500)),
+}
+
+
+def text_in(body: Any) -> str:
+    return json.dumps(body["messages"])
+
+
+def answers(fakes: FakeProviders, small: Any = GOOD, large: Any = BETTER, judge: Any = None) -> None:
+    said = {"small": small, "large": large, "judge": judge or honest}
+
+    def answer(body: Any) -> Any:
+        each = said[body["model"]]
+        return each(body) if callable(each) else each
+
+    fakes.openai.always(answer)
+
+
+def honest(body: Any) -> str:
+    """Finds 97 metres better, wherever it stands."""
+    text = text_in(body)
+    a, b = text.index("Answer A"), text.index("Answer B")
+    better = "A" if a < text.rindex("97 metres") < b else "B"
+    return json.dumps({"why": "The survey is right.", "better": better})
+
+
+def trials(folder: Path) -> list[ShadowTrial]:
+    store = EvidenceStore(folder / "state")
+    try:
+        return [trial for _, trial in read_trials(store, PAIR)]
+    finally:
+        store.close()
+
+
+def counts(folder: Path) -> Mapping[str, float]:
+    store = EvidenceStore(folder / "state")
+    try:
+        return store.records(DAYS, PAIR)[-1].document
+    finally:
+        store.close()
+
+
+async def settled(address: str, outcomes: int) -> dict[str, float]:
+    """The outcomes of the shadow in the server's metrics, once there are so many."""
+    found: dict[str, float] = {}
+    async with aiohttp.ClientSession(address) as session, asyncio.timeout(20):
+        while sum(found.values()) < outcomes:
+            await asyncio.sleep(0.01)
+            async with session.get("/metrics") as answer:
+                lines = (await answer.text()).splitlines()
+            heads = [line.rsplit(" ", 1) for line in lines if line.startswith("ai_battle_shadow_total{")]
+            found = {head.split('outcome="')[1].split('"')[0]: float(number) for head, number in heads}
+    return found
+
+
+async def test_what_the_small_model_answered_alone_is_compared_with_the_helpers_answer(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    answers(fakes)
+    async with serving(fakes, written(tmp_path)) as address:
+        _, answer = await asked(address, "/v1/chat/completions", QUESTION)
+        assert await settled(address, 1) == {"loss": 1}
+
+    assert answer["choices"][0]["message"]["content"] == GOOD
+    (trial,) = trials(tmp_path)
+    assert (trial.outcome, trial.helped, trial.is_lost) == ("loss", False, True)
+    assert (trial.small, trial.large, trial.prompt) == (GOOD, BETTER, "How tall is the tower?")
+    assert trial.reason == "The survey is right."
+    assert trial.pair_usd is not None
+    assert trial.large_usd is not None
+    assert trial.large_usd > trial.pair_usd
+    assert counts(tmp_path)["requests"] == counts(tmp_path)["loss"] == 1
+    assert counts(tmp_path)["usd"] > trial.large_usd
+
+
+async def test_what_was_helped_is_compared_with_the_small_model_alone(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes, small=POOR)
+    async with serving(fakes, written(tmp_path)) as address:
+        _, answer = await asked(address, "/v1/chat/completions", QUESTION)
+        assert await settled(address, 1) == {"loss": 1}
+
+    assert answer["choices"][0]["message"]["content"] == BETTER
+    (trial,) = trials(tmp_path)
+    assert (trial.outcome, trial.helped, trial.is_lost) == ("loss", True, False)
+    assert (trial.small, trial.large) == (POOR, BETTER)
+
+
+async def test_a_judge_that_looks_at_the_place_alone_makes_ties(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes, judge='{"why": "It comes first.", "better": "A"}')
+    async with serving(fakes, written(tmp_path)) as address:
+        await asked(address, "/v1/chat/completions", QUESTION)
+        assert await settled(address, 1) == {"tie": 1}
+    assert not trials(tmp_path)[0].is_steady
+
+
+@pytest.mark.parametrize("judge", ["Both are lovely.", '{"better": "C"}', reply("")], ids=["prose", "label", "nothing"])
+async def test_a_judge_that_says_nothing_of_use_is_counted_and_kept_from_everybody(
+    fakes: FakeProviders, tmp_path: Path, judge: Any
+) -> None:
+    answers(fakes, judge=judge)
+    async with serving(fakes, written(tmp_path)) as address:
+        _, answer = await asked(address, "/v1/chat/completions", QUESTION)
+        assert await settled(address, 1) == {"failed": 1}
+    assert answer["choices"][0]["message"]["content"] == GOOD
+    assert trials(tmp_path) == []
+
+
+async def test_answers_do_not_wait_for_a_judge_that_hangs_and_what_is_too_much_is_dropped(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    answers(fakes, judge=reply("too late", delay=60))
+    async with serving(fakes, written(tmp_path)) as address:
+        said = [await asked(address, "/v1/chat/completions", QUESTION) for _ in range(40)]
+        found = await settled(address, 20)
+    assert {(status, body["choices"][0]["message"]["content"]) for status, body in said} == {(200, GOOD)}
+    assert found == {"dropped": 20}
+    assert counts(tmp_path)["requests"] == 40
+
+
+async def test_it_costs_no_key_anything_and_stops_at_its_own_budget(fakes: FakeProviders, tmp_path: Path) -> None:
+    """A comparison takes $0.0035, so that a second one can't be ended."""
+    answers(fakes, **COSTLY)
+    async with serving_to(fakes, len, written(tmp_path, ALL.replace("cost_usd: 5", "cost_usd: 0.006"))) as (
+        state,
+        address,
+    ):
+        for number in (1, 2, 3):
+            await asked(address, "/v1/chat/completions", QUESTION)
+            found = await settled(address, number)
+        costs = state.metrics.counters["cost_usd_total"]["pair",]
+    assert found == {"tie": 1, "unpaid": 2}
+    assert costs < 0.001
+    assert counts(tmp_path)["usd"] <= 0.006
+
+
+async def test_a_budget_goes_on_where_another_process_left_it(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes, **COSTLY)
+    file = written(tmp_path, ALL.replace("cost_usd: 5", "cost_usd: 0.006"))
+    found = []
+    for _ in range(2):
+        async with serving(fakes, file) as address:
+            await asked(address, "/v1/chat/completions", QUESTION)
+            found.append(await settled(address, 1))
+    assert found == [{"tie": 1}, {"unpaid": 1}]
+
+
+async def test_a_share_of_the_requests_is_drawn(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes)
+    async with serving(fakes, written(tmp_path, ALL.replace("share: 1", "share: 0.25"))) as address:
+        for _ in range(40):
+            await asked(address, "/v1/chat/completions", QUESTION)
+        await settled(address, 1)
+    assert counts(tmp_path)["requests"] == 40
+    assert 3 <= counts(tmp_path)["loss"] <= 18
+
+
+async def test_what_is_kept_holds_no_secret(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes)
+    question = {**QUESTION, "messages": [{"role": "user", "content": "Is my key sk-abcdefgh12345678 good?"}]}
+    async with serving(fakes, written(tmp_path)) as address:
+        await asked(address, "/v1/chat/completions", question)
+        await settled(address, 1)
+    assert trials(tmp_path)[0].prompt == "Is my key *** good?"
+
+
+async def test_a_full_store_is_counted_and_reaches_nobody(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes)
+    async with serving_to(fakes, len, written(tmp_path)) as (state, address):
+        assert state.evidence
+        state.evidence.close()
+        state.evidence = EvidenceStore(tmp_path / "state", most_bytes=4096)
+        for shadow in state.current.shadows.values():
+            shadow.store = state.evidence
+        long = {**QUESTION, "messages": [{"role": "user", "content": "How tall is it? " * 500}]}
+        status, _ = await asked(address, "/v1/chat/completions", long)
+        found = await settled(address, 1)
+    assert status == 200
+    assert found.keys() == {"unkept"}
+
+
+async def test_the_server_tells_those_who_have_a_key_what_its_pairs_have_shown(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    answers(fakes)
+    key = {"x-api-key": "key-of-team"}
+    async with serving(fakes, written(tmp_path), AI_BATTLE_SERVE_KEYS="key-of-team") as address:
+        await asked(address, "/v1/chat/completions", QUESTION, key)
+        async with aiohttp.ClientSession(address) as session:
+            async with session.get("/pairs") as refused:
+                assert refused.status == 401
+            text = ""
+            async with asyncio.timeout(20):
+                while "Lost, the last 1" not in text:
+                    async with session.get("/pairs", headers=key) as page:
+                        text = await page.text()
+            async with session.get("/pairs", headers={**key, "accept": "application/json"}) as page:
+                (found,) = await page.json()
+    assert PAIR in text
+    assert "How tall is the tower?" in text
+    assert found["families"][0]["losses"] == found["counts"]["loss"] == 1
+
+
+async def test_a_server_without_a_shadow_keeps_nothing(fakes: FakeProviders, tmp_path: Path) -> None:
+    (tmp_path / "server.yaml").write_text(f"server: {{state: {tmp_path / 'state'}, routes: {{large: openai/gpt-4o}}}}")
+    async with (
+        serving(fakes, str(tmp_path / "server.yaml")) as address,
+        aiohttp.ClientSession(address) as session,
+        session.get("/pairs") as page,
+    ):
+        assert await page.text() == "No pair here has a shadow.\n"
+    assert not (tmp_path / "state").exists()
+
+
+WRONG = {
+    "{share: 0.1, judge: openai/judge}": "routes.pair.shadow.budget: ",
+    "{share: 1, judge: openai/large, budget: {cost_usd: 5}}": "shadow.judge: 'openai/large' gives one of the answers",
+    "{share: 1, judge: openai/small, budget: {cost_usd: 5}}": "shadow.judge: 'openai/small' gives one of the answers",
+    "{share: 1, judge: openai/unpriced, budget: {cost_usd: 5}}": "shadow.budget: The price of openai/unpriced is not",
+    "{share: 0, judge: openai/judge, budget: {cost_usd: 5}}": "shadow.share: ",
+    "{share: 2, judge: openai/judge, budget: {cost_usd: 5}}": "shadow.share: ",
+}
+
+
+@pytest.mark.parametrize("shadow", WRONG)
+async def test_a_shadow_that_can_not_be_is_an_error_beside_its_line(
+    fakes: FakeProviders, tmp_path: Path, shadow: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        planned(fakes, written(tmp_path, shadow))
+    print(error.value)
+    assert WRONG[shadow] in str(error.value)

@@ -61,7 +61,8 @@ def empty_promise(case: Case) -> float:
     """It announces what does not come; a call is something that comes. A report may end with what is to come."""
     if case.calls:
         return 0.0
-    announces = not case.context.results and only_announces(case.text, case.prompt)
+    is_pick = case.family == "mcq" and case.final is not None
+    announces = not case.context.results and not is_pick and only_announces(case.text, case.prompt)
     return float(leads_nowhere(case.text) or announces)
 
 

@@ -89,7 +89,7 @@ def _is_number(option: str) -> bool:
 
 CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
 FEW, SHORT = 3, 40
-NEAR, ROUNDING, SHOWN = 0.005, 1e-9, 0.9999
+NEAR, ROUNDING, SHOWN, CENT = 0.005, 1e-9, 0.9999, 0.01
 FACTORS = (1.0, 100.0, 0.01)
 MOST = 16
 _COMPARES = (" than ", "as many", "as much", "twice", " times")
@@ -145,14 +145,19 @@ def number_misread(case: Case) -> float | None:
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
     known = given if len(given) <= FEW else given | CONSTANTS
-    return float(any(_strange(case, known | {0.0, 1.0, 2.0, 100.0})))
+    return float(any(_strange(case, known | {0.0, 1.0, 2.0, 100.0}, sorted(given)[-MOST:])))
 
 
-def _strange(case: Case, known: set[float]) -> Iterator[bool]:
-    """Yields for each operand whether it is neither known nor in an earlier sum."""
+def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool]:
+    """Yields for each operand whether it is neither known, nor in an earlier sum, nor worked out in the head."""
     for claim in case.claims:
-        yield from [not stands_among(operand, known) for operand in claim.operands]
+        yield from [not stands_among(each, known) and not _is_worked_out(each, given) for each in claim.operands]
         known.update([round(number, 4) for number in (claim.value, *claim.operands)])
+
+
+def _is_worked_out(number: float, given: list[float]) -> bool:
+    """Says whether a number is one step from two that were given, or a percentage of one."""
+    return any(_is_one_step_from(given, number * scale, CENT * scale) for scale in (1.0, 100.0))
 
 
 def asked_sum_missed(case: Case) -> float | None:

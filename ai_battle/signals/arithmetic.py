@@ -24,6 +24,14 @@ _ENDS = re.compile(r"[.!?:;,](?=\s|$)|[\n\"|]|<<|>>|=>|->|where ")
 _EQUAL = re.compile(r"(=(?:==?)?|~|\u2248)")
 _EQUALS = re.compile(r"equals(?<=\bequals)\b")
 _EXACTLY = ("=", "==", "===")
+# "25% of 40 is 10" and "6 times 7 is 42"; "5 times 3 is 3 more than 12" says no result.
+_IS_RESULT = re.compile(
+    r"(?<![\d.,])(?<!remainder of )(?P<sum>\d[\d.,]* ?(?:% (?:of|von|de|di|van)|times|plus|minus|divided by)"
+    rf" [{CURRENCY}]?\d[\d.,]*(?<=\d))"
+    rf"(?P<unit>(?: [^\W\d_]{{2,12}}){{0,2}}) (?:is|sind|ist|est|font|es|son|sono)"
+    rf"(?= (?:[^\W\d_]{{2,13}} )?[{CURRENCY}]?\d[\d.,]*+(?! ?(?:more|less|fewer|greater|times)))",
+)
+_PERCENT_OF = re.compile(r"% (?:von|de|di|van)\b")
 _SIGN = re.compile(r"[-+*/^xX]|plus|minus|times|of")
 _OF_MORE = re.compile(r"\bof\b[^\d()]*\Z")
 _DIGIT = re.compile(r"\d")
@@ -124,7 +132,7 @@ def calculation(text: str, prompt: str = "") -> Calculation:
 
 def claims(text: str) -> tuple[Claim, ...]:
     """The sums of numbers alone, in order; what has a letter for a number claims nothing that could be checked."""
-    if not (_EQUAL.search(text) or _EQUALS.search(text) or "\\approx" in text):
+    if not (_EQUAL.search(text) or _EQUALS.search(text) or "\\approx" in text or _IS_RESULT.search(text)):
         return ()
     found: list[Claim] = []
     for line in _ENDS.split(_ascii_sums(text)):
@@ -137,7 +145,8 @@ def claims(text: str) -> tuple[Claim, ...]:
 
 def _ascii_sums(text: str) -> str:
     """The text with the signs of sums as ASCII has them, without what is only asked, quoted or called wrong."""
-    text = text[-LONGEST:].replace("divided by", "/").replace("R$", "$").replace("Rs.", "$")
+    text = _IS_RESULT.sub(_as_equation, text[-LONGEST:])
+    text = text.replace("divided by", "/").replace("R$", "$").replace("Rs.", "$")
     plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), text) if "\\" in text else text
     plain = _EQUALS.sub("=", plain)
     if not plain.isascii():
@@ -147,6 +156,10 @@ def _ascii_sums(text: str) -> str:
         if any(map(lowered.count, hints)):
             plain = pattern.sub(written, plain)
     return plain
+
+
+def _as_equation(spoken: re.Match[str]) -> str:
+    return f"{_PERCENT_OF.sub('% of', spoken['sum'])}{spoken['unit']} ="
 
 
 def _with_roundings(found: Sequence[Claim]) -> Iterator[Claim]:

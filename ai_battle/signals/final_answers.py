@@ -18,17 +18,63 @@ _LETTER = re.compile(
     re.MULTILINE,
 )
 _SPACE = re.compile(r"[\W_]+")
+_SENTENCES = re.compile(r"(?<=[^\d\s])[.!?;](?=\s|$)|\n|\u3002")
+# "I'd go with B", "B) Roma", "A and C", but no variable of a formula, and neither the article nor the pronoun.
+_BARE_LETTER = re.compile(
+    r"(?<![\w'=+*/^(-])(?:([B-HJ-P])|([AI])(?=[).:,]|\s*$| (?:and|und|et|y|e) [B-P]\b))(?![\w'=+*/^-])"
+)
+# A list with letters is one to pick from where a question, a word of choosing or the beginning of a sentence leads up
+# to it, and nothing else is asked behind it: outlines, offers and steps have letters as well.
+_PICKS = re.compile(
+    r"\b(?:which|who|whom|choose|choice|pick|select|identify|correct|incorrect|following|true|false|except|best|option"
+    r"|answer|letter|w\u00e4hle|richtig|antwort|elige|selecciona|respuesta|choisi|r\u00e9ponse|scegli|rispost|correct[aoe]|escolha)",
+    re.IGNORECASE,
+)
+_WORKS_OUT = re.compile(
+    r"\b(?:find|determine|calculate|compute|solve|estimate|evaluate|express|name|complete|give)\b",
+    re.IGNORECASE,
+)
+_ABOUT_ALL = re.compile(
+    r"\A\W*(?:(?:please|can you|could you) )?(?:rank|sort|order|compare|summari[sz]e|match|improve|rewrite|rephrase"
+    r"|translate|shorten|review|proofread|here (?:is|are)|my|our|each of (?:these|them))\b|\ball that (?:are|apply)\b",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"[\w)'\"%_$]\s*\Z|\b(?:is|are|was|were|be|by|to|of|in|for|as|with|from|that|the|an?|means|has):?\s*\Z|_\W*\Z"
+)
+_LAST_SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\d)[^.!?\n]*)*[.!?:\s]*\Z")
+_STEM, _EXAM = 400, 4
+"""Characters before a list that tell what it is for; so many entries are as a rule those of a test."""
 
 
 def options(prompt: str) -> Mapping[str, str]:
-    """The options by letter, in order from A; empty when there are fewer than two. Of several lists, the last."""
+    """The options by letter, in order from A, that a prompt asks to pick from; empty when there are fewer than two.
+
+    Of several lists, the last.
+    """
     found: dict[str, str] = {}
-    for letter, text in _LISTED.findall(prompt[-LONGEST:]):
+    prompt = prompt[-LONGEST:]
+    start = end = 0
+    for listed in _LISTED.finditer(prompt):
+        letter, text = listed.groups()
         if letter == "A":
-            found = {}
+            found, start = {}, listed.start()
         if ord(letter) - ord("A") == len(found):
-            found[letter] = text.strip(" *\t")
-    return found if len(found) > 1 else {}
+            found[letter], end = text.strip(" *\t"), listed.end()
+    before, behind = prompt[max(0, start - _STEM) : start], prompt[end:].strip()
+    return found if len(found) > 1 and _asks_to_pick(len(found), before, behind) else {}
+
+
+def _asks_to_pick(count: int, before: str, behind: str) -> bool:
+    if _PICKS.search(behind):
+        return True
+    last = _LAST_SENTENCE.search(before.rstrip())
+    asked = last.group() if last else ""
+    if _ABOUT_ALL.search(asked) or (behind[:1].isupper() and behind[-1] in ".?!:"):
+        return False
+    if count >= _EXAM or "?" in before or not before.strip():
+        return True
+    return bool(_PICKS.search(before) or _WORKS_OUT.search(before) or _GOES_ON.search(asked))
 
 
 def picked_option(stated: str, among: Mapping[str, str]) -> str:
@@ -38,7 +84,7 @@ def picked_option(stated: str, among: Mapping[str, str]) -> str:
     words = _plain_words(stated)
     return next(
         (letter for letter, text in among.items() if words and words == _plain_words(text)),
-        mentioned_option(stated, among),
+        mentioned_option(stated, among) or named_option(stated, among),
     )
 
 
@@ -46,6 +92,30 @@ def mentioned_option(text: str, among: Mapping[str, str]) -> str:
     """The letter that is written as an option last; empty for none."""
     letters = [next(filter(None, groups)) for groups in _LETTER.findall(text)]
     return next((letter for letter in reversed(letters) if letter in (among or letters)), "")
+
+
+def named_option(text: str, among: Mapping[str, str]) -> str:
+    """The option that a short answer names by a bare letter or in words; empty for none.
+
+    The words that it begins with tell which, or the last sentence that names one alone; else the one named last.
+    """
+    texts = {letter: f" {words} " for letter, option in among.items() if (words := _plain_words(option))}
+    whole = f" {_plain_words(text)} "
+    if opening := [letter for letter, option in texts.items() if whole.startswith(option)]:
+        return opening[0]
+    last = ""
+    for sentence in reversed(_SENTENCES.split(text)):
+        words = f" {_plain_words(sentence)} "
+        places = {letter: words.rfind(option) for letter, option in texts.items() if option in words}
+        places |= {
+            letter: found.start()
+            for found in _BARE_LETTER.finditer(sentence)
+            if (letter := found[1] or found[2]) in among
+        }
+        if len(places) == 1:
+            return next(iter(places))
+        last = last or max(places, key=places.__getitem__, default="")
+    return last
 
 
 def _may_be(letter: str, stated: str, among: Mapping[str, str]) -> bool:
@@ -271,7 +341,9 @@ def _expression(text: str) -> str:
 def _option(text: str, stated: str, among: Mapping[str, str]) -> FinalAnswer | None:
     if stated and (letter := picked_option(stated, among)):
         return FinalAnswer("option", stated, letter)
-    letter = mentioned_option(text, among) or (picked_option(text, among) if len(text) <= LONGEST_WORDS else "")
+    letter = mentioned_option(text, among) or (
+        "" if stated or len(text) > LONGEST_WORDS else picked_option(text, among)
+    )
     return FinalAnswer("option", letter, letter, stated=False) if letter else None
 
 

@@ -146,6 +146,24 @@ def test_a_sum_that_does_not_hold_counts_in_a_talk_as_well(made: int, stuck: boo
     assert ("wrong_sums" in found.signals, found.stuck) == (stuck, stuck)
 
 
+def test_what_a_reader_works_out_in_the_head_is_no_number_that_nobody_gave() -> None:
+    prompt = "Four friends share a bill of 64.20 and add a tip of 10%. What does each pay?"
+    answer = "With the tip it is 64.20 + 6.42 = 70.62, and 70.62 / 4 = 17.655, so each pays 17.66."
+    assert not StuckDetector().assess(answer, prompt).stuck
+
+
+@pytest.mark.parametrize(
+    ("answer", "stuck"),
+    [
+        ("30% of 60 is 18, so it costs 42 euros.", False),
+        ("30% of 60 is 20, so it costs 40 euros.", True),
+        ("30 % von 60 sind 12, also kostet es 48 Euro.", True),
+    ],
+)
+def test_a_sum_that_is_told_in_words_is_checked(answer: str, stuck: bool) -> None:
+    assert StuckDetector().assess(answer, "A lamp of 60 euros is 30% off. What does it cost?").stuck == stuck
+
+
 def test_a_choice_without_a_pick_is_stuck_and_one_with_a_pick_is_not() -> None:
     assert judged("All of them are planets of the sun.", CHOICE).stuck
     picked = judged("Jupiter is the largest planet of all. The answer is (B).", CHOICE)

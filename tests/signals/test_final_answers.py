@@ -173,8 +173,38 @@ def test_the_prompt_says_what_kind_of_answer_it_wants(prompt: str, kind: Kind) -
     assert kind_of(prompt) == kind
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "My talk:\nA. Why we sleep\nB. What helps\nC. Questions\nMake the titles livelier.",
+        "(A) The shop opens at nine.\n(B) It closes at noon.\nPut both into one sentence.",
+        "Sort these by age:\nA) oak\nB) rose\nC) moss",
+        "Say this in Dutch:\nA) thank you\nB) you are welcome",
+        "What I tried:\nA. restart\nB. reinstall\nC. another cable\nWhat else is there?",
+    ],
+)
+def test_a_list_with_letters_that_nobody_is_to_pick_from_has_no_options(prompt: str) -> None:
+    assert not options(prompt)
+
+
+@pytest.mark.parametrize(
+    ("answer", "letter"),
+    [
+        ("Lisbon, as Porto is the second city.", "B"),
+        ("It's Lisbon. Porto is larger in the north, but the president sits in Lisbon.", "B"),
+        ("I'd go with B.", "B"),
+        ("B) Lisbon", "B"),
+        ("A resposta \u00e9 C.", "C"),
+        ("I have no idea what you mean.", None),
+    ],
+)
+def test_a_short_answer_names_its_option_by_letter_or_in_words(answer: str, letter: str | None) -> None:
+    found = final_answer(answer, "What is the capital of Portugal?\nA) Porto\nB) Lisbon\nC) Faro")
+    assert (found and found.key) == letter
+
+
 def test_options_are_those_of_the_last_list() -> None:
-    assert list(options("Example:\n(A) one\n(B) two\n(C) three\n\nNow:\n(A) four\n(B) five")) == ["A", "B"]
+    assert list(options("Which is even?\n(A) one\n(B) two\n(C) three\n\nAnd here?\n(A) four\n(B) five")) == ["A", "B"]
     assert not options("A: Hello\nC: Hi")
 
 

@@ -226,21 +226,27 @@ class DaySpending:
         self._day = ""
         self._budget = Budget()
         self._own, self._others = 0.0, 0.0
+        self._opening = asyncio.Lock()
 
     async def budget(self, store: EvidenceStore) -> Budget:
         """Returns that of today; raises `StoreError`."""
-        if self._day != (day := _today()):
-            kept = await asyncio.to_thread(add_to_day, store, self._terms.pair, day, {"usd": 0.0})
-            self._day, self._own, self._others = day, 0.0, kept["usd"]
-            payer = f"the shadow of {self._terms.pair}"
-            self._budget = Budget(self._terms.limits, Ledger(known_cost=self._others), payer)
-        return self._budget
+        async with self._opening:
+            if self._day != (day := _today()):
+                kept = await asyncio.to_thread(add_to_day, store, self._terms.pair, day, {"usd": 0.0})
+                self._day, self._own, self._others = day, 0.0, kept["usd"]
+                payer = f"the shadow of {self._terms.pair}"
+                self._budget = Budget(self._terms.limits, Ledger(known_cost=self._others), payer)
+            return self._budget
 
     async def add(self, store: EvidenceStore, counts: Mapping[str, float]) -> None:
         """Adds to the counts of today, of which "usd" is what was spent; raises `StoreError`."""
-        day = _today()
-        self._own += counts.get("usd", 0.0)
-        kept = (await asyncio.to_thread(add_to_day, store, self._terms.pair, day, counts)).get("usd", 0.0)
+        day, dollars = _today(), counts.get("usd", 0.0)
+        self._own += dollars
+        try:
+            kept = (await asyncio.to_thread(add_to_day, store, self._terms.pair, day, counts)).get("usd", 0.0)
+        except StoreError:
+            self._own -= dollars
+            raise
         # What this process adds meanwhile may be in the sum already or not, so others have spent this at the least.
         if day == self._day and (more := kept - self._own - self._others) > 0:
             self._others += more

@@ -27,6 +27,7 @@ from ._advising import advising
 from ._comparing import HEADER, Cost, compared, in_turn, milliseconds, of_times, of_wall
 from ._server import server
 from ._serving import advisors, serving
+from ._shadowing import shadow
 from ._times import Times
 
 LIBRARIES = "import pydantic, yaml, click"
@@ -214,6 +215,7 @@ BENCHMARKS = {
         serving,
         advisors,
         advising,
+        shadow,
         benchmarks,
         signals,
         sweeps,

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.evidence.store import EvidenceStore
 from ai_battle.evidence.trials import DAYS, ShadowTrial, read_trials
-from ai_battle.testing import FakeProviders, reply
+from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, planned, serving, serving_to
 
@@ -169,6 +170,32 @@ async def test_answers_do_not_wait_for_a_judge_that_hangs_and_what_is_too_much_i
     assert {(status, body["choices"][0]["message"]["content"]) for status, body in said} == {(200, GOOD)}
     assert found == {"dropped": 20}
     assert counts(tmp_path)["requests"] == 40
+
+
+@pytest.mark.parametrize("requests", [100, pytest.param(5_000, marks=pytest.mark.slow)])
+async def test_nothing_of_a_judge_that_hangs_fails_rambles_or_lies_reaches_a_client(
+    fakes: FakeProviders, tmp_path: Path, requests: int
+) -> None:
+    judgements = cycle([reply("late", delay=0.3), fault(500), "JUDGE says both.", '{"why": "JUDGE", "better": "A"}'])
+    answers(fakes, judge=lambda body: next(judgements))
+    left = iter(range(requests))
+    said = set()
+
+    async def keep_asking(session: aiohttp.ClientSession, stream: bool) -> None:
+        for _ in left:
+            async with session.post("/v1/chat/completions", json={**QUESTION, "stream": stream}) as answer:
+                text = await answer.text()
+                is_whole = ("[DONE]" if stream else GOOD) in text
+                said.add((answer.status, is_whole, "JUDGE" in text))
+
+    async with serving(fakes, written(tmp_path)) as address:
+        async with aiohttp.ClientSession(address) as session:
+            await asyncio.gather(*(keep_asking(session, stream) for stream in (False, True) * 8))
+        found = await settled(address, requests - 20)
+    assert said == {(200, True, False)}
+    assert found.keys() <= {"dropped", "failed", "tie"}
+    assert found["dropped"] > requests / 2
+    assert counts(tmp_path)["requests"] == requests
 
 
 async def test_it_costs_no_key_anything_and_stops_at_its_own_budget(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -168,6 +168,9 @@ def _key(call: ToolCall) -> str:
 FEW_WORDS = 3
 """Words of a result that leave nothing to tell."""
 _BARE_NO = re.compile(r"^\W{0,3}[^\W\d_]{2,6}\b[,.!](?:\s|\Z)")
+_EMPTY_VALUE = re.compile(
+    r"[:=]\s{0,3}(?:\[\s*\]|\{\s*\}|\"\"|null\b|none\b|false\b|0\b(?![.,]\d))|\b(?:0|no) [a-z]", re.IGNORECASE
+)
 
 
 def result_measures(case: Case) -> dict[str, float]:
@@ -194,8 +197,12 @@ def _arguments_text(result: ToolResult) -> str:
 
 
 def _declines(case: Case) -> bool:
-    """It does not know, or nothing is there, it says, and tells nothing of what there is. "No, it isn't." may be it."""
-    denied = has_word_anywhere(case.text, "negation") and not _BARE_NO.match(case.text)
+    """It does not know, or nothing is there, it says, and tells nothing of what there is.
+
+    "No, it isn't." may be what there is to tell, and so may "none" where a result has an empty list.
+    """
+    is_told = _BARE_NO.match(case.text) or any(_EMPTY_VALUE.search(result.text) for result in case.context.results)
+    denied = has_word_anywhere(case.text, "negation") and not is_told
     return say_much(case) and (denied or gives_up(case.text, case.prompt)) and not _uses_results(case)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, islice, product
+from itertools import chain, combinations, groupby, islice, product
 from typing import Any, Literal, NamedTuple
 
 from .numbers import LATIN, plain_digits
@@ -38,8 +38,12 @@ _PARTS = re.compile(r"\s*[,;|\t:]\s+|\s*[;|\t]\s*|,")
 _CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|,\s|\n|[\u3002\uff0c\uff1b\u061b\u060c\u3001]")
 _DECIMAL = re.compile(r"(?<![\d.,])\d{1,15}[.,]\d{1,15}(?![.,]?\d)")
 _FILLING = re.compile(r"[\W_]+")
+_HEAD, _CELL_END, _LINE_END = re.compile(r"[^\W\d],[^\W\d]"), re.compile(r",(?! )"), re.compile(r"(\n|\\n)")
 # What one figure is twice, or in another unit: times, percent, thousands and more of it, bytes; miles, pounds, inches.
-_FACTORS = (2.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 365.0, 3600.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1024.0, 1024.0**2)
+_FACTORS = (
+    *(2.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 365.0, 3600.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1e9),
+    *(1024.0, 1024.0**2, 1024.0**3),
+)
 _UNITS = (0.9144, 1.609344, 2.204623, 2.54, 0.3048, 3.6)
 _CONSTANTS = sorted(
     (*_UNITS, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0)
@@ -114,12 +118,28 @@ def facts(text: str) -> Iterator[Fact]:
     yield from (Fact("name", name) for name in _NAME.findall(plain)[:MOST] if name.istitle())
 
 
+def _with_spaced_cells(source: str) -> str:
+    """Returns a text with a space behind the commas of a table (CSV), so that "12500,9800" is two figures.
+
+    A table is lines with as many commas each, of which one parts words: its head. A line may end with a written `\\n`.
+    """
+    if not _HEAD.search(source):
+        return source
+    lines = _LINE_END.split(source)
+    for count, run in groupby(range(0, len(lines), 2), key=lambda at: len(_CELL_END.findall(lines[at]))):
+        places = list(run)
+        if count and len(places) > 1 and any(_HEAD.search(lines[at]) for at in places):
+            for at in places:
+                lines[at] = _CELL_END.sub(", ", lines[at])
+    return "".join(lines)
+
+
 class Known:
     """What was there before a text: `sources` are prompts, earlier messages, arguments and results of calls."""
 
     def __init__(self, sources: Iterable[str], told: Sequence[Fact] | None = None) -> None:
         """Keeps the sources; `told` are their facts and others beside them, where the sources have been read."""
-        self.text = "\n".join(source[:LONGEST] for source in sources)[: 4 * LONGEST]
+        self.text = "\n".join(_with_spaced_cells(source[:LONGEST]) for source in sources)[: 4 * LONGEST]
         self._told = told
 
     @cached_property

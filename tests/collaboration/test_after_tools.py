@@ -41,3 +41,25 @@ def test_what_contradicts_the_calculator_is_found(answer: str) -> None:
     call = {"tool": ["calculator", "Evaluates an expression."], "arguments": {"expression": "7*24"}, "is_error": False}
     (stuck,) = judged({**call, "prompt": "What is 7 * 24?", "result": "168", "answers": [answer]}, "answers")
     assert stuck
+
+
+@pytest.mark.parametrize(
+    ("prompt", "result", "answer"),
+    [
+        (
+            "Did the stall make a profit?",
+            "income,costs\n4200,3150",
+            "Yes: 4,200 came in and 3,150 went out, so 1,050 are left, 25 % of the income.",
+        ),
+        ("Which courses has Lena booked?", '{"student": "Lena", "courses": []}', "None so far."),
+        (
+            "How full is the disk?",
+            '{"size_bytes": 250000000000, "used_bytes": 200000000000}',
+            "200 of 250 GB are used.",
+        ),
+    ],
+)
+def test_tables_empty_lists_and_large_units_are_read_as_people_tell_them(prompt: str, result: str, answer: str) -> None:
+    situation = {"tool": ["lookup", "Looks things up."], "arguments": {"what": "it"}, "is_error": False}
+    (stuck,) = judged({**situation, "prompt": prompt, "result": result, "answers": [answer]}, "answers")
+    assert not stuck

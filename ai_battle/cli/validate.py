@@ -20,7 +20,7 @@ LOOKED_AT = 1_000_000
 @click.argument("configs", nargs=-1, required=True, metavar="CONFIG...")
 @as_json
 def command(configs: tuple[str, ...], as_json: bool) -> int:
-    """Check files of discussions, benchmarks and servers without running them; exit 2 when there is a problem."""
+    """Check files of discussions, benchmarks, servers and rubrics without running them; exit 2 for a problem."""
     reports = [_report(config) for config in configs]
     if as_json:
         print_json(reports)
@@ -59,6 +59,11 @@ def _notes(config: str) -> list[str]:
             from ai_battle.config.server import load_server
 
             return [*load_server(config, os.environ).notes, "the models of its routes are made when it is served"]
+        case "rubric":
+            from ai_battle.config.judge import load_rubric
+
+            load_rubric(config)
+            return []
     from ai_battle.conversation.setup import load_checked, notes
 
     return list(notes(load_checked(config)))

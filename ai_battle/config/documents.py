@@ -22,8 +22,13 @@ from .secrets import can_be_hidden, secrets_in_environment
 from .tree import Node, Place, compose, from_python, place_of
 from .values import Section
 
-SECTION = re.compile(r"^(benchmark|discussion|server):", re.MULTILINE)
-COMMANDS = {"discussion": "ai-battle run", "benchmark": "ai-battle bench run", "server": "ai-battle serve"}
+SECTION = re.compile(r"^(benchmark|discussion|rubric|server):", re.MULTILINE)
+COMMANDS = {
+    "discussion": "ai-battle run",
+    "benchmark": "ai-battle bench run",
+    "server": "ai-battle serve",
+    "rubric": "ai-battle judge RUN --model MODEL --rubric",
+}
 LARGEST = 5_000_000
 YAML = (".yaml", ".yml")
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from .collaboration import Helper
-from .documents import ConfigDocument, FileKind, read_document
+from .documents import ConfigDocument, FileKind, Source, read_document
 from .packaged import packaged_rubric
 from .problems import KeyPath, Problem
 from .values import AS_NUMBER, LARGE, TEXT, Listed, Name, Section, Short
@@ -133,5 +133,10 @@ def load_rubric(named: str | os.PathLike[str] = "", base: Path = Path()) -> Rubr
     """
     path = base / Path(named).expanduser()
     packaged = None if named and path.exists() else packaged_rubric(str(named or USUAL))
-    found: Rubric = read_document(RUBRIC, ConfigDocument, packaged or path).file.rubric
+    return read_rubric(packaged or path)
+
+
+def read_rubric(source: Source) -> Rubric:
+    """Reads the file of a rubric, or its text; raises `ConfigError` with all that is wrong."""
+    found: Rubric = read_document(RUBRIC, ConfigDocument, source).file.rubric
     return found

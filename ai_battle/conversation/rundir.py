@@ -10,7 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from ..core.errors import ConfigError, JournalError
+from ..core.errors import ConfigChanged, ConfigError, JournalError
 from ..core.files import FOLDER, LOCK, make_private
 from .reading import CONFIG, FILE, Progress
 
@@ -44,7 +44,7 @@ def digest(config: str) -> str:
 def check_unchanged(progress: Progress, *, accept_changes: bool = False) -> Mapping[str, Any]:
     """The settings to record with `RunResumed`: new ones when a change was accepted, else none.
 
-    Raises `ConfigError` with a diff when the configuration in the run directory is not the one that was started.
+    Raises `ConfigChanged` with a diff when the configuration in the run directory is not the one that was started.
     """
     path = progress.run_dir / CONFIG
     if not progress.config_digest:
@@ -56,7 +56,7 @@ def check_unchanged(progress: Progress, *, accept_changes: bool = False) -> Mapp
         return {}
     if accept_changes:
         return settings(now)
-    raise ConfigError(
+    raise ConfigChanged(
         f"{path} has changed since the run was started; undo the change, or go on with it: --accept-changes\n"
         + _difference(str(progress.settings.get("config", "")), now)
     )

@@ -23,6 +23,10 @@ class ConfigError(AIBattleError):
         self.about = about
 
 
+class ConfigChanged(ConfigError):
+    """The configuration of a run is another one than it was started with, and nobody has accepted that yet."""
+
+
 class JournalError(AIBattleError):
     """A run directory that can't be written, read or locked."""
 

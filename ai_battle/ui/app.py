@@ -5,25 +5,29 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
+from math import inf, nan
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from aiohttp import web
 
+from ..arbiter.judging import judge_run
 from ..config import Loaded
 from ..conversation.manager import ConversationManager, RunResult
 from ..conversation.run_config import of_run, with_changes
-from ..conversation.runs import RunOverview
+from ..conversation.runs import RunOverview, delete
 from ..core.errors import ConfigError, NoSuchRecord
 from ..core.events import Emit
 from ..core.exchange import EVERYTHING, Wants
+from ..core.ledger import SpendingLimits
 from ..core.texts import each_text, printable
-from ..reporting import export
+from ..reporting import export, write_reports
 from ..reporting.comparison import ComparedRun, comparison_page
 from ..reporting.figures import count_of, dollars, moment
-from .following import RunFollower, stream
+from .following import GONE, RunFollower, run_event, stream
 from .live import LiveRuns
 from .serving import LARGEST_BODY
 from .workspace import Workspace, require_trust
@@ -62,6 +66,8 @@ class PageServer:
                 web.post("/api/runs/{run}/resume", self._resume),
                 web.post("/api/runs/{run}/fork", self._fork),
                 web.post("/api/runs/{run}/answer", self._answer),
+                web.post("/api/runs/{run}/judge", self._judge),
+                web.delete("/api/runs/{run}", self._delete),
                 web.get("/api/events", self._events),
                 web.get("/runs/{run}/report", self._report),
                 web.get("/compare", self._compare),
@@ -114,10 +120,11 @@ class PageServer:
         return await self._begin(loaded, lambda manager, emit, wants: manager.run_discussion(emit, wants))
 
     async def _resume(self, http: web.Request) -> web.StreamResponse:
-        run_dir, said = self._workspace.run(http.match_info["run"]), await _texts(http, "trusted")
+        run_dir, said = self._workspace.run(http.match_info["run"]), await _texts(http, "trusted", "accept_changes")
         loaded = await asyncio.to_thread(of_run, run_dir)
         require_trust(loaded, said["trusted"])
-        return await self._begin(loaded, lambda manager, *heard: manager.resume(run_dir, *heard), run_dir)
+        resume = partial(ConversationManager.resume, accept_changes=said["accept_changes"] == "yes")
+        return await self._begin(loaded, lambda manager, *heard: resume(manager, run_dir, *heard), run_dir)
 
     async def _fork(self, http: web.Request) -> web.StreamResponse:
         run_dir = self._workspace.run(http.match_info["run"])
@@ -151,6 +158,22 @@ class PageServer:
         run.answer(number, said)
         return web.json_response({})
 
+    async def _judge(self, http: web.Request) -> web.StreamResponse:
+        run_dir = self._workspace.run(http.match_info["run"])
+        said = await _texts(http, "models", "rubric", "max_cost")
+        models = said["models"].replace(",", " ").split()
+        rubric = await asyncio.to_thread(self._workspace.rubric, said["rubric"])
+        limits = SpendingLimits(_dollars(said["max_cost"]))
+        with self._runs.mark_judging(run_dir.name):
+            await judge_run(run_dir, models, rubric, limits=limits)
+            await asyncio.to_thread(write_reports, run_dir)
+        return web.json_response({})
+
+    async def _delete(self, http: web.Request) -> web.StreamResponse:
+        await asyncio.to_thread(delete, self._workspace.run(http.match_info["run"]))
+        self._runs.notify()
+        return web.json_response({})
+
     async def _report(self, http: web.Request) -> web.StreamResponse:
         run_dir = self._workspace.run(http.match_info["run"])
         return _page(await asyncio.to_thread(lambda: "".join(export(run_dir, "html"))), WITHOUT_SCRIPT)
@@ -173,10 +196,17 @@ class PageServer:
     async def _events(self, http: web.Request) -> web.StreamResponse:
         """Runs as server-sent events: `?RUN=N` is sent from behind its record N, -1 is all; a reconnect goes on."""
         asked = http.headers.get("Last-Event-ID") or http.query_string
-        followers = [RunFollower(self._workspace.run(name), after) for name, after in _positions(asked)]
+        followers, gone = list[RunFollower](), list[str]()
+        for name, after in _positions(asked):
+            try:
+                followers.append(RunFollower(self._workspace.run(name), after))
+            except NoSuchRecord:
+                gone.append(name)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(http)
         with suppress(ConnectionResetError):
+            for name in gone:
+                await response.write(run_event({"run": name, "status": GONE}))
             async with aclosing(stream(followers, self._runs)) as pieces:
                 async for piece in pieces:
                     await response.write(piece)
@@ -226,6 +256,17 @@ def _number(said: Mapping[str, str], name: str) -> int:
     if not said[name].isdecimal():
         raise ConfigError(f"{name!r} has to be a number, not {said[name]!r}.")
     return int(said[name])
+
+
+def _dollars(said: str) -> float | None:
+    """Returns None for nothing: no limit."""
+    try:
+        amount = float(said) if said else None
+    except ValueError:
+        amount = nan
+    if amount is None or 0 < amount < inf:
+        return amount
+    raise ConfigError(f"The most that it may cost has to be dollars, such as 0.50, not {said!r}.")
 
 
 async def _texts(http: web.Request, *names: str) -> dict[str, str]:

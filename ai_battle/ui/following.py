@@ -11,6 +11,8 @@ from urllib.parse import urlencode
 
 from pydantic_core import to_json
 
+from ..arbiter.verdict import FILE as VERDICTS
+from ..arbiter.verdict import read_verdicts
 from ..conversation.reading import FILE, event_of, new_lines
 from ..conversation.runs import RunOverview
 from ..conversation.seat import Seat
@@ -22,7 +24,7 @@ from ..core.texts import about, each_text, printable
 from ..reporting.account import RunAccount
 from ..reporting.figures import colour, count, count_of, dollars, duration, moment
 from ..reporting.pages import base64_text, excerpt, prose_tree
-from ..reporting.sentences import arguments, attachment, badges, phase_title, phase_words, sentence
+from ..reporting.sentences import arguments, attachment, badges, phase_title, phase_words, sentence, verdict_words
 from ..reporting.turn_view import Timeline, TimelineEntry, ToolCard, TurnView
 from .live import AnswerDraft, LiveRun, LiveRuns
 
@@ -30,6 +32,8 @@ FRAME, LOOK, ALIVE = 0.04, 1.0, 15.0
 """Seconds between two pieces of a stream, between two looks at runs of other processes, and between signs of life."""
 BATCH = 40
 """Records that are read before others get their turn: the first of a long run are seen at once."""
+GONE, JUDGING = "gone", "judging"
+"""The status of a run that is not there, or not there any more, and of one that is judged now."""
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 LARGEST_PICTURE = 2_000_000
 NO_RESULT = {"failed": False, "result": ""}
@@ -120,6 +124,7 @@ class RunFollower:
         self._place = self._next = 0
         self._told: Item = {}
         self._draft = (0, 0, 0)
+        self._verdicts: tuple[int, list[Item]] = (0, [])
         self._is_broken = False
 
     @property
@@ -127,11 +132,12 @@ class RunFollower:
         """The number of the last record that the listener has."""
         return max(self._after, self._next - 1)
 
-    def news(self, live: LiveRun | None) -> Iterator[Item]:
+    def news(self, runs: LiveRuns) -> Iterator[Item]:
         """Yields what is new, in pieces of a few records each."""
+        live = runs.get(self.run_dir.name)
         while (items := self._read()) is not None:
             yield {"items": items, "facts": facts_of(self._account)}
-        state = self._state(live)
+        state = self._state(live, is_judging=self.run_dir.name in runs.judging)
         changed = {key: value for key, value in state.items() if self._told.get(key) != value}
         self._told |= changed
         if news := changed | self._draft_of(live.draft if live else None):
@@ -169,16 +175,32 @@ class RunFollower:
         except OSError:
             return False
 
-    def _state(self, live: LiveRun | None) -> Item:
+    def _state(self, live: LiveRun | None, *, is_judging: bool) -> Item:
         is_ours = live is not None and live.is_active
-        is_running = is_ours or is_locked(self.run_dir)
+        status = JUDGING if is_judging else "running" if is_ours else self._status
         return {
-            "status": "running" if is_running else self._account.status,
+            "status": status,
             "ours": is_ours,
-            "answering": [*self._timeline.open_turns] if is_running else [],
+            "answering": [*self._timeline.open_turns] if status == "running" else [],
             "questions": [each.to_json() for each in live.questions.values()] if live else [],
             "error": printable(live.error) if live else "",
+            "verdicts": self._read_verdicts(),
         }
+
+    @property
+    def _status(self) -> str:
+        if not self.run_dir.is_dir():
+            return GONE
+        return "running" if is_locked(self.run_dir) else self._account.status
+
+    def _read_verdicts(self) -> list[Item]:
+        """Returns what was judged after the run; its file is read again only when it has grown."""
+        size = 0
+        with suppress(OSError):
+            size = (self.run_dir / VERDICTS).stat().st_size
+        if size != self._verdicts[0]:
+            self._verdicts = (size, [*_verdict_items(self.run_dir)])
+        return self._verdicts[1]
 
     def _draft_of(self, draft: AnswerDraft | None) -> Item:
         """Returns what is new of the draft: more of its text, or all where it is `fresh`; None where it is gone."""
@@ -193,6 +215,15 @@ class RunFollower:
         told = {"speaker": draft.speaker, "turn": draft.turn, "fresh": is_fresh, "text": printable(text)}
         notes = [*map(printable, draft.notes)]
         return {"draft": {**told, "notes": notes, "tentative": draft.tentative, "thinking": draft.thinking}}
+
+
+def _verdict_items(run_dir: Path) -> Iterator[Item]:
+    try:
+        for verdict in read_verdicts(run_dir):
+            item = {"words": verdict_words(verdict), "rows": [*map(list, verdict.rows)], "remarks": [*verdict.remarks]}
+            yield each_text(item, printable)
+    except JournalError as error:
+        yield {"words": printable(str(error)), "rows": [], "remarks": []}
 
 
 async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGenerator[bytes]:
@@ -224,9 +255,13 @@ async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGener
 def _news(followers: Sequence[RunFollower], runs: LiveRuns) -> Iterator[bytes]:
     for follower in followers:
         name = follower.run_dir.name
-        for news in follower.news(runs.get(name)):
+        for news in follower.news(runs):
             place = urlencode({each.run_dir.name: each.position for each in followers})
-            yield b"event: run\nid: %s\ndata: %s\n\n" % (place.encode(), to_json({"run": name, **news}))
+            yield b"id: %s\n%s" % (place.encode(), run_event({"run": name, **news}))
+
+
+def run_event(news: Item) -> bytes:
+    return b"event: run\ndata: %s\n\n" % to_json(news)
 
 
 def _active(runs: LiveRuns) -> str:

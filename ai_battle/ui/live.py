@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -213,7 +213,21 @@ class LiveRuns:
     def __init__(self) -> None:
         self._runs: dict[str, LiveRun] = {}
         self._listeners: set[asyncio.Event] = set()
+        self.judging: set[str] = set()
         self.is_closed = False
+
+    @contextmanager
+    def mark_judging(self, name: str) -> Iterator[None]:
+        """Shows listeners that the run is being judged; raises `ConfigError` where it is already."""
+        if name in self.judging:
+            raise ConfigError("This run is being judged already.")
+        self.judging.add(name)
+        self.notify()
+        try:
+            yield
+        finally:
+            self.judging.discard(name)
+            self.notify()
 
     def get(self, name: str) -> LiveRun | None:
         return self._runs.get(name)

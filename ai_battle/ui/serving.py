@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hmac import compare_digest
+from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from ..core.errors import AIBattleError, ConfigError, JournalError, NoSuchRecord, translate_errors
+from ..core.errors import AIBattleError, ConfigChanged, ConfigError, JournalError, NoSuchRecord, translate_errors
 from .workspace import FileChanged, NotTrusted
 
 HOST = "127.0.0.1"
@@ -128,11 +129,8 @@ async def _respond(http: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         with GUARDED:
             return await _answer(http, handler)
-    except NotTrusted as error:
-        body = {"error": str(error), "code": list(error.code), "trust": error.digest}
-        return web.json_response(body, status=409)
     except AIBattleError as error:
-        return web.json_response({"error": str(error)}, status=_status(error))
+        return web.json_response({"error": str(error), **_question(error)}, status=_status(error))
 
 
 async def _answer(http: web.Request, handler: Handler) -> web.StreamResponse:
@@ -142,11 +140,21 @@ async def _answer(http: web.Request, handler: Handler) -> web.StreamResponse:
         return web.json_response({"error": refused.text or refused.reason}, status=refused.status)
 
 
+def _question(error: AIBattleError) -> dict[str, Any]:
+    """Returns what the page asks its user, who may want to go on all the same."""
+    match error:
+        case NotTrusted(code=code, digest=digest):
+            return {"code": list(code), "trust": digest}
+        case ConfigChanged():
+            return {"changed": True}
+    return {}
+
+
 def _status(error: AIBattleError) -> int:
     match error:
         case NoSuchRecord():
             return 404
-        case FileChanged() | JournalError():
+        case NotTrusted() | ConfigChanged() | FileChanged() | JournalError():
             return 409
         case ConfigError():
             return 400

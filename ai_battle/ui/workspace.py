@@ -13,7 +13,8 @@ from ..benchmark.loading import load as load_benchmark
 from ..benchmark.store import NAME as RESULTS
 from ..config import ConfigProblems, Loaded, packaged_config, packaged_names
 from ..config.documents import LARGEST, YAML, YamlText, kind_of, read_text
-from ..config.packaged import description, in_brief
+from ..config.judge import Rubric, load_rubric, read_rubric
+from ..config.packaged import description, in_brief, packaged_rubric
 from ..config.server import load_server
 from ..conversation.runs import RUNS, SearchHit, run_directories, search
 from ..conversation.setup import load_checked, notes
@@ -109,6 +110,10 @@ class Workspace:
         require_trust(loaded, trusted)
         return replace(loaded, name=Path(source.removeprefix(PACKAGED)).stem)
 
+    def rubric(self, named: str) -> Rubric:
+        """Returns a rubric of the folder, or a packaged one; the usual one where nothing is named."""
+        return load_rubric(named if not named or packaged_rubric(named) else self._path(named))
+
     def run(self, name: str) -> Path:
         """The run directory of that name; raises `NoSuchRecord` for what is none of those in the folder."""
         found = next((run for run in run_directories(self.root / RUNS) if run.name == name), None)
@@ -192,6 +197,9 @@ def _notes(kind: str, document: YamlText) -> Sequence[str]:
             return load_benchmark(document).document.notes
         case "server":
             return load_server(document, os.environ).notes
+        case "rubric":
+            read_rubric(document)
+            return ()
     return notes(load_checked(document))
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,14 @@ __all__ = ["ai_battle", "folder"]
 
 @pytest.fixture
 def judges(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
-    """They like what is sung, and nothing else; each run a little more than the one before."""
     (folder / "bees.yaml").write_text(BEES)
+    with judges_of(monkeypatch) as fakes:
+        yield fakes
+
+
+@contextmanager
+def judges_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
+    """They like what is sung, and nothing else; each run a little more than the one before."""
     with FakeProviders.in_thread() as fakes:
         for name, value in fakes.environment.items():
             monkeypatch.setenv(name, value)

@@ -99,8 +99,12 @@ class TestTheCommand:
         rubric.write_text("rubric:\n  scale: [1, 5]\n  criteria:\n    wit: {asks: Is it funny?, weight: 0.7}\n")
         outcome = ai_battle("judge", "r", "-m", "gpt-4o", "--rubric", "mine.yaml")
         assert outcome.code == 2
-        assert "mine.yaml:4:5 rubric.criteria: the weights add up to 0.7, not to 1 or 100" in outcome.err
+        wrong = "mine.yaml:4:5 rubric.criteria: the weights add up to 0.7, not to 1 or 100"
+        assert wrong in outcome.err
+        assert wrong in ai_battle("validate", "mine.yaml").out
+        assert "it is run with: ai-battle judge RUN --model MODEL --rubric mine.yaml" in ai_battle("run", rubric).err
         rubric.write_text(rubric.read_text().replace("0.7", "1"))
+        assert ai_battle("validate", "mine.yaml").code == 0
         assert "wit (100%)" in ai_battle("judge", "r", "-m", "gpt-4o", "--rubric", "mine.yaml").out
 
     def test_a_judge_that_answers_in_prose_is_told_and_leaves_nothing(

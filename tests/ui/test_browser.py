@@ -7,6 +7,7 @@ import pytest
 
 from ai_battle.conversation.runs import RunOverview
 
+from ..arbiter.test_comparing import judges_of
 from ..reporting.hostile import events, texts
 from ..reporting.runs import EVENTS, written
 from ..reporting.test_browser import Bait
@@ -213,6 +214,46 @@ async def test_code_of_a_file_is_trusted_in_the_page_before_it_runs(page: PageCl
         await tab.press("Start")
         await tab.press("Trust and run")
         await tab.page.locator(".pane .status.done").wait_for()
+
+
+@pytest.mark.slow
+async def test_a_run_whose_configuration_was_edited_is_resumed_judged_and_deleted(
+    page: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await page.start(talk(4, pace=0.05))
+    await page.hear(run, lambda heard: bool(heard.turns))
+    await page.send(f"/api/runs/{run}/stop")
+    config = Path("runs") / run / "config.yaml"
+    config.write_text(config.read_text().replace("turns: 4", "turns: 3"))
+    async with tab_of(page) as tab:
+        await tab.open(page, f"/watch?run={run}")
+        await tab.press("Resume")
+        dialog = tab.page.get_by_role("dialog", name="The configuration has changed")
+        assert "+  turns: 3" in await dialog.inner_text()
+        await tab.press("Cancel")
+        assert RunOverview.read(Path("runs") / run).status == "interrupted"
+        await tab.press("Resume")
+        await tab.press("Accept the changes and resume")
+        await tab.page.locator(".pane .status.done").wait_for()
+
+        await tab.press("Judge …")
+        await tab.page.get_by_label("Who judges").fill("openai/gpt-4o")
+        with judges_of(monkeypatch):
+            await tab.press("Judge")
+            await tab.see("Judged by openai/gpt-4o: Ann 3.00, Bob 3.00")
+        assert await tab.page.locator(".verdict-of tbody tr").count() == 6
+
+        await tab.open(page, "/runs")
+        await tab.page.get_by_label(f"Choose {run}").check()
+        await tab.press("Delete")
+        await tab.press("Cancel")
+        assert config.is_file()
+        await tab.press("Delete")
+        await tab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await tab.see("Nothing was run in this folder yet.")
+        assert not config.is_file()
+        await tab.open(page, f"/watch?run={run}")
+        await tab.see("There is no such run here.")
 
 
 PLACES = (

@@ -4,9 +4,14 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
+from ai_battle.arbiter.verdict import read_verdicts
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.conversation.runs import RunOverview
+from ai_battle.core.files import lock_directory
 
+from ..arbiter.test_comparing import judges_of
 from .client import WITH_ME, WITH_TOOLS, Heard, PageClient, page_of, talk
 
 PAIR = "  collaboration: {pairs: [{primary: Bob, strategy: mine, secondary: {type: scripted/x, script: [Oh.]}}]}\n"
@@ -126,6 +131,90 @@ async def test_a_run_is_stopped_and_resumed(page: PageClient) -> None:
     assert (status, body) == (200, {"run": run})
     heard = await page.hear(run, lambda heard: heard.status == "done")
     assert [turn for turn, _ in heard.turns] == [*range(1, 9)]
+
+
+async def test_a_run_whose_configuration_was_edited_goes_on_only_where_that_is_accepted(page: PageClient) -> None:
+    run = await page.start(talk(4, pace=0.03))
+    await page.hear(run, lambda heard: bool(heard.turns))
+    await page.send(f"/api/runs/{run}/stop")
+    config = Path("runs") / run / "config.yaml"
+    config.write_text(config.read_text().replace("turns: 4", "turns: 3"))
+
+    status, body = await page.send(f"/api/runs/{run}/resume")
+    assert (status, body["changed"]) == (409, True)
+    assert "has changed since the run was started" in body["error"]
+    assert "-  turns: 4\n" in body["error"]
+    assert RunOverview.read(Path("runs") / run).status == "interrupted"
+
+    status, _ = await page.send(f"/api/runs/{run}/resume", accept_changes="yes")
+    assert status == 200
+    heard = await page.hear(run, lambda heard: heard.status == "done")
+    assert [turn for turn, _ in heard.turns] == [*range(1, 7)]
+
+
+async def test_a_run_is_judged_and_all_who_watch_see_the_verdict(
+    page: PageClient, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "mine.yaml").write_text("rubric:\n  criteria: {wit: Is it witty?}\n")
+    run = await page.start(talk())
+    await page.hear(run, is_over)
+    with judges_of(monkeypatch):
+        for body in ({"models": "openai/gpt-4o"}, {"models": "openai/gpt-4o", "rubric": "mine.yaml", "max_cost": "1"}):
+            status, said = await page.send(f"/api/runs/{run}/judge", **body)
+            assert (status, said) == (200, {})
+    heard = await page.hear(run, lambda heard: len(heard.state.get("verdicts", ())) == 2)
+    usual, mine = heard.state["verdicts"]
+    assert usual["words"].startswith("Judged by openai/gpt-4o: Ann 3.00, Bob 3.00")
+    assert [row[0] for row in usual["rows"]][1:3] == ["goal (25%)", "reasoning (25%)"]
+    assert mine["rows"][1] == ["wit (100%)", "3.10", "3.10"]
+    assert heard.status == "done"
+    assert "Judged by openai/gpt-4o" in (Path("runs") / run / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({}, "Nobody judges"),
+        ({"models": "nobody/x"}, "nobody"),
+        ({"models": "ollama/x", "rubric": "../mine.yaml"}, "no YAML file of this folder"),
+        ({"models": "ollama/x", "rubric": "talk.yaml"}, "talk.yaml:2:1"),
+        ({"models": "ollama/x", "max_cost": "much"}, "such as 0.50, not 'much'"),
+        ({"models": "ollama/x", "max_cost": "-1"}, "such as 0.50, not '-1'"),
+    ],
+)
+async def test_what_keeps_a_run_from_being_judged_is_told_and_leaves_nothing(
+    page: PageClient, here: Path, asked: dict[str, str], why: str
+) -> None:
+    (here / "talk.yaml").write_text(talk())
+    run = await page.start(talk())
+    await page.hear(run, is_over)
+    status, body = await page.send(f"/api/runs/{run}/judge", **asked)
+    assert (status, why in body["error"]) == (400, True), body
+    assert [*read_verdicts(Path("runs") / run)] == []
+
+
+async def test_a_run_is_deleted_and_those_who_watch_it_are_told(page: PageClient) -> None:
+    run, other = await page.start(talk()), await page.start(talk(), "other.yaml")
+    await page.hear(run, is_over)
+    watching = asyncio.create_task(page.hear(run, lambda heard: heard.status == "gone"))
+    await page.hear(run, is_over)
+    status, _ = await page.send(f"/api/runs/{run}", "DELETE")
+    assert status == 200
+    assert len((await watching).turns) == 2
+    assert [each["run"] for each in (await page.get("/api/runs"))[1]] == [other]
+    status, body = await page.send(f"/api/runs/{run}", "DELETE")
+    assert (status, body["error"]) == (404, f"There is no run {run!r} in runs.")
+
+
+async def test_a_run_that_goes_on_is_not_deleted_or_judged(page: PageClient) -> None:
+    run = await page.start(talk())
+    await page.hear(run, is_over)
+    with lock_directory(Path("runs") / run):
+        status, _ = await page.send(f"/api/runs/{run}", "DELETE")
+        assert status == 409
+        status, _ = await page.send(f"/api/runs/{run}/judge", models="ollama/x")
+        assert status == 409
+    assert RunOverview.read(Path("runs") / run).status == "done"
 
 
 async def test_a_run_of_nobody_here_can_not_be_stopped(page: PageClient) -> None:
@@ -256,8 +345,7 @@ async def test_runs_outside_of_the_folder_are_not_there(page: PageClient, here: 
         assert status == 404, name
     for found in ("", "?words=more"):
         assert (await page.get(f"/api/runs{found}"))[1] == []
-    status, _ = await page.get("/api/events?..=-1")
-    assert status == 404
+    assert (await page.hear("..", lambda heard: True)).state == {"run": "..", "status": "gone"}
 
 
 async def test_a_damaged_journal_is_told_and_nothing_else_suffers(page: PageClient) -> None:

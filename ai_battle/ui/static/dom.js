@@ -28,13 +28,14 @@ export function prose(tree) {
 export function button(words, action, properties = {}) {
   const made = h("button", { type: "button", ...properties }, words);
   made.addEventListener("click", async () => {
-    made.disabled = true;
+    if (made.ariaBusy) return;
+    made.ariaBusy = "true";
     try {
       await action();
     } catch (error) {
       notify(error.message);
     } finally {
-      made.disabled = false;
+      made.ariaBusy = null;
     }
   });
   return made;

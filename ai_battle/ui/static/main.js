@@ -1,6 +1,6 @@
 // Which page is shown is said by the address behind its #; runs that are watched stay in the address, too.
 
-import { watch } from "./api.js";
+import { active, watch } from "./api.js";
 import { h, notify } from "./dom.js";
 import { editor, start } from "./start.js";
 import { runs } from "./runs.js";
@@ -37,7 +37,7 @@ async function show() {
 }
 
 // The runs of this server, wherever one looks: how many go on, and which of them wait for a person.
-function showActive(active) {
+function showActive() {
   const names = Object.keys(active);
   const waiting = names.filter((name) => active[name]);
   const address = (which) => `#/watch?${new URLSearchParams(which.map((name) => ["run", name]))}`;

@@ -1,7 +1,7 @@
 // The runs of the folder: found by their words, watched together, compared, and the reports of benchmarks.
 
-import { get } from "./api.js";
-import { button, h, notify } from "./dom.js";
+import { get, send } from "./api.js";
+import { ask, button, h, notify } from "./dom.js";
 
 export async function runs(query) {
   const words = query.get("words") ?? "";
@@ -17,9 +17,18 @@ export async function runs(query) {
     if (chosen.size !== 2) return notify("Choose two runs to compare.");
     open(`/compare?${together(chosen)}`, "_blank", "noopener");
   }, { disabled: true });
+  const remove = button("Delete", async () => {
+    const names = h("ul", {}, [...chosen].map((name) => h("li", {}, name)));
+    if (!(await ask(`Delete ${chosen.size === 1 ? "this run" : `${chosen.size} runs`} for good?`, names, "Delete"))) return;
+    for (const name of [...chosen]) {
+      await send("DELETE", `/api/runs/${encodeURIComponent(name)}`, {});
+      choose(name, false);
+    }
+    await fill();
+  }, { class: "stop", disabled: true });
   const choose = (name, isChosen) => {
     chosen[isChosen ? "add" : "delete"](name);
-    watch.disabled = chosen.size < 1;
+    watch.disabled = remove.disabled = chosen.size < 1;
     compare.disabled = chosen.size !== 2;
   };
   const fill = async () => {
@@ -31,7 +40,7 @@ export async function runs(query) {
   const { benchmarks } = await get("/api/configs");
   const reports = benchmarks.length ? h("section", {}, h("h2", {}, "Benchmarks"), h("ul", { class: "cards" }, benchmarks.map((folder) =>
     h("li", {}, h("a", { href: `/benchmark?${new URLSearchParams({ folder })}`, target: "_blank", rel: "noopener" }, h("strong", {}, folder), h("span", {}, "Report")))))) : "";
-  const head = h("div", { class: "head" }, h("h1", {}, "Runs"), form, h("div", { class: "buttons" }, watch, compare));
+  const head = h("div", { class: "head" }, h("h1", {}, "Runs"), form, h("div", { class: "buttons" }, watch, compare, remove));
   return { title: "Runs", content: [head, list, reports], changed: fill };
 }
 

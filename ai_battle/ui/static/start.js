@@ -1,6 +1,6 @@
 // Choosing a discussion, and editing it with its errors beside the lines.
 
-import { get, send, sendTrusted } from "./api.js";
+import { active, get, send, sendConfirmed } from "./api.js";
 import { announce, ask, button, field, h, notify } from "./dom.js";
 
 const PACKAGED = "packaged:";
@@ -166,6 +166,7 @@ class Editor {
     }
     unsaved.delete(this.file.source);
     announce(`${source} is saved.`);
+    notify(Object.keys(active).length ? `${source} is saved. Runs that go on keep the text that they were started with.` : "");
     this.save.classList.remove("due");
     if (this.isPackaged) location.hash = `#/edit?${new URLSearchParams({ source })}`;
     else [this.file, this.digest] = [saved, saved.digest];
@@ -176,7 +177,7 @@ class Editor {
       notify("The file has problems; they stand below it.");
       return;
     }
-    const begun = await sendTrusted("/api/runs", { source: this.file.source, text: this.text.value });
+    const begun = await sendConfirmed("/api/runs", { source: this.file.source, text: this.text.value });
     if (begun) location.hash = `#/watch?${new URLSearchParams({ run: begun.run })}`;
   }
 }

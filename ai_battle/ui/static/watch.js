@@ -1,6 +1,6 @@
 // Runs side by side as they go on: what was said, what is being said, and what they want from a person.
 
-import { send, sendTrusted } from "./api.js";
+import { get, send, sendConfirmed } from "./api.js";
 import { announce, ask, button, field, h, prose } from "./dom.js";
 
 export function watcher(query) {
@@ -27,6 +27,7 @@ class Pane {
     this.tools = h("div", { class: "buttons" });
     this.log = h("div", { class: "log", tabindex: "0", role: "region", "aria-label": `What is said in ${name}` }, h("p", { class: "empty" }, "Reading the run …"));
     this.draft = h("article", { class: "turn draft", hidden: true });
+    this.verdicts = h("div", {});
     this.seat = h("div", { class: "seat" });
     this.open = new Map();
     const others = names.filter((other) => other !== name).map((other) => ["run", other]);
@@ -41,6 +42,7 @@ class Pane {
     if (news.items?.length) this.add(news.items);
     if ("draft" in news) this.showDraft(news.draft);
     const isElsewhere = this.current && !this.current.ours;
+    if (news.verdicts) this.showVerdicts(news.verdicts);
     if ("status" in news || "ours" in news || "error" in news || (isElsewhere && "answering" in news)) this.showStatus(news);
     if (news.questions) this.showQuestions(news.questions);
     if (isAtEnd) this.log.scrollTop = this.log.scrollHeight;
@@ -52,7 +54,7 @@ class Pane {
     if (!this.isHere && this.current.status === "running") this.log.scrollTop = this.log.scrollHeight;
     this.isHere = true;
     this.log.querySelector(".empty")?.remove();
-    if (!this.log.childElementCount) this.log.append(h("p", { class: "empty" }, "Nothing was said yet."));
+    if (!this.log.childElementCount) this.log.append(h("p", { class: "empty" }, this.current.status === "gone" ? "There is no such run here." : "Nothing was said yet."));
   }
 
   showFacts(facts) {
@@ -66,7 +68,7 @@ class Pane {
 
   add(items) {
     this.log.querySelector(".empty")?.remove();
-    this.log.append(...items.map((item) => this.item(item)), this.draft);
+    this.log.append(...items.map((item) => this.item(item)), this.draft, this.verdicts);
     if (!this.isHere) return;
     const said = items.filter((item) => item.kind === "turn").map((item) => `${item.speaker} has answered.`);
     if (said.length) announce(said.join(" "));
@@ -116,12 +118,13 @@ class Pane {
     this.status.className = `status ${status}`;
     this.status.textContent = status;
     if (this.isHere && before !== status) announce(`The run is ${status}.`);
-    const isOver = status !== "running";
+    const isOver = !["running", "judging", "gone"].includes(status);
     const report = h("a", { class: "button", href: `/runs/${encodeURIComponent(this.name)}/report`, target: "_blank", rel: "noopener" }, "Report");
     this.tools.replaceChildren(
       ...(ours ? [button("Stop", () => this.post("stop"), { class: "stop" })] : []),
       ...(isOver && !["done", "limit"].includes(status) ? [button("Resume", () => this.resume(), { class: "main" })] : []),
-      report,
+      ...(isOver ? [button("Judge …", () => this.judge())] : []),
+      ...(status === "gone" ? [] : [report]),
       ...(status === "running" && !ours ? [h("small", { class: "quiet" }, `Another program runs it${answering.length ? `; ${answering.join(", ")} is answering` : ""}.`)] : []),
       ...(error ? [h("p", { class: "failure" }, error)] : []),
     );
@@ -132,7 +135,25 @@ class Pane {
   }
 
   resume() {
-    return sendTrusted(`/api/runs/${encodeURIComponent(this.name)}/resume`, {});
+    return sendConfirmed(`/api/runs/${encodeURIComponent(this.name)}/resume`, {});
+  }
+
+  async judge() {
+    const { configs } = await get("/api/configs");
+    const rubrics = configs.filter(({ kind }) => kind === "rubric").map(({ source }) => h("option", { value: source }, source));
+    const content = h("div", {}, h("p", {}, "Each judge reads the whole run twice and scores its participants. That costs what its provider takes, apart from the run."),
+      field("Who judges (models, with commas between them)", "models", { required: true, placeholder: "gpt-4o, ollama/llama3.2 …" }),
+      h("label", { class: "field" }, "By which rubric", h("select", { name: "rubric" }, h("option", { value: "" }, "the usual one"), rubrics)),
+      field("At most, in dollars (optional)", "max_cost", { inputmode: "decimal", placeholder: "0.50" }));
+    const said = await ask("Judge this run", content, "Judge");
+    if (said && (await this.post("judge", said))) announce("The run was judged.");
+  }
+
+  showVerdicts(verdicts) {
+    this.verdicts.replaceChildren(...verdicts.map(({ words, rows: [head, ...rows], remarks }) => h("section", { class: "verdict-of", "aria-label": "Verdict" }, h("p", {}, words),
+      head ? h("table", {}, h("thead", {}, h("tr", {}, head.map((cell) => h("th", { scope: "col" }, cell)))), h("tbody", {}, rows.map(([name, ...scores]) => h("tr", {}, h("th", { scope: "row" }, name), scores.map((score) => h("td", {}, score)))))) : null,
+      remarks.map((remark) => h("p", {}, remark)))));
+    if (!this.verdicts.isConnected) this.log.append(this.verdicts);
   }
 
   async fork(turn) {
@@ -143,7 +164,7 @@ class Pane {
     const said = await ask(`Fork behind turn ${turn}`, content, "Fork");
     if (!said) return;
     const body = { turn: String(turn), goal: said.goal, turns: said.turns, swap: said.who && said.model ? `${said.who}=${said.model}` : "" };
-    const begun = await sendTrusted(`/api/runs/${encodeURIComponent(this.name)}/fork`, body);
+    const begun = await sendConfirmed(`/api/runs/${encodeURIComponent(this.name)}/fork`, body);
     if (begun) location.hash = `#/watch?${new URLSearchParams([["run", this.name], ["run", begun.run]])}`;
   }
 

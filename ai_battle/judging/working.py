@@ -145,7 +145,8 @@ def number_misread(case: Case) -> float | None:
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
     known = given if len(given) <= FEW else given | CONSTANTS
-    return float(any(_strange(case, known | {0.0, 1.0, 2.0, 100.0}, sorted(given)[-MOST:])))
+    known = known | {0.0, 1.0, 2.0, 100.0, *([10.0] if question_percent(case) else [])}  # people begin with a tenth
+    return float(any(_strange(case, known, sorted(given)[-MOST:])))
 
 
 def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool]:

@@ -8,14 +8,17 @@ interval of the report holds what is true of the traffic, or not. The judge is t
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import log
+from math import inf, log
 from random import Random
-from statistics import fmean
+from statistics import fmean, median
 
 from ai_battle.evidence.trials import Outcome, ShadowTrial
+from ai_battle.evidence.watch import LossWatch
 from ai_battle.reporting.pair_evidence import Estimate, family_evidence
 
 WEEKS, TRUTH = 500, 400_000
+PROMISED, LONGEST = 0.03, 10_000
+"""What may be lost, and the verdicts after which a watch is given up."""
 BLANK = ShadowTrial("tie", False, 1.0, "chat", "", "", "")
 
 
@@ -106,11 +109,31 @@ def coverage(week: Week, weeks: int) -> dict[str, float]:
     return {name: count / weeks for name, count in held.items()}
 
 
+def alarm_delay(random: Random, before: int, losses: tuple[float, float]) -> float:
+    """Returns the verdicts between a change of the loss and the alarm; negative for a false alarm."""
+    watch = LossWatch(PROMISED)
+    while not watch.alarm_at and watch.seen < before + LONGEST:
+        watch = watch.record(float(random.random() < losses[watch.seen >= before]))
+    return watch.alarm_at - before if watch.alarm_at else inf
+
+
+def show_watch(watches: int) -> None:
+    random = Random(2)  # noqa: S311 - a simulation
+    for before in (0, 100, 500, 2_000):
+        delays = [alarm_delay(random, before, (0.02, 0.06)) for _ in range(watches)]
+        print(f"| from 2 % to 6 % after {before:,} | {median(delays):g} |", flush=True)
+    for loss in (0.02, PROMISED):
+        false = sum(alarm_delay(random, 0, (loss, loss)) < inf for _ in range(watches))
+        print(f"| false alarms at {loss:.0%} in {LONGEST:,} | {false / watches:.1%} |", flush=True)
+
+
 def main() -> None:
     weeks = int(sys.argv[1]) if len(sys.argv) > 1 else WEEKS
     print(f"| {weeks} weeks | loss | dollars saved | seconds saved |\n|---|--:|--:|--:|")
     for week in SCENARIOS:
         print(f"| {week.name} | {' | '.join(f'{share:.1%}' for share in coverage(week, weeks).values())} |", flush=True)
+    print(f"\n| a watch over {PROMISED:.0%} | verdicts until the alarm, median |\n|---|--:|")
+    show_watch(weeks)
 
 
 if __name__ == "__main__":

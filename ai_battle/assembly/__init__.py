@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from .models import NO_RECORDING, RecordingFiles, create_client
     from .pairs import spelling
     from .recipes import Recipe
-    from .shadows import shadow_of
+    from .shadows import always_helped, shadow_of
 
 _HOME = {
     "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
     "recipes": ("Recipe",),
-    "shadows": ("shadow_of",),
+    "shadows": ("always_helped", "shadow_of"),
     "pairs": ("spelling",),
     "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client"),
 }
@@ -28,6 +28,7 @@ __all__ = [
     "Recipe",
     "RecordingFiles",
     "RetryPolicy",
+    "always_helped",
     "build",
     "check",
     "create_client",

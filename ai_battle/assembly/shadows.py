@@ -1,38 +1,48 @@
 """Makes the shadow of a pair: both arms and a judge, as models of its own, so that their faults are nobody else's."""
 
+import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from hashlib import sha256
 
 from .. import assembly
 from ..collaboration import Shadow, ShadowTerms
-from ..config.collaboration import Help, HelperSettings, ShadowSettings
+from ..config.collaboration import HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
 from ..core.redaction import without_keys
+from ..judging.calibration import Calibration
+from ..judging.detector import StuckDetector
 from ..providers._endpoints import provider_traits
 from . import strategies
 from .models import BuildContext, Model, require_priced
 
 JUDGE = "shadow.judge"
+ALWAYS = Calibration(-1e9)
+"""A cut that every gain reaches."""
 
 
 def shadow_of(
     said: ShadowSettings,
-    pair: Help,
+    recipe: "assembly.Recipe",
     own: HelperSettings,
     context: BuildContext,
     make: Callable[[str, HelperSettings], Model],
 ) -> Shadow:
-    """Return the shadow that `pair` is to have, in which `own` answers first; `make` makes a model for its place.
+    """Return the shadow of a pair in which `own` answers first; `make` makes a model for its place.
 
     Raises `ConfigError` for a judge that gives one of the answers, and for models of unknown price.
     """
+    pair = recipe.help
     if not (large := strategies.large_of(pair)):
         raise ConfigError("a shadow compares two models, and here is only one; name the model that helps", "shadow")
     _require_judge(said, (own, *(helper for _, helper in strategies.helpers_of(pair))), context)
+    if said.watch and "stuck_detector" not in strategies.parameters(strategies.factory(pair.strategy)):
+        words = f"{pair.strategy} does not judge answers, so it can't be told to always ask for help; leave watch out"
+        raise ConfigError(words, "shadow.watch")
     arms = {"shadow.small": own, "shadow.large": large, JUDGE: said.judge}
     models = {place: make(place, settings) for place, settings in arms.items()}
-    budget = said.budget
-    limits = SpendingLimits(budget.cost_usd, unpriced=budget.unpriced)
+    limits = SpendingLimits(said.budget.cost_usd, unpriced=said.budget.unpriced)
     _require_prices(models.values(), limits)
     small, big, judge = models.values()
     redactor = context.redactor
@@ -42,8 +52,23 @@ def shadow_of(
         limits=limits,
         sees=pair.helper_sees,
         redact=lambda text: without_keys(redactor.text(text)),
+        cut=_cut_digest(recipe, promised := said.watch.loss if said.watch else None),
+        promised=promised,
     )
     return Shadow(terms, small.client, big.client, judge.client)
+
+
+def always_helped(recipe: "assembly.Recipe") -> "assembly.Recipe":
+    """Return the pair as it is when each of its answers counts as stuck."""
+    return replace(recipe, detector=StuckDetector(calibration=ALWAYS))
+
+
+def _cut_digest(recipe: "assembly.Recipe", promised: float | None) -> str:
+    """Return the same for pairs that ask for help in the same cases, and may lose as much."""
+    pair, detector = recipe.help, recipe.detector
+    calibration = detector.calibration.as_json() if detector and detector.calibration else None
+    decides = [calibration, pair.threshold, pair.max_retries, pair.help_rate, pair.max_cost, promised]
+    return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _require_prices(models: Iterable[Model], limits: SpendingLimits) -> None:

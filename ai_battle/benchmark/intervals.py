@@ -77,11 +77,11 @@ def skewed_interval(values: Numbers, level: float = LEVEL) -> Interval:
     second, third, fourth = (fmean(((value - mean) / spread) ** power for value in values) for power in (2, 3, 4))
     freedom = min(count - 1, max(2, round(2 * count / max(fourth / second**2 - 1, 1e-9))))
     far = student(level, freedom) / sqrt(count)
-    low, high = (mean - spread * _unskewed(side * far, third, count) for side in (1, -1))
+    low, high = (mean - spread * _inverse_transformation(side * far, third, count) for side in (1, -1))
     return Interval(low, high)
 
 
-def _unskewed(distance: float, skewness: float, count: int) -> float:
+def _inverse_transformation(distance: float, skewness: float, count: int) -> float:
     """The inverse of Hall's transformation, which makes the distribution of t symmetric."""
     if abs(skewness) < 1e-6:
         return distance

@@ -20,6 +20,7 @@ from ..core.helping import HelpAsked, HelpFailed
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
+from ..evidence.watch import find_watch, record_loss
 from ..judging import assessment
 from ..judging.case import Case
 from ._comparing import compare_answers
@@ -41,7 +42,8 @@ Listen = Callable[[str, float], object]
 class ShadowTerms:
     """`pair` is its name in the store, `share` the probability that a request is drawn, `limits` are for a day.
 
-    `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept.
+    `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept. `cut` is
+    when the pair asks for help, as a digest; of the answers at most the share `promised` may be lost, if it is watched.
     """
 
     pair: str
@@ -49,6 +51,8 @@ class ShadowTerms:
     limits: SpendingLimits
     sees: Sees = "history"
     redact: Callable[[str], str] = str
+    cut: str = ""
+    promised: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +71,16 @@ class ServedAnswer:
 class Shadow:
     """What is done here delays no answer and raises nothing: it is counted, and told to `listen`.
 
-    It does nothing before it has a `store`.
+    It does nothing before it was started with a store. `has_alarm` is true where more is lost than may be; whoever
+    makes the pair then has it always ask for help, and `tell_alarm` hears of it once.
     """
 
     def __init__(self, terms: ShadowTerms, small: ModelClient, large: ModelClient, judge: ModelClient) -> None:
         self.terms = terms
         self.store: EvidenceStore | None = None
-        self.listen: Listen = _ignore_outcome
+        self.listen: Listen = _ignore
+        self.tell_alarm: Callable[[str], object] = _ignore
+        self.has_alarm = False
         self._small, self._large, self._judge = small, large, judge
         self._random = Random(terms.pair)  # noqa: S311 - draws a sample
         self._queue: asyncio.Queue[ServedAnswer] = asyncio.Queue(QUEUE)
@@ -81,6 +88,13 @@ class Shadow:
         self._counts: defaultdict[str, float] = defaultdict(float)
         self._writing: set[asyncio.Task[None]] = set()
         self._spending = DaySpending(terms)
+
+    def start(self, store: EvidenceStore) -> str:
+        """Returns why there is an alarm already, empty where there is none; raises `StoreError`."""
+        self.store = store
+        watch = find_watch(store, self.terms.pair, self.terms.cut) if self.terms.promised else None
+        self.has_alarm = watch is not None and watch.alarm_at > 0
+        return watch.words if watch and self.has_alarm else ""
 
     def follow(self, pair: ModelClient) -> ModelClient:
         """Returns the pair, of whose answers some are shown to this shadow; who asks it notices nothing."""
@@ -140,6 +154,7 @@ class Shadow:
                 with translate_errors("The comparison failed", ProviderError), charge_to(day, own):
                     trial = await self._compare(answer)
             await asyncio.to_thread(keep_trial, store, self.terms.pair, token_hex(8), trial)
+            await self._watch(store, trial)
         except TimeoutError:
             return "timed_out"
         except BudgetExceeded:
@@ -164,6 +179,16 @@ class Shadow:
         took = (answer.helper_usd, answer.helper_seconds) if answer.helped else (own.ledger.usage.cost_usd, seconds)
         return self._trial(answer, found, (small, *texts), took)
 
+    async def _watch(self, store: EvidenceStore, trial: ShadowTrial) -> None:
+        terms = self.terms
+        if terms.promised is None:
+            return
+        loss = float(trial.is_lost)
+        watch = await asyncio.to_thread(record_loss, store, terms.pair, terms.cut, terms.promised, loss)
+        if watch.alarm_at and not self.has_alarm:
+            self.has_alarm = True
+            self.tell_alarm(watch.words)
+
     def _trial(
         self,
         answer: ServedAnswer,
@@ -184,6 +209,7 @@ class Shadow:
             large=kept[1],
             reason=self._clean(found.reason),
             is_steady=found.is_steady,
+            cut=self.terms.cut,
             pair_usd=answer.usd,
             large_usd=large[0],
             pair_seconds=answer.seconds,
@@ -301,5 +327,5 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _ignore_outcome(outcome: str, dollars: float) -> None:
-    """Where nobody counts."""
+def _ignore(*said: object) -> None:
+    """Where nobody listens."""

@@ -119,6 +119,18 @@ class ShadowBudget(Section):
     )
 
 
+class WatchSettings(Section):
+    """What happens when a pair loses more than it may: each of its answers then gets help, until it is calibrated."""
+
+    loss: Annotated[float, Field(gt=0, lt=0.5), AS_NUMBER] = Field(
+        description="The share of the requests whose answer may be worse than the helper's.", examples=[0.03]
+    )
+    webhook: str = Field(
+        default="", description="Address that is told of it, by https or on this machine; nothing of a request is.",
+        repr=False,
+    )  # fmt: skip
+
+
 class ShadowSettings(Section):
     """A share of the requests that the other model answers too, after the answer has gone out."""
 
@@ -127,6 +139,7 @@ class ShadowSettings(Section):
     )
     judge: Helper = Field(description="The model that compares both answers; none of those that give them.")
     budget: ShadowBudget = Field(description="What it may cost.", examples=[{"cost_usd": 5, "per": "day"}])
+    watch: WatchSettings | None = Field(default=None, description="What the pair may lose, and who is told.")
 
 
 class UsedHelp(Help):

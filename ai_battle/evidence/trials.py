@@ -27,7 +27,7 @@ class ShadowTrial:
 
     `helped`: the helper took part in the answer that went out, so the shadow is the small model's alone; else the
     shadow is the helper's. Dollars are None where no price is known. What the large model takes is, for a request that
-    was helped, what the helper took.
+    was helped, what the helper took. `cut` is a digest of when the pair asked for help.
     """
 
     outcome: Outcome
@@ -44,6 +44,7 @@ class ShadowTrial:
     pair_seconds: float = 0.0
     large_seconds: float = 0.0
     tools: Sequence[Mapping[str, Any]] = ()
+    cut: str = ""
 
     @property
     def is_lost(self) -> bool:

@@ -11,6 +11,7 @@ from ..benchmark.intervals import skewed_interval, wilson
 from ..core.texts import printable
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import DAYS, TRIALS, ShadowTrial, read_trials
+from ..evidence.watch import LossWatch, find_watch
 from .figures import count_of
 
 Weighted: TypeAlias = Sequence[tuple[float, float]]
@@ -81,7 +82,7 @@ class PairEvidence:
     families: Sequence[FamilyEvidence]
     unsteady: float
     lost: Sequence[LostRequest]
-    promised: float | None = None
+    watch: LossWatch | None = None
 
     @property
     def whole(self) -> FamilyEvidence | None:
@@ -90,6 +91,8 @@ class PairEvidence:
     @property
     def verdict(self) -> str:
         """Says whether it is safe to switch on."""
+        if self.watch and self.watch.alarm_at:
+            return f"No: {self.watch.words}. Each answer gets help until the pair is calibrated anew."
         whole = self.whole
         if not whole or whole.trials < FEW:
             return f"Not known yet: {count_of(whole.trials if whole else 0, 'comparison')}, and {FEW} are the least."
@@ -98,22 +101,16 @@ class PairEvidence:
                 f"Not known: in {self.unsteady:.0%} of the comparisons the judge said something else with the answers "
                 "in the other order; name another judge."
             )
-        if self.promised is None:
+        if not self.watch:
             return f"In at most {whole.loss.high:.1%} of the requests the helper would have done better."
-        if whole.loss.high <= self.promised:
-            return f"Yes: at most {whole.loss.high:.1%} are lost, and {self.promised:.1%} are promised."
-        if whole.loss.low > self.promised:
-            return f"No: at least {whole.loss.low:.1%} are lost, and {self.promised:.1%} are promised."
-        return (
-            f"Not known yet: from {whole.loss.low:.1%} to {whole.loss.high:.1%} are lost, and "
-            f"{self.promised:.1%} are promised."
-        )
+        return _safety(whole.loss, self.watch.promised)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "pair": self.pair,
             "verdict": self.verdict,
-            "promised": self.promised,
+            "promised": self.watch and self.watch.promised,
+            "alarm": bool(self.watch and self.watch.alarm_at),
             "counts": dict(self.counts),
             "unsteady": self.unsteady,
             "families": [*map(asdict, self.families)],
@@ -148,19 +145,34 @@ class PairEvidence:
 
 
 def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
-    """Raises `StoreError`."""
+    """Returns what is known since the pair was last told anew when to ask for help; raises `StoreError`."""
     found = read_trials(store, pair)
-    trials = [trial for _, trial in found]
+    cut = found[-1][1].cut if found else ""
+    newest = {record.key: trial for record, trial in found if trial.cut == cut}
+    trials = [*newest.values()]
     counts: Counter[str] = Counter()
     for day in store.records(DAYS, pair):
         counts.update(day.document)
-    lost = [
-        LostRequest(record.key, trial.family, _excerpt(trial.prompt), _excerpt(trial.reason))
-        for record, trial in found
-        if trial.is_lost
-    ]
     unsteady = fmean(not trial.is_steady for trial in trials) if trials else 0.0
-    return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost[: -MOST_LOST - 1 : -1])
+    watch = find_watch(store, pair, cut)
+    return PairEvidence(pair, counts, [*_families(trials)], unsteady, [*_lost_requests(newest)], watch)
+
+
+def _lost_requests(trials: dict[str, ShadowTrial]) -> Iterator[LostRequest]:
+    """Yields the last ones, newest first, of trials by their ids."""
+    lost = [(key, trial) for key, trial in reversed(trials.items()) if trial.is_lost]
+    for key, trial in lost[:MOST_LOST]:
+        yield LostRequest(key, trial.family, _excerpt(trial.prompt), _excerpt(trial.reason))
+
+
+def _safety(loss: Estimate, promised: float) -> str:
+    """Says whether no more is lost than may be."""
+    allowed = f"and {promised:.1%} may be"
+    if loss.high <= promised:
+        return f"Yes: at most {loss.high:.1%} are lost, {allowed}."
+    if loss.low > promised:
+        return f"No: at least {loss.low:.1%} are lost, {allowed}."
+    return f"Not known yet: from {loss.low:.1%} to {loss.high:.1%} are lost, {allowed}."
 
 
 def read_evidence(store: EvidenceStore) -> Sequence[PairEvidence]:

@@ -23,6 +23,7 @@ from ..providers._names import parse
 from .advisors import AdvisorPolicy, AdvisorRule
 from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
 from .routes import Route, Routes
+from .webhook import require_webhook
 
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
 LISTED = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
@@ -101,15 +102,19 @@ class RouteBuilder:
         _require_others(settings, self.context)
         plans = strategies.traits(settings.strategy).plans
         recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)
-        return self._with_shadow(_pair_route(name, recipe), settings)
+        return self._with_shadow(_pair_route(name, recipe), recipe, settings)
 
-    def _with_shadow(self, route: Route, settings: RouteSettings) -> Route:
+    def _with_shadow(self, route: Route, recipe: "assembly.Recipe", settings: RouteSettings) -> Route:
         if not settings.shadow:
             return route
         make = partial(self._shadow_model, route.name, settings)
-        shadow = assembly.shadow_of(settings.shadow, settings, settings.model, self.context, make)
+        shadow = assembly.shadow_of(settings.shadow, recipe, settings.model, self.context, make)
         self.shadows[route.name] = shadow
-        return replace(route, make=lambda: shadow.follow(route.make()))
+        if not settings.shadow.watch:
+            return replace(route, make=lambda: shadow.follow(route.make()))
+        require_webhook(settings.shadow.watch.webhook)
+        helped = assembly.always_helped(recipe).maker()
+        return replace(route, make=lambda: shadow.follow((helped if shadow.has_alarm else route.make)()))
 
     def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
         """One that the shadow closes itself, and of which nobody else has to know."""

@@ -100,16 +100,22 @@ class ServerConfig:
         if self.has_budgets and not state.budgets.folder:
             state.budgets = KeyBudgets.load(self.state)
         state.budgets.unpriced = limits.unpriced
-        self._start_shadows(state)
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
         state.keys, state.log_content = self.keys, self.server.log_content
         state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
+        if self.deployment.shadows:
+            state.evidence = state.evidence or EvidenceStore(self.evidence)
+            self._start_shadows(state, state.evidence)
 
-    def _start_shadows(self, state: ServerState) -> None:
-        if self.deployment.shadows and not state.evidence:
-            state.evidence = EvidenceStore(self.evidence)
+    def _start_shadows(self, state: ServerState, store: EvidenceStore) -> None:
+        """An alarm of before goes on, without telling the webhook once more."""
         for route, shadow in self.deployment.shadows.items():
-            shadow.store, shadow.listen = state.evidence, partial(state.metrics.count_shadow, route)
+            said = self.server.routes[route].shadow
+            webhook = said.watch.webhook if said and said.watch else ""
+            shadow.listen = partial(state.metrics.count_shadow, route)
+            shadow.tell_alarm = partial(state.raise_alarm, route, webhook)
+            if words := shadow.start(store):
+                state.raise_alarm(route, "", words)
 
 
 def trust_anything(document: LoadedServer, code: tuple[str, ...]) -> None:

@@ -34,6 +34,7 @@ COUNTERS: Mapping[str, tuple[Labels, str]] = {
     "boost_loops_total": (("route", "outcome"), "Rounds of the boost loop."),
     "shadow_total": (("route", "outcome"), "Requests that were to be answered by both models, by what they came to."),
     "shadow_cost_usd_total": (("route",), "Dollars that the shadow of a pair has cost; no part of cost_usd_total."),
+    "loss_alarms_total": (("route",), "Alarms that a pair loses more than it may, also those that go on at a start."),
     "upstream_errors_total": (("route", "kind"), "Calls of models that failed."),
 }
 HISTOGRAMS: Mapping[str, str] = {
@@ -89,6 +90,9 @@ class Metrics:
         self.histograms["request_seconds"].add(route, stats.seconds)
         if stats.first_token is not None:
             self.histograms["first_token_seconds"].add(route, stats.first_token)
+
+    def count_alarm(self, route: str) -> None:
+        self.counters["loss_alarms_total"][(route,)] += 1
 
     def count_shadow(self, route: str, outcome: str, dollars: float) -> None:
         self.counters["shadow_total"][route, outcome] += 1

@@ -1,5 +1,6 @@
 """What all requests of one server share; its routes can be exchanged while requests run."""
 
+import asyncio
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -21,12 +22,14 @@ from .routes import Routes
 from .stats import RequestStats
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
+from .webhook import post_event
 
 if TYPE_CHECKING:
     from ..collaboration import Shadow
 
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""
+ALARMED = "Each of its answers gets help from now on, until it is calibrated anew."
 
 
 @dataclass(slots=True)
@@ -74,6 +77,7 @@ class ServerState:
     timing: StreamTiming = USUAL
     store: MemoryStore = field(default_factory=MemoryStore)
     evidence: EvidenceStore | None = None
+    posting: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def routes(self) -> Routes:
@@ -93,6 +97,19 @@ class ServerState:
             words = with_requested_name(words, self.current.upstreams, requested)
         return Failure(failed.status, words, failed.kind)
 
+    def raise_alarm(self, route: str, webhook: str, words: str) -> None:
+        """A pair loses more than it may: the log, the metrics and whoever has a webhook are told."""
+        self.metrics.count_alarm(route)
+        self.log.log_warning(f"{route}: {words}. {ALARMED}")
+        if webhook:
+            task = asyncio.create_task(self._post(webhook, {"event": "loss_alarm", "route": route, "reason": words}))
+            self.posting.add(task)
+            task.add_done_callback(self.posting.discard)
+
+    async def _post(self, webhook: str, event: Mapping[str, str]) -> None:
+        if fault := await post_event(webhook, event):
+            self.log.log_warning(f"The webhook of {event['route']} was not told of the alarm: {fault}.")
+
     def account(self, stats: RequestStats) -> None:
         """A request is over."""
         stats.seconds = perf_counter() - stats.started
@@ -104,6 +121,9 @@ class ServerState:
 
     async def aclose(self) -> None:
         self.budgets.close()
+        for task in self.posting:
+            task.cancel()
+        await asyncio.gather(*self.posting, return_exceptions=True)
         self.current.retired = True
         await self.current.close_if_done()
         if self.evidence:

@@ -9,6 +9,8 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
@@ -16,7 +18,7 @@ from ai_battle.evidence.store import EvidenceStore
 from ai_battle.evidence.trials import DAYS, ShadowTrial, read_trials
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked, planned, serving, serving_to
+from .serving import asked, planned, serving, serving_to, until
 
 FILE = """
 server:
@@ -27,6 +29,7 @@ server:
       secondary: openai/large
       strategy: takeover
       max_retries: 1
+      threshold: {threshold}
       shadow: {shadow}
 prices:
   openai/small: {{input: 1.0, output: 1.0}}
@@ -45,9 +48,9 @@ QUESTION: dict[str, Any] = {
 }
 
 
-def written(folder: Path, shadow: str = ALL) -> str:
+def written(folder: Path, shadow: str = ALL, threshold: float = 0.7) -> str:
     path = folder / "server.yaml"
-    path.write_text(FILE.format(state=folder / "state", shadow=shadow))
+    path.write_text(FILE.format(state=folder / "state", shadow=shadow, threshold=threshold))
     return str(path)
 
 
@@ -292,7 +295,67 @@ async def test_a_server_without_a_shadow_keeps_nothing(fakes: FakeProviders, tmp
     assert not (tmp_path / "state").exists()
 
 
+WATCHED = ALL.replace("budget", "watch: {loss: 0.1, webhook: '%s'}, budget")
+
+
+async def test_a_pair_that_loses_too_much_gets_help_always_until_it_is_told_anew_when_to_ask(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    answers(fakes)
+    told: list[Any] = []
+    lines: list[bytes] = []
+
+    async def hear(http: web.Request) -> web.Response:
+        told.append(await http.json())
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/hook", hear)
+    async with TestServer(app) as listener:
+        file = written(tmp_path, WATCHED % listener.make_url("/hook"))
+        async with serving_to(fakes, lines.append, file) as (_, address):
+            said: list[str] = []
+            async with asyncio.timeout(20):
+                while BETTER not in said:
+                    said.append(await answered(address))
+                    await settled(address, len(said))
+            await until(lambda: bool(told))
+        assert 2 <= said.count(GOOD) <= 6
+        async with serving_to(fakes, lines.append, file) as (_, address):
+            assert await answered(address) == BETTER
+        assert len(told) == 1
+        async with serving(fakes, written(tmp_path, WATCHED % "", threshold=0.6)) as address:
+            assert await answered(address) == GOOD
+
+    assert told[0].keys() == {"event", "route", "reason"}
+    assert "answers were worse than the helper's would have been, and at most 10.0% of them may be" in told[0]["reason"]
+    warnings = [line for line in lines if b"Each of its answers gets help from now on" in line]
+    assert len(warnings) == 2
+
+
+async def answered(address: str) -> str:
+    _, answer = await asked(address, "/v1/chat/completions", QUESTION)
+    return str(answer["choices"][0]["message"]["content"])
+
+
+async def test_a_webhook_that_nobody_answers_is_told_in_the_log_without_its_address(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    answers(fakes)
+    lines: list[bytes] = []
+    file = written(tmp_path, WATCHED % "http://127.0.0.1:9/secret")
+    async with serving_to(fakes, lines.append, file) as (_, address):
+        for number in range(1, 8):
+            await answered(address)
+            await settled(address, number)
+        await until(lambda: any(b"was not told of the alarm" in line for line in lines))
+    assert not any(b"secret" in line for line in lines)
+
+
 WRONG = {
+    "{share: 1, judge: openai/judge, watch: {loss: 0.1, webhook: 'http://example.org'}, budget: {cost_usd: 5}}": (
+        "shadow.watch: webhook must be an address with https, or with http on this machine"
+    ),
     "{share: 0.1, judge: openai/judge}": "routes.pair.shadow.budget: ",
     "{share: 1, judge: openai/large, budget: {cost_usd: 5}}": "shadow.judge: 'openai/large' gives one of the answers",
     "{share: 1, judge: openai/small, budget: {cost_usd: 5}}": "shadow.judge: 'openai/small' gives one of the answers",

@@ -1,0 +1,84 @@
+"""Watches whether a pair loses more than it may, at any time and as often as one looks."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from math import log
+from typing import Any, Self
+
+from .store import EvidenceStore
+
+WATCHES = "watch"
+ALARM = 20.0
+"""Wealth at which the watch raises its alarm: 1 / 0.05, so at most one in twenty watches ever raises a false one."""
+TIMES = (1.5, 2.0, 3.0, 6.0)
+"""How many times as much as it may the pair loses, by what each bet supposes."""
+EARLY = 10
+"""Verdicts within which a change is the most likely."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossWatch:
+    """Bets on each verdict that more than `promised` is lost on average; which gains on average only where it is so.
+
+    So the chance that the wealth ever reaches `ALARM` is at most 5 %, however long it goes on (Ville's inequality; see
+    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024). Each bet begins
+    anew with each verdict, with a part of the wealth, as a pair may lose more only from some day on. `alarm_at` is the
+    verdict of the alarm, counted from 1; 0 before it.
+    """
+
+    promised: float
+    seen: int = 0
+    lost: float = 0.0
+    bets: tuple[float, ...] = (0.0,) * len(TIMES)
+    unspent: float = 1.0
+    alarm_at: int = 0
+
+    def record(self, loss: float) -> Self:
+        """Returns the watch after a verdict: 1 for a request that was lost, 0 for one that was not, or between."""
+        seen, stake = self.seen + 1, _stake(self.seen + 1)
+        each = stake / len(TIMES)
+        bets = tuple(
+            (bet + each) * _gain(min(times * self.promised, (1 + self.promised) / 2), self.promised, loss)
+            for bet, times in zip(self.bets, TIMES, strict=True)
+        )
+        unspent = self.unspent - stake
+        alarm_at = self.alarm_at or (seen if sum(bets) + unspent >= ALARM else 0)
+        return replace(self, seen=seen, lost=self.lost + loss, bets=bets, unspent=unspent, alarm_at=alarm_at)
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{self.lost:g} of {self.seen:,} answers were worse than the helper's would have been, and at most "
+            f"{self.promised:.1%} of them may be"
+        )
+
+
+def record_loss(store: EvidenceStore, pair: str, key: str, promised: float, loss: float) -> LossWatch:
+    """Returns the watch of that key after a verdict, of all processes; raises `StoreError`."""
+
+    def record(kept: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        before = _watch(kept) if kept else LossWatch(promised)
+        return asdict(before.record(loss))
+
+    return _watch(store.change(WATCHES, pair, key, record))
+
+
+def find_watch(store: EvidenceStore, pair: str, key: str) -> LossWatch | None:
+    """Returns the watch as it stands; raises `StoreError`."""
+    kept = store.get(WATCHES, pair, key)
+    return _watch(kept) if kept else None
+
+
+def _watch(kept: Mapping[str, Any]) -> LossWatch:
+    return LossWatch(**{**kept, "bets": tuple(kept["bets"])})
+
+
+def _gain(supposed: float, promised: float, loss: float) -> float:
+    """By what a bet is multiplied: the ratio of likelihoods for a loss of 0 or 1, a line between them."""
+    return 1 + (supposed - promised) / (promised * (1 - promised)) * (loss - promised)
+
+
+def _stake(verdict: int) -> float:
+    """The part of the wealth with which a bet begins at a verdict; those of all verdicts add up to less than 1."""
+    first = 0.5 if verdict == 1 else 0.0
+    return first + 0.5 * log(EARLY) / ((verdict + EARLY) * log(verdict + EARLY) ** 2)

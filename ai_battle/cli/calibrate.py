@@ -1,6 +1,8 @@
 """`ai-battle calibrate`: when a pair asks for help, chosen from answers of one's own."""
 
 import json
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill, indent
@@ -9,11 +11,14 @@ from typing import Any
 import click
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.judging.calibrate import Report, Target
+from ai_battle.core.files import state_directory
+from ai_battle.evidence.store import EvidenceStore
+from ai_battle.evidence.trials import labelled_answers
+from ai_battle.judging.calibrate import LabelledAnswer, Report, Target
 from ai_battle.judging.own_answers import calibrate, read_answers
 from ai_battle.reporting.calibration import COLUMNS, data, fragment, likely, page, recommendation, rows
 
-from .options import as_json
+from .options import as_json, in_state
 from .output import print_json, write_file
 
 
@@ -25,7 +30,9 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
 
 
 @click.command("calibrate")
-@click.argument("data", type=click.Path(path_type=str))
+@click.argument("data", type=click.Path(path_type=str), required=False)
+@click.option("--from-shadow", "pair", metavar="PAIR", help="Use what the shadow of this pair has found, not DATA.")
+@in_state
 @click.option(
     "--target-help-rate", type=float, callback=_share, help="Share of answers that get help; needs no labels."
 )
@@ -39,14 +46,21 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
 @click.option("--out", type=click.Path(), help="File for the calibration, which a pair names as `calibration:`.")
 @click.option("--report", type=click.Path(), help="HTML file for the curve as a picture.")
 @as_json
-def command(data: str, out: str | None, report: str | None, as_json: bool, **targets: Any) -> None:
+def command(
+    data: str | None, pair: str | None, state: Path | None, out: str | None, report: str | None, as_json: bool,
+    **targets: Any,
+) -> None:  # fmt: skip
     """Choose when a small model is helped, from answers of your own.
 
     DATA has one answer a line: {"prompt", "response"}, and where they are known "correct" and "helper_correct"; for
-    several models also "peers", what the others answered, and "peers_correct".
+    several models also "peers", what the others answered, and "peers_correct". In the place of DATA, the shadow of a
+    pair has answers with labels; `ai-battle pair report` lists the pairs.
     """
     target = _target(**targets)
-    found, answers = _calibrate(Path(data), target)
+    if bool(data) == bool(pair):
+        raise ConfigError("Say either DATA, a file of answers, or --from-shadow PAIR.")
+    source, known = (data, read_answers(Path(data))) if data else (pair, _read_shadow(pair or "", state))
+    found, answers = _calibrate(f"{source}", known, target), len(known)
     if out:
         write_file(Path(out), [json.dumps(found.calibration.as_json(), indent=2), "\n"], "--out")
     if report:
@@ -57,13 +71,17 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
         _show(found, target, answers, out)
 
 
-def _calibrate(path: Path, target: Target) -> tuple[Report, int]:
-    """The calibration, and how many answers there were; what is wrong with them is told with their file."""
-    answers = read_answers(path)
+def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -> Report:
+    """What is wrong with the answers is told with where they come from."""
     try:
-        return calibrate(answers, target), len(answers)
+        return calibrate(answers, target)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{source}: {error}") from error
+
+
+def _read_shadow(pair: str, state: Path | None) -> Sequence[LabelledAnswer]:
+    with closing(EvidenceStore.existing(state or state_directory())) as store:
+        return labelled_answers(store, pair)
 
 
 def _target(

@@ -38,6 +38,9 @@ attached = click.option(
     help="A text or a picture that goes with the first words.",
 )
 judge = click.option("--judge", metavar="TYPE", help="Let this model judge each run, by the usual rubric.")
+in_state = click.option(
+    "--state", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; usually in XDG_STATE_HOME."
+)
 USD = click.FloatRange(0, min_open=True)
 
 

@@ -1,5 +1,6 @@
 """`ai-battle pair`: what a pair of models has shown on its user's own requests."""
 
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -7,15 +8,11 @@ import click
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import state_directory
 from ai_battle.core.plugins import near
-from ai_battle.evidence.store import NAME, EvidenceStore
+from ai_battle.evidence.store import EvidenceStore
 from ai_battle.reporting.pair_evidence import PairEvidence, read_evidence
 
-from .options import as_json
+from .options import as_json, in_state
 from .output import print_json, without_secrets
-
-in_state = click.option(
-    "--state", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; usually in XDG_STATE_HOME."
-)
 
 
 @click.group("pair")
@@ -32,7 +29,7 @@ def report(pair: str, state: Path | None, as_json: bool) -> None:
 
     A pair has a shadow where its route says `shadow:`.
     """
-    found = _read(state or state_directory(), pair)
+    found = _read(state, pair)
     if as_json:
         print_json([each.to_json() for each in found])
         return
@@ -41,17 +38,10 @@ def report(pair: str, state: Path | None, as_json: bool) -> None:
             click.echo(without_secrets(line))
 
 
-def _read(folder: Path, pair: str) -> list[PairEvidence]:
+def _read(state: Path | None, pair: str) -> list[PairEvidence]:
     """Raises `ConfigError` where nothing is known, or not of that pair."""
-    if not (folder / NAME).exists():
-        raise ConfigError(
-            f"{folder} has no {NAME}: nothing is known of any pair; say shadow: at a pair, or --state DIR."
-        )
-    store = EvidenceStore(folder)
-    try:
+    with closing(EvidenceStore.existing(state or state_directory())) as store:
         found = read_evidence(store)
-    finally:
-        store.close()
     known = [each.pair for each in found]
     if pair and pair not in known:
         raise ConfigError(f"Nothing is known of a pair {pair!r}{near(pair, known)}")

@@ -71,6 +71,13 @@ class EvidenceStore:
             self._connection.close()
             raise
 
+    @classmethod
+    def existing(cls, folder: Path) -> "EvidenceStore":
+        """Opens one that is there already."""
+        if not (folder / NAME).exists():
+            raise StoreError(f"{folder} has no {NAME}, so nothing is known of any pair; name the folder with --state.")
+        return cls(folder)
+
     def add(self, collection: str, pair: str, key: str, document: Document, text: str = "") -> bool:
         """Whether it is new; a record that is there stays as it is. The oldest go where there are too many."""
         values = (collection, pair, key, time.time(), json.dumps(document), _storable(text))

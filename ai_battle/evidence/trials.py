@@ -4,6 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from ..core.errors import ConfigError
+from ..core.exchange import ToolSpec
+from ..core.plugins import near
+from ..judging.assessment import Context
+from ..judging.calibrate import LabelledAnswer
 from .store import EvidenceRecord, EvidenceStore
 
 TRIALS, DAYS = "shadow", "shadow days"
@@ -78,6 +83,30 @@ def read_trials(store: EvidenceStore, pair: str) -> Sequence[tuple[EvidenceRecor
         (record, ShadowTrial(**{name: value for name, value in record.document.items() if name in names}))
         for record in store.records(TRIALS, pair)
     ]
+
+
+def labelled_answers(store: EvidenceStore, pair: str) -> Sequence[LabelledAnswer]:
+    """Returns the small model's answers as a calibration needs them: of a tie both answers count as right.
+
+    Raises `StoreError`, and `ConfigError` where nothing is known of the pair.
+    """
+    trials = [trial for _, trial in read_trials(store, pair)]
+    if not trials:
+        raise ConfigError(f"Nothing is known of a pair {pair!r}{near(pair, [*store.pairs(TRIALS)])}")
+    return [
+        LabelledAnswer(
+            trial.prompt,
+            trial.small,
+            good=float(trial.outcome != "loss"),
+            helper_good=float(trial.outcome != "win"),
+            context=Context(tools=tuple(_tool(tool) for tool in trial.tools)),
+        )
+        for trial in trials
+    ]
+
+
+def _tool(said: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(said["name"], said.get("description", ""), said.get("parameters", {}))
 
 
 def add_to_day(store: EvidenceStore, pair: str, day: str, counts: Mapping[str, float]) -> Mapping[str, float]:

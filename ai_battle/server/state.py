@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""
-ALARMED = "Each of its answers gets help from now on, until it is calibrated anew."
+ALARMED = "Each of its answers gets help from now on, until it is calibrated anew: `ai-battle calibrate --from-shadow`."
 
 
 @dataclass(slots=True)

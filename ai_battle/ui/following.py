@@ -30,8 +30,8 @@ from .live import AnswerDraft, LiveRun, LiveRuns
 
 FRAME, LOOK, ALIVE = 0.04, 1.0, 15.0
 """Seconds between two pieces of a stream, between two looks at runs of other processes, and between signs of life."""
-BATCH = 40
-"""Records that are read before others get their turn: the first of a long run are seen at once."""
+FIRST_BATCH, LARGEST_BATCH = 40, 320
+"""Records in a piece: the first of a long run are seen at once, and each piece after them costs the browser a frame."""
 GONE, JUDGING = "gone", "judging"
 """The status of a run that is not there, or not there any more, and of one that is judged now."""
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -125,6 +125,7 @@ class RunFollower:
         self._told: Item = {}
         self._draft = (0, 0, 0)
         self._verdicts: tuple[int, list[Item]] = (0, [])
+        self._batch = FIRST_BATCH
         self._is_broken = False
 
     @property
@@ -148,8 +149,9 @@ class RunFollower:
         place, items = self._place, list[Item]()
         if self._is_broken or not self._has_grown():
             return None
+        batch, self._batch = self._batch, min(2 * self._batch, LARGEST_BATCH)
         try:
-            for line in islice(new_lines(self.run_dir, place), BATCH):
+            for line in islice(new_lines(self.run_dir, place), batch):
                 self._place = line.end
                 if line.record["seq"] >= self._next:
                     self._next = line.record["seq"] + 1

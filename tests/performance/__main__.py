@@ -25,6 +25,7 @@ from . import (
 )
 from ._advising import advising
 from ._comparing import HEADER, Cost, compared, in_turn, milliseconds, of_times, of_wall
+from ._paging import opening_page, watching_page
 from ._server import server
 from ._serving import advisors, serving
 from ._shadowing import shadow
@@ -221,6 +222,8 @@ BENCHMARKS = {
         sweeps,
         writing,
         detecting,
+        opening_page,
+        watching_page,
     )
 }
 

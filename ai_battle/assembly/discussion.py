@@ -36,7 +36,7 @@ from .models import (
     require_priced,
     with_tools,
 )
-from .pairs import PairBuilder, Pairs, ResolvedPair
+from .pairs import PairBuilder, Pairs, ResolvedPair, RunShadows
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Assembled:
 
     `help_use` is what the helpers of each participant have used, which counts against their limits; `standings` is
     where its ladders stand, `recipes` are its pairs. `judges` judge the run at its end, by their names; `describer` is
-    the model of `describe_with`, which takes no part.
+    the model of `describe_with`, which takes no part; `shadows` compare answers of pairs.
     """
 
     models: Mapping[str, Model]
@@ -57,6 +57,7 @@ class Assembled:
     recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
     judges: Mapping[str, Model] = field(default_factory=dict)
     describer: Model | None = None
+    shadows: RunShadows = field(default_factory=RunShadows)
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:
         """Returns the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
@@ -75,6 +76,7 @@ class Assembled:
             await self.tool_set.equip(run_dir, emit)
 
     async def aclose(self) -> None:
+        await self.shadows.aclose()
         for model in (*self.models.values(), *self.judges.values()):
             await model.client.aclose()
         if self.describer:
@@ -122,7 +124,8 @@ def build(
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     judges = judge_models(said.judge.models if said.judge else (), context)
     helping = (builder.help_use, builder.standings, builder.recipes)
-    return Assembled(models, warnings, context.recorder, tool_set, *helping, judges, _describer(said, context))
+    describer = _describer(said, context)
+    return Assembled(models, warnings, context.recorder, tool_set, *helping, judges, describer, builder.shadows)
 
 
 def _describer(said: Discussion, context: BuildContext) -> Model | None:
@@ -298,7 +301,8 @@ def _names_code(each: ResolvedPair, pairs: Pairs) -> bool:
 
 def _helper_types(pairs: Pairs, *some: ResolvedPair) -> list[str]:
     """The types of those that help in some pairs, or in all."""
-    return [pairs.settings(helper).type for each in some or pairs.all for _, helper in strategies.helpers_of(each.pair)]
+    types = (type_ for each in some or pairs.all for type_ in strategies.types_of(each.pair))
+    return [pairs.settings(HelperSettings(type=type_)).type for type_ in types]
 
 
 def _code_location(code: str, loaded: Loaded) -> str:

@@ -6,18 +6,22 @@ from dataclasses import dataclass, field, replace
 
 from .. import assembly, collaboration, tools
 from ..config import Problem
-from ..config.collaboration import Help, HelperSettings, Pair
+from ..config.collaboration import Help, HelperSettings, Pair, ShadowSettings
 from ..config.discussion import Discussion
 from ..config.participants import ModelSettings
 from ..config.problems import KeyPath
 from ..core.errors import ConfigError
+from ..core.files import state_directory
 from ..core.plugins import near
 from ..core.traits import StrategyTraits
+from ..evidence.store import EvidenceStore
 from ..providers._names import parse
 from . import strategies
 from .models import BuildContext, Model, helper_model, told_of_tools, with_tools
 from .strategies import helpers_of, secondaries
 
+PATIENCE = 60.0
+"""Seconds that a run waits at its end for comparisons of its answers."""
 PAIRS = ("discussion", "collaboration", "pairs")
 
 
@@ -231,12 +235,38 @@ def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool
     return bool(seen & goals)
 
 
+@dataclass(slots=True)
+class RunShadows:
+    """The shadows of a run's pairs, and where they keep what they find while the run goes on."""
+
+    all: "list[collaboration.Shadow]" = field(default_factory=list)
+    store: EvidenceStore | None = None
+
+    def start(self) -> None:
+        """Raises `StoreError` where nothing can be kept."""
+        if self.all:
+            self.store = EvidenceStore(state_directory())
+            for shadow in self.all:
+                shadow.start(self.store)
+
+    async def finish(self) -> None:
+        """Returns when what was drawn has been compared, or after a while."""
+        for shadow in self.all:
+            await shadow.join(PATIENCE)
+
+    async def aclose(self) -> None:
+        for shadow in self.all:
+            await shadow.aclose()
+        if self.store:
+            self.store.close()
+
+
 @dataclass(frozen=True, slots=True)
 class PairBuilder:
     """Puts models together with their helpers, and knows what of once they are made.
 
     `help_use` is what the helpers of each participant have used, `standings` is where its ladders stand, `recipes` are
-    its pairs, `notes` is what the user should know of helpers.
+    its pairs, `notes` is what the user should know of helpers, `shadows` are those of pairs that have one.
     """
 
     pairs: Pairs
@@ -245,6 +275,7 @@ class PairBuilder:
     standings: "dict[str, list[collaboration.LadderState]]" = field(default_factory=dict)
     recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    shadows: "RunShadows" = field(default_factory=RunShadows)
 
     def pair_up(self, name: str, model: Model, pairs: Collection[ResolvedPair] | None = None) -> Model:
         """Returns the model of a participant with the help that it gets, of all its pairs or of these.
@@ -258,8 +289,23 @@ class PairBuilder:
             states = self.standings.setdefault(name, [])
             states.append(collaboration.LadderState(ladder=len(states)))  # only ladders are several, and use it
             client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), states[-1])
+            if pair.pair.shadow and not self.pairs.context.tape:
+                client = self._shadow(name, recipe, pair.pair.shadow).follow(client)
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))
+
+    def _shadow(self, name: str, recipe: "assembly.Recipe", said: ShadowSettings) -> "collaboration.Shadow":
+        """Its models have no tools: what one did can't be done again for a comparison."""
+        if said.watch:
+            raise ConfigError("watch is for the pairs of a server; take it away here", "shadow.watch")
+
+        def make(place: str, settings: HelperSettings) -> Model:
+            settings = self.pairs.settings(settings).model_copy(update={"tools": None})
+            return helper_model(f"{name}.{place}", settings, self.pairs.context)
+
+        shadow = assembly.shadow_of(said, recipe, HelperSettings(type=name), self.pairs.context, make)
+        self.shadows.all.append(shadow)
+        return shadow
 
     def _recipe(self, name: str, model: Model, each: ResolvedPair) -> "assembly.Recipe":
         """Returns the recipe of a pair. Without a tool set, which belongs to a run, nothing checks the answers."""

@@ -36,15 +36,15 @@ def shadow_of(
     pair = recipe.help
     if not (large := strategies.large_of(pair)):
         raise ConfigError("a shadow compares two models, and here is only one; name the model that helps", "shadow")
-    _require_judge(said, (own, *(helper for _, helper in strategies.helpers_of(pair))), context)
     if said.watch and "stuck_detector" not in strategies.parameters(strategies.factory(pair.strategy)):
         words = f"{pair.strategy} does not judge answers, so it can't be told to always ask for help; leave watch out"
         raise ConfigError(words, "shadow.watch")
     arms = {"shadow.small": own, "shadow.large": large, JUDGE: said.judge}
     models = {place: make(place, settings) for place, settings in arms.items()}
     limits = SpendingLimits(said.budget.cost_usd, unpriced=said.budget.unpriced)
-    _require_prices(models.values(), limits)
     small, big, judge = models.values()
+    _require_prices(models.values(), limits)
+    _require_judge(judge, (small, big))
     redactor = context.redactor
     terms = ShadowTerms(
         pair=f"{small.name} + {big.name} ({pair.strategy})",
@@ -79,10 +79,8 @@ def _require_prices(models: Iterable[Model], limits: SpendingLimits) -> None:
         raise ConfigError(str(error), "shadow.budget") from error
 
 
-def _require_judge(said: ShadowSettings, arms: Iterable[HelperSettings], context: BuildContext) -> None:
+def _require_judge(judge: Model, arms: Iterable[Model]) -> None:
     """Raise `ConfigError` for one that would judge its own answer; two scripts of one name are not one model."""
-    judge = assembly.spelling(said.judge.type, context.providers)
-    is_script = provider_traits(judge.partition("/")[0]).takes_script
-    if not is_script and any(assembly.spelling(arm.type, context.providers) == judge for arm in arms):
-        words = f"{said.judge.type!r} gives one of the answers, and can't judge between them; name a third model"
+    if str(judge.name) in [str(arm.name) for arm in arms] and not provider_traits(judge.name.provider).takes_script:
+        words = f"{str(judge.name)!r} gives one of the answers, and can't judge between them; name a third model"
         raise ConfigError(words, JUDGE)

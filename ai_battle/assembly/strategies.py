@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from ..config.collaboration import Help, HelperSettings
+from ..config.collaboration import Help, HelperSettings, UsedHelp
 from ..config.problems import KeyPath
 from ..core import plugins
 from ..core.client import ModelClient
@@ -89,6 +89,13 @@ def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
     """Yields the models that stand in for each other; one alone is written without a list."""
     for index, helper in enumerate(pair.secondary):
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
+
+
+def types_of(pair: UsedHelp) -> Iterator[str]:
+    """Return the types of all models that a pair names."""
+    yield from (helper.type for _, helper in helpers_of(pair))
+    if pair.shadow:
+        yield pair.shadow.judge.type
 
 
 def large_of(pair: Help) -> HelperSettings | None:

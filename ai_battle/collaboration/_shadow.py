@@ -121,10 +121,13 @@ class Shadow:
             # In a context of its own: nothing of this is charged to the key or the run of the request.
             self._workers.append(asyncio.get_running_loop().create_task(self._work(), context=Context()))
 
-    async def aclose(self, patience: float = 0.0) -> None:
-        """Ends after what waits was compared, or after so many seconds."""
+    async def join(self, seconds: float) -> None:
+        """Returns when all that waits has been compared, or after so long."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._queue.join(), patience)
+            await asyncio.wait_for(self._queue.join(), seconds)
+
+    async def aclose(self) -> None:
+        """Drops what waits still."""
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, *self._writing, return_exceptions=True)

@@ -150,7 +150,7 @@ class UsedHelp(Help):
     )
 
 
-class Pair(Help):
+class Pair(UsedHelp):
     """A model and the one that helps it."""
 
     primary: Name = Field(

@@ -292,6 +292,7 @@ async def _run(setup: RunSetup, written: Journal, dispatcher: EventDispatcher, *
     for event in begin:
         await dispatcher(event)
     await setup.assembled.equip(written.run_dir, dispatcher)
+    setup.assembled.shadows.start()
     for warning in (*written.warnings, *map(Warned, setup.warnings)):
         await dispatcher(warning)
     named = {"conversation": written.run_dir.name}
@@ -302,6 +303,7 @@ async def _run(setup: RunSetup, written: Journal, dispatcher: EventDispatcher, *
             told["error"] = "failed"
     if concluded := dispatcher.state.outcome:
         outcome.keep(written.run_dir, concluded.text)
+    await setup.assembled.shadows.finish()
     return _result(ended, written.run_dir, dispatcher.state.help.total(), dispatcher.state.judged)
 
 

@@ -249,7 +249,8 @@ def _saving_lines(whole: FamilyEvidence, requests: float) -> Iterator[str]:
 
 
 def _interval(each: Estimate, digits: int) -> str:
-    numbers = (f"{number:.{digits}f}" for number in (each.value, each.low, each.high))
+    rounded = (round(number, digits) + 0.0 for number in (each.value, each.low, each.high))  # no -0.0
+    numbers = (f"{number:.{digits}f}" for number in rounded)
     return "a request against the helper alone: {} ({} to {})".format(*numbers)
 
 

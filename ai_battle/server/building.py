@@ -262,18 +262,20 @@ def _pair_route(name: str, recipe: "assembly.Recipe") -> Route:
 
 def named_code(document: LoadedServer) -> tuple[str, ...]:
     """The modules that a file names and that serving it would import: they need to be trusted first."""
-    server, routes = document.file.server, document.file.server.routes.values()
-    models = [model for tier in WORDS.values() if (model := getattr(server.tiers, tier))]
-    models += [each.model for each in server.advisors.values() if each.model]
-    for route in routes:
-        models += [
-            route.model,
-            *filter(None, (route.advisor, getattr(route.shadow, "judge", None))),
-            *(helper for _, helper in strategies.helpers_of(route)),
-        ]
-    names = [_provider(model.type, document.file.providers) for model in models]
-    names += [strategies.with_file(route, document.base).strategy for route in routes]
+    server = document.file.server
+    names = [_provider(type_, document.file.providers) for type_ in _model_types(server)]
+    names += [strategies.with_file(route, document.base).strategy for route in server.routes.values()]
     return tuple(dict.fromkeys(name for name in names if "." in name))
+
+
+def _model_types(server: Server) -> Iterator[str]:
+    tiers = (getattr(server.tiers, tier) for tier in WORDS.values())
+    advisors = (each.model for each in server.advisors.values())
+    routes = server.routes.values()
+    answering = (model for route in routes for model in (route.model, route.advisor))
+    yield from (model.type for model in (*tiers, *advisors, *answering) if model)
+    for route in routes:
+        yield from strategies.types_of(route)
 
 
 def _provider(type_: str, custom: Collection[str]) -> str:

@@ -182,7 +182,8 @@ class PageServer:
         names = list(dict.fromkeys(http.query.getall("run", [])))
         if len(names) != 2:
             raise ConfigError("Two runs can be compared; name them as /compare?run=A&run=B.")
-        runs = [ComparedRun(self._workspace.run(name), name, name) for name in names]
+        places = map(self._workspace.run, names)
+        runs = [ComparedRun(place, RunOverview.read(place).name, place.name) for place in places]
         links = {name: f"/runs/{name}/report" for name in names}
         text = await asyncio.to_thread(lambda: "".join(comparison_page(" and ".join(names), runs, (), links)))
         return _page(text, WITHOUT_SCRIPT)

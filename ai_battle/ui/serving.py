@@ -1,6 +1,7 @@
 """Serves the page on loopback until it is told to end: who may ask it, and under which rules its pages stand."""
 
 import asyncio
+import os
 import secrets
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -125,11 +126,13 @@ async def _set_rules(http: web.Request, response: web.StreamResponse) -> None:
 
 
 async def _respond(http: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every error of ours is JSON with a message that names the way out."""
+    """Every error of ours names the way out: in JSON, or as text where it is a person who opens the address."""
     try:
         with GUARDED:
             return await _answer(http, handler)
     except AIBattleError as error:
+        if not http.path.startswith("/api/"):
+            return web.Response(text=str(error), status=_status(error))
         return web.json_response({"error": str(error), **_question(error)}, status=_status(error))
 
 
@@ -184,7 +187,7 @@ async def _listen(site: web.TCPSite, port: int) -> None:
     try:
         await site.start()
     except OSError as error:
-        words = f"Nobody can listen on {HOST}:{port}: {error.strerror}"
+        words = f"Nobody can listen on {HOST}:{port}: {os.strerror(error.errno)}"
         raise ConfigError(f"{words}; stop what listens there, or choose another with --port.") from error
 
 

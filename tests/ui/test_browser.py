@@ -76,6 +76,19 @@ async def test_two_tabs_agree_and_the_first_answer_counts(page: PageClient) -> N
 
 
 @pytest.mark.slow
+async def test_on_a_telephone_all_that_a_person_may_press_is_in_the_window(page: PageClient) -> None:
+    run = await page.start(WITH_ME)
+    async with tab_of(page, viewport={"width": 390, "height": 700}) as tab:
+        await tab.open(page, f"/watch?run={run}")
+        await tab.see("Your turn, Me")
+        await tab.see("1 waits for you")
+        for name in ("Stop", "Send", "End the discussion"):
+            box = await tab.page.get_by_role("button", name=name).bounding_box()
+            assert box, name
+            assert 0 <= box["y"] <= 700 - box["height"], name
+
+
+@pytest.mark.slow
 async def test_a_call_is_allowed_where_one_sees_what_it_would_do(page: PageClient) -> None:
     run = await page.start(WITH_TOOLS)
     async with tab_of(page) as tab:
@@ -122,7 +135,13 @@ async def test_runs_are_searched_watched_together_forked_and_compared(page: Page
         await tab.page.get_by_role("link", name="german").click()
         await tab.page.get_by_role("button", name="Fork behind turn 2").click()
         await tab.page.get_by_label("Another goal from there (optional)").fill("Count in French.")
-        await tab.press("Fork")
+        rounds = tab.page.get_by_label("Rounds in all (optional)")
+        await rounds.fill("1")
+        dialog = tab.page.get_by_role("dialog")
+        await dialog.get_by_role("button", name="Fork").click()
+        await dialog.get_by_role("alert").filter(has_text="turn").wait_for()
+        await rounds.fill("3")
+        await dialog.get_by_role("button", name="Fork").click()
         await tab.page.get_by_role("heading", name="Count in French.", level=1).wait_for()
         await tab.page.locator(".pane .status.done").nth(1).wait_for()
 

@@ -67,6 +67,19 @@ export function ask(title, content, confirm) {
   });
 }
 
+// Asks again, with what was typed and with what was wrong, until the action succeeds or the dialog is closed; then gives null.
+export async function askUntilDone(title, content, confirm, action) {
+  const wrong = h("p", { class: "failure", role: "alert" });
+  for (let said; (said = await ask(title, [content, wrong], confirm)); ) {
+    try {
+      return await action(said);
+    } catch (error) {
+      wrong.textContent = error.message;
+    }
+  }
+  return null;
+}
+
 export function field(label, name, properties = {}) {
   return h("label", { class: "field" }, label, h("input", { name, ...properties }));
 }

@@ -1,7 +1,7 @@
 // Runs side by side as they go on: what was said, what is being said, and what they want from a person.
 
 import { get, send, sendConfirmed } from "./api.js";
-import { announce, ask, button, field, h, prose } from "./dom.js";
+import { announce, askUntilDone, button, field, h, prose } from "./dom.js";
 
 export function watcher(query) {
   const names = [...new Set(query.getAll("run"))];
@@ -60,7 +60,7 @@ class Pane {
   showFacts(facts) {
     this.title.textContent = facts.title;
     this.facts.textContent = facts.used;
-    this.reason.textContent = facts.reason && facts.reason !== "turns" ? facts.reason : "";
+    this.reason.textContent = ["turns", "interrupted"].includes(facts.reason) ? "" : facts.reason;
     for (const { name, colour } of facts.participants) this.colours.set(name, colour);
     this.participants = facts.participants;
     this.legend.replaceChildren(...facts.participants.map((each) => h("li", { class: each.colour }, h("b", {}, each.name), each.model && each.model !== each.name ? h("small", {}, each.model) : null)));
@@ -145,8 +145,7 @@ class Pane {
       field("Who judges (models, with commas between them)", "models", { required: true, placeholder: "gpt-4o, ollama/llama3.2 …" }),
       h("label", { class: "field" }, "By which rubric", h("select", { name: "rubric" }, h("option", { value: "" }, "the usual one"), rubrics)),
       field("At most, in dollars (optional)", "max_cost", { inputmode: "decimal", placeholder: "0.50" }));
-    const said = await ask("Judge this run", content, "Judge");
-    if (said && (await this.post("judge", said))) announce("The run was judged.");
+    if (await askUntilDone("Judge this run", content, "Judge", (said) => this.post("judge", said))) announce("The run was judged.");
   }
 
   showVerdicts(verdicts) {
@@ -161,10 +160,8 @@ class Pane {
     const content = h("div", {}, h("p", {}, `A run of its own goes on behind turn ${turn}. Nothing that was said before is paid for again.`),
       field("Another goal from there (optional)", "goal"), field("Rounds in all (optional)", "turns", { inputmode: "numeric", pattern: "[1-9][0-9]{0,4}" }),
       h("label", { class: "field" }, "Another model for", h("select", { name: "who" }, h("option", { value: "" }, "nobody"), options)), field("Its model", "model", { placeholder: "gpt-4o, ollama/llama3.2 …" }));
-    const said = await ask(`Fork behind turn ${turn}`, content, "Fork");
-    if (!said) return;
-    const body = { turn: String(turn), goal: said.goal, turns: said.turns, swap: said.who && said.model ? `${said.who}=${said.model}` : "" };
-    const begun = await sendConfirmed(`/api/runs/${encodeURIComponent(this.name)}/fork`, body);
+    const begun = await askUntilDone(`Fork behind turn ${turn}`, content, "Fork", ({ goal, turns, who, model }) =>
+      sendConfirmed(`/api/runs/${encodeURIComponent(this.name)}/fork`, { turn: String(turn), goal, turns, swap: who && model ? `${who}=${model}` : "" }));
     if (begun) location.hash = `#/watch?${new URLSearchParams([["run", this.name], ["run", begun.run]])}`;
   }
 

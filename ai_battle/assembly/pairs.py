@@ -289,7 +289,8 @@ class PairBuilder:
             states = self.standings.setdefault(name, [])
             states.append(collaboration.LadderState(ladder=len(states)))  # only ladders are several, and use it
             client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), states[-1])
-            if pair.pair.shadow and not self.pairs.context.tape:
+            is_made = recipe.check or not pair.pair.check  # without a run's tools nothing can be checked
+            if pair.pair.shadow and is_made and not self.pairs.context.tape:
                 client = self._shadow(name, recipe, pair.pair.shadow).follow(client)
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))

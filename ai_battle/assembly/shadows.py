@@ -7,6 +7,8 @@ from hashlib import sha256
 
 from .. import assembly
 from ..collaboration import Shadow, ShadowTerms
+from ..collaboration._checks import Check
+from ..collaboration._comparing import BlindJudge, CheckJudge
 from ..config.collaboration import HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
@@ -17,7 +19,7 @@ from ..providers._endpoints import provider_traits
 from . import strategies
 from .models import BuildContext, Model, require_priced
 
-JUDGE = "shadow.judge"
+JUDGE, CHECK = "shadow.judge", "check"
 ALWAYS = Calibration(-1e9)
 """A cut that every gain reaches."""
 
@@ -39,12 +41,12 @@ def shadow_of(
     if said.watch and "stuck_detector" not in strategies.parameters(strategies.factory(pair.strategy)):
         words = f"{pair.strategy} does not judge answers, so it can't be told to always ask for help; leave watch out"
         raise ConfigError(words, "shadow.watch")
-    arms = {"shadow.small": own, "shadow.large": large, JUDGE: said.judge}
-    models = {place: make(place, settings) for place, settings in arms.items()}
+    small, big = make("shadow.small", own), make("shadow.large", large)
+    judges = [make(JUDGE, said.judge)] if said.judge.type != CHECK else []
     limits = SpendingLimits(said.budget.cost_usd, unpriced=said.budget.unpriced)
-    small, big, judge = models.values()
-    _require_prices(models.values(), limits)
-    _require_judge(judge, (small, big))
+    _require_prices((small, big, *judges), limits)
+    for judge in judges:
+        _require_other(judge, (small, big))
     redactor = context.redactor
     terms = ShadowTerms(
         pair=f"{small.name} + {big.name} ({pair.strategy})",
@@ -54,8 +56,17 @@ def shadow_of(
         redact=lambda text: without_keys(redactor.text(text)),
         cut=_cut_digest(recipe, promised := said.watch.loss if said.watch else None),
         promised=promised,
+        seed=said.seed,
     )
-    return Shadow(terms, small.client, big.client, judge.client)
+    compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
+    return Shadow(terms, small.client, big.client, compares)
+
+
+def _require_check(recipe: "assembly.Recipe") -> Check:
+    if not recipe.check:
+        words = "is check, which is a tool that the pair names as check:, and only discussions have tools; name a model"
+        raise ConfigError(words, JUDGE)
+    return recipe.check
 
 
 def always_helped(recipe: "assembly.Recipe") -> "assembly.Recipe":
@@ -79,7 +90,7 @@ def _require_prices(models: Iterable[Model], limits: SpendingLimits) -> None:
         raise ConfigError(str(error), "shadow.budget") from error
 
 
-def _require_judge(judge: Model, arms: Iterable[Model]) -> None:
+def _require_other(judge: Model, arms: Iterable[Model]) -> None:
     """Raise `ConfigError` for one that would judge its own answer; two scripts of one name are not one model."""
     if str(judge.name) in [str(arm.name) for arm in arms] and not provider_traits(judge.name.provider).takes_script:
         words = f"{str(judge.name)!r} gives one of the answers, and can't judge between them; name a third model"

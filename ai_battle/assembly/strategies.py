@@ -94,7 +94,7 @@ def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
 def types_of(pair: UsedHelp) -> Iterator[str]:
     """Return the types of all models that a pair names."""
     yield from (helper.type for _, helper in helpers_of(pair))
-    if pair.shadow:
+    if pair.shadow and pair.shadow.judge.type != "check":
         yield pair.shadow.judge.type
 
 

@@ -1,13 +1,16 @@
-"""A judge compares the answers of two models without knowing whose they are, in both orders."""
+"""Compares the answers of two models: by a judge that does not know whose they are, or by a check that they pass."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from ..core.client import ModelClient
 from ..core.errors import BadReply
+from ..core.events import ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest
 from ..evidence.trials import AnswerComparison, Outcome
+from ..judging.assessment import Context
+from ._checks import Check
 from ._documents import json_object
 from ._prompts import HelpCase, data_section, excerpt, packaged_prompt, request_in_place, with_note
 from ._ranking import without_thought
@@ -25,40 +28,73 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 SMALL_FIRST: Mapping[str, Outcome] = {"a": "win", "b": "loss", "same": "tie"}
+FAILING = ("check_fails", "program_fails")
+"""Signals of a check, from 0 to 1."""
+OTHERWISE = "The judge says otherwise with the answers in the other order."
 LARGE_FIRST: Mapping[str, Outcome] = {"a": "loss", "b": "win", "same": "tie"}
 
 
-async def compare_answers(
-    judge: ModelClient, request: ModelRequest, sees: Sees, answers: tuple[str, str]
-) -> AnswerComparison:
-    """Returns how the first answer, the small model's, stands to the second by what the judge says in both orders.
+class AnswerJudge(Protocol):
+    async def compare(self, request: ModelRequest, small: str, large: str) -> AnswerComparison:
+        """How the small model's answer stands to the large one's; raises `ProviderError` where that can't be said."""
 
-    Of equal answers it is not asked. Raises `ProviderError` for one that does not answer, or not as it was asked to.
-    """
-    small, large = answers
-    if small.strip() == large.strip():
-        return AnswerComparison("tie", "The answers are the same.")
-    first, reason = await _preference(judge, request, sees, (small, large))
-    second, _ = await _preference(judge, request, sees, (large, small))
-    outcome = SMALL_FIRST[first]
-    if outcome != LARGE_FIRST[second]:
-        return AnswerComparison("tie", "The judge says otherwise with the answers in the other order.", is_steady=False)
-    return AnswerComparison(outcome, reason)
+    async def aclose(self) -> None: ...
 
 
-async def _preference(
-    judge: ModelClient, request: ModelRequest, sees: Sees, answers: tuple[str, str]
-) -> tuple[str, str]:
-    """Which answer it finds better, a, b or same, and why."""
-    texts = zip("AB", (excerpt(answer, MOST_SHOWN) for answer in answers), strict=True)
-    sections = "\n\n".join(f"Answer {label}:\n{data_section('answer', text)}" for label, text in texts)
-    asked = with_note(request_in_place(HelpCase(request), sees), packaged_prompt("compare", answers=sections))
-    asked = replace(
-        asked, tool_choice="none", output_schema=SCHEMA, options={"max_tokens": MOST_WRITTEN}, wants=WHOLE_ANSWER
-    )
-    reply = without_thought((await judge.complete(asked)).text)
-    said = json_object(reply)
-    better = str(said.get("better")).strip().lower()
-    if better not in SMALL_FIRST:
-        raise BadReply(f"The judge does not say which answer is better: {reply[:80]!r}")
-    return better, excerpt(str(said.get("why") or "").strip(), LONGEST_REASON)
+@dataclass(frozen=True, slots=True)
+class BlindJudge:
+    """A model that reads what helpers may see of the request, and both answers; the same in both orders, or a tie."""
+
+    client: ModelClient
+    sees: Sees = "history"
+
+    async def compare(self, request: ModelRequest, small: str, large: str) -> AnswerComparison:
+        """Of equal answers the model is not asked."""
+        if small.strip() == large.strip():
+            return AnswerComparison("tie", "The answers are the same.")
+        first, reason = await self._preference(request, (small, large))
+        second, _ = await self._preference(request, (large, small))
+        if SMALL_FIRST[first] != LARGE_FIRST[second]:
+            return AnswerComparison("tie", OTHERWISE, is_steady=False)
+        return AnswerComparison(SMALL_FIRST[first], reason)
+
+    async def _preference(self, request: ModelRequest, answers: Sequence[str]) -> tuple[str, str]:
+        """Which answer it finds better, a, b or same, and why."""
+        texts = zip("AB", (excerpt(answer, MOST_SHOWN) for answer in answers), strict=True)
+        sections = "\n\n".join(f"Answer {label}:\n{data_section('answer', text)}" for label, text in texts)
+        asked = with_note(request_in_place(HelpCase(request), self.sees), packaged_prompt("compare", answers=sections))
+        options = {"max_tokens": MOST_WRITTEN}
+        asked = replace(asked, tool_choice="none", output_schema=SCHEMA, options=options, wants=WHOLE_ANSWER)
+        reply = without_thought((await self.client.complete(asked)).text)
+        said = json_object(reply)
+        better = str(said.get("better")).strip().lower()
+        if better not in SMALL_FIRST:
+            raise BadReply(f"The judge does not say which answer is better: {reply[:80]!r}")
+        return better, excerpt(str(said.get("why") or "").strip(), LONGEST_REASON)
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckJudge:
+    """A check that answers pass, fail, or pass in part; the better one is that of which less fails."""
+
+    check: Check
+
+    async def compare(self, request: ModelRequest, small: str, large: str) -> AnswerComparison:
+        prompt = Context.of(request).prompt
+        small_fails, large_fails = [await self._failing_share(prompt, answer) for answer in (small, large)]
+        words = f"Of the small model's answer {small_fails:.0%} fails, of the large one's {large_fails:.0%}."
+        if small_fails == large_fails:
+            return AnswerComparison("tie", words)
+        return AnswerComparison("win" if small_fails < large_fails else "loss", words)
+
+    async def _failing_share(self, prompt: str, answer: str) -> float:
+        found = await self.check(prompt, answer, ignore)
+        if not found:
+            raise BadReply("There is nothing in the answer that could be checked.")
+        return max(found[0].signals.get(name, 0.0) for name in FAILING)
+
+    async def aclose(self) -> None:
+        """It holds nothing."""

@@ -16,14 +16,14 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError, translate_errors
 from ..core.events import Emit, Event, ModelReplied, ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
-from ..core.helping import HelpAsked, HelpFailed
+from ..core.helping import BoostStep, HelpAsked, HelpFailed
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
 from ..evidence.watch import find_watch, record_loss
 from ..judging import assessment
 from ..judging.case import Case
-from ._comparing import compare_answers
+from ._comparing import AnswerJudge
 from ._prompts import HelpCase, bounded_text, excerpt, request_in_place
 from ._turn import Sees
 
@@ -44,6 +44,7 @@ class ShadowTerms:
 
     `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept. `cut` is
     when the pair asks for help, as a digest; of the answers at most the share `promised` may be lost, if it is watched.
+    With a `seed` the same of a series of requests are drawn each time.
     """
 
     pair: str
@@ -53,6 +54,7 @@ class ShadowTerms:
     redact: Callable[[str], str] = str
     cut: str = ""
     promised: float | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,14 @@ class Shadow:
     makes the pair then has it always ask for help, and `tell_alarm` hears of it once.
     """
 
-    def __init__(self, terms: ShadowTerms, small: ModelClient, large: ModelClient, judge: ModelClient) -> None:
+    def __init__(self, terms: ShadowTerms, small: ModelClient, large: ModelClient, judge: AnswerJudge) -> None:
         self.terms = terms
         self.store: EvidenceStore | None = None
         self.listen: Listen = _ignore
         self.tell_alarm: Callable[[str], object] = _ignore
         self.has_alarm = False
         self._small, self._large, self._judge = small, large, judge
-        self._random = Random(terms.pair)  # noqa: S311 - draws a sample
+        self._random = Random(terms.seed)  # noqa: S311 - draws a sample
         self._queue: asyncio.Queue[ServedAnswer] = asyncio.Queue(QUEUE)
         self._workers: list[asyncio.Task[None]] = []
         self._counts: defaultdict[str, float] = defaultdict(float)
@@ -133,8 +135,8 @@ class Shadow:
         await asyncio.gather(*self._workers, *self._writing, return_exceptions=True)
         self._counts["dropped"] += self._queue.qsize()
         await self._keep_counts()
-        for client in (self._small, self._large, self._judge):
-            await client.aclose()
+        for each in (self._small, self._large, self._judge):
+            await each.aclose()
 
     async def _work(self) -> None:
         while True:
@@ -178,7 +180,7 @@ class Shadow:
         seconds = monotonic() - started
         small, large = (other, answer.response) if answer.helped else (answer.response, other)
         texts = bounded_text(small.message), bounded_text(large.message)
-        found = await compare_answers(self._judge, request, sees, texts)
+        found = await self._judge.compare(request, *texts)
         took = (answer.helper_usd, answer.helper_seconds) if answer.helped else (own.ledger.usage.cost_usd, seconds)
         return self._trial(answer, found, (small, *texts), took)
 
@@ -304,20 +306,26 @@ class _HelpListener:
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self.helped = False
+        self._had_help = False
+        self._has_asked = False
         self.helper = Ledger()
         self.seconds = 0.0
 
     def __call__(self, event: Event) -> Awaitable[None]:
         match event:
             case HelpAsked():
-                self.helped |= event.is_help
-            case HelpFailed():
-                self.helped = False
+                self._had_help, self._has_asked = self.helped, event.is_help
+            case HelpFailed() | BoostStep(outcome="other"):
+                self._has_asked = False
             case ModelReplied(role="helper" | "boost"):
                 self.helper.book(event)
                 self.seconds += event.seconds
         return self._emit(event)
+
+    @property
+    def helped(self) -> bool:
+        """Whether a helper brought something; one that was asked counts until it fails."""
+        return self._had_help or self._has_asked
 
 
 def _tool_documents(tools: Sequence[ToolSpec]) -> Sequence[Mapping[str, Any]]:

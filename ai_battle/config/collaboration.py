@@ -137,7 +137,13 @@ class ShadowSettings(Section):
     share: Annotated[float, Field(gt=0, le=1), AS_NUMBER] = Field(
         default=0.02, description="The share of the requests that are answered by both."
     )
-    judge: Helper = Field(description="The model that compares both answers; none of those that give them.")
+    seed: Count | None = Field(
+        default=None, description="Draws the same of a series of requests each time; else at random."
+    )
+    judge: Helper = Field(
+        description="The model that compares both answers, none that gives one; or check, the tool of the pair.",
+        examples=["claude-3-sonnet", "check"],
+    )
     budget: ShadowBudget = Field(description="What it may cost.", examples=[{"cost_usd": 5, "per": "day"}])
     watch: WatchSettings | None = Field(default=None, description="What the pair may lose, and who is told.")
 

@@ -73,3 +73,25 @@ def test_a_shadow_of_a_discussion_that_can_not_be_is_refused(
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     with pytest.raises(ConfigError, match=words):
         ConversationManager.from_config(plan(judge, **shadow))
+
+
+SURVEY = """
+from ai_battle import tool
+
+@tool
+def survey(answer: str) -> dict:
+    "Looks the height up."
+    return {"passed": "97" in answer}
+"""
+
+
+async def test_the_check_of_a_pair_compares_in_the_place_of_a_judge(tmp_path: Path) -> None:
+    (tmp_path / "survey.py").write_text(SURVEY)
+    said = plan("check")
+    said["discussion"]["tools"] = {"enabled": True, "paths": [str(tmp_path / "survey.py")]}
+    said["discussion"]["collaboration"]["pairs"][0]["check"] = "survey"
+    result = await ConversationManager.from_config(said, out=tmp_path / "runs").run_discussion()
+
+    assert result.status == "done"
+    found = {trial.small: (trial.outcome, trial.reason) for trial in trials()}
+    assert found[GOOD] == ("loss", "Of the small model's answer 100% fails, of the large one's 0%.")

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import aiohttp
@@ -230,12 +231,14 @@ async def test_a_budget_goes_on_where_another_process_left_it(fakes: FakeProvide
 
 async def test_a_share_of_the_requests_is_drawn(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes)
-    async with serving(fakes, written(tmp_path, ALL.replace("share: 1", "share: 0.25"))) as address:
+    lots = Random(7)
+    expected = sum(lots.random() < 0.25 for _ in range(40))
+    async with serving(fakes, written(tmp_path, ALL.replace("share: 1", "share: 0.25, seed: 7"))) as address:
         for _ in range(40):
             await asked(address, "/v1/chat/completions", QUESTION)
-        await settled(address, 1)
+        await settled(address, expected)
     assert counts(tmp_path)["requests"] == 40
-    assert 3 <= counts(tmp_path)["loss"] <= 18
+    assert counts(tmp_path)["loss"] == expected
 
 
 async def test_what_is_kept_holds_no_secret(fakes: FakeProviders, tmp_path: Path) -> None:
@@ -360,6 +363,7 @@ WRONG = {
     "{share: 1, judge: openai/large, budget: {cost_usd: 5}}": "shadow.judge: 'openai/large' gives one of the answers",
     "{share: 1, judge: openai/small, budget: {cost_usd: 5}}": "shadow.judge: 'openai/small' gives one of the answers",
     "{share: 1, judge: openai/unpriced, budget: {cost_usd: 5}}": "shadow.budget: The price of openai/unpriced is not",
+    "{share: 1, judge: check, budget: {cost_usd: 5}}": "shadow.judge: is check, which is a tool that the pair names",
     "{share: 0, judge: openai/judge, budget: {cost_usd: 5}}": "shadow.share: ",
     "{share: 2, judge: openai/judge, budget: {cost_usd: 5}}": "shadow.share: ",
 }

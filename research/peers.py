@@ -118,12 +118,16 @@ class Beside:
         both = zip(self.attempts, self.peers, strict=True)
         return [float(mine.ballot is None or mine.ballot != its) for mine, its in both]
 
+    @property
+    def doubts(self) -> list[float]:
+        judged = [_with(mine, its) for mine, its in zip(self.attempts, self.peers, strict=True)]
+        return [-each.quality for each in judged]
+
     def disagreement(self) -> Escalation:
         return self._measured(self.differs)
 
     def with_detector(self) -> Escalation:
-        judged = [_with(mine, its) for mine, its in zip(self.attempts, self.peers, strict=True)]
-        return self._measured([-each.quality for each in judged])
+        return self._measured(self.doubts)
 
     def calibrated(self) -> Escalation:
         """For gain, on the labels of other questions."""

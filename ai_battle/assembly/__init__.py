@@ -10,8 +10,7 @@ from ..core.lazy import names_of
 if TYPE_CHECKING:
     from ..providers._calls import RetryPolicy
     from .discussion import build, check, direct, named_code, participants_of, read_as_they_are
-    from .models import NO_RECORDING, RecordingFiles, create_client
-    from .pairs import spelling
+    from .models import NO_RECORDING, RecordingFiles, create_client, spelling
     from .recipes import Recipe
     from .shadows import always_helped, shadow_of
 
@@ -19,8 +18,7 @@ _HOME = {
     "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
     "recipes": ("Recipe",),
     "shadows": ("always_helped", "shadow_of"),
-    "pairs": ("spelling",),
-    "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client"),
+    "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client", "spelling"),
 }
 
 __all__ = [

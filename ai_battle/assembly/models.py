@@ -1,7 +1,7 @@
 """A model type to a client that answers, with retries, metered; and what such clients are made with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -319,3 +319,14 @@ async def _fault(model: Model) -> str:
     except Unreachable as error:
         return str(error)
     return ""
+
+
+def spelling(type_: str, providers: Collection[str] = ()) -> str:
+    """Returns the same for all spellings of a model, to compare them by; one that nobody knows is itself.
+
+    `gemma3-1b` may stand for `gemma3:1b`, which is found out where the models are.
+    """
+    try:
+        return str(parse(type_, providers)).replace(":", "-")
+    except ConfigError:
+        return type_

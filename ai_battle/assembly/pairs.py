@@ -15,9 +15,8 @@ from ..core.files import state_directory
 from ..core.plugins import near
 from ..core.traits import StrategyTraits
 from ..evidence.store import EvidenceStore
-from ..providers._names import parse
 from . import strategies
-from .models import BuildContext, Model, helper_model, told_of_tools, with_tools
+from .models import BuildContext, Model, helper_model, spelling, told_of_tools, with_tools
 from .strategies import helpers_of, secondaries
 
 PATIENCE = 60.0
@@ -199,17 +198,6 @@ class Pairs:
         return spelling(spec.type if spec else named, self.context.providers)
 
 
-def spelling(type_: str, providers: Collection[str] = ()) -> str:
-    """Returns the same for all spellings of a model, to compare them by; one that nobody knows is itself.
-
-    `gemma3-1b` may stand for `gemma3:1b`, which is found out where the models are.
-    """
-    try:
-        return str(parse(type_, providers)).replace(":", "-")
-    except ConfigError:
-        return type_
-
-
 def _wrong_options(each: ResolvedPair) -> Iterator[Problem]:
     try:
         strategies.check(each.pair)
@@ -286,6 +274,7 @@ class PairBuilder:
         for pair in self.pairs.of(name) if pairs is None else pairs:
             recipe = self._recipe(name, model, pair)
             self.recipes.setdefault(name, []).append(recipe)
+            self.notes.append(recipe.note)
             states = self.standings.setdefault(name, [])
             states.append(collaboration.LadderState(ladder=len(states)))  # only ladders are several, and use it
             client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), states[-1])

@@ -13,7 +13,7 @@ from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpin
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
-from ..config.collaboration import Help, HelperSettings
+from ..config.collaboration import Help, HelperSettings, PromiseSettings
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
 from ..core.events import Emit, as_role, ignore
@@ -22,15 +22,19 @@ from ..core.helping import VERIFICATION, HelpAsked
 from ..core.traits import StrategyTraits
 from ..judging.calibration import Calibration
 from ..judging.detector import StuckDetector
+from ..judging.promise import Promise
 from ..providers._endpoints import provider_traits
 from ..tools.client import ToolCapableClient
 from ..tools.sandbox import Level
 from ..tools.verification import Verification
 from . import strategies
-from .models import Model
+from .models import Model, spelling
 
 HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
+ADVISES = (
+    "does not answer with the helper's words, and what it loses is not known; a promise goes with takeover or peers"
+)
 USUAL_CALL = Usage(1_500, 400)
 """The tokens that a helper is taken to read and write for one turn, before anything is known of the turns."""
 
@@ -60,7 +64,7 @@ class Recipe:
         strategies.require(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in strategies.helpers_of(help_))
         recipe = cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
-        return replace(recipe, detector=_detector(help_, recipe.large, base))
+        return replace(recipe, detector=_detector(help_, model, recipe.large, base))
 
     @property
     def traits(self) -> StrategyTraits:
@@ -121,6 +125,18 @@ class Recipe:
         if not (helper_ and traits.api == "messages" and helper_.name.provider == self.model.name.provider):
             return {}
         return {"type": traits.advisor_tool, "name": "advisor", "model": helper_.name.model}
+
+    @property
+    def note(self) -> str:
+        """Says that a promise has ended, where the tools are others than those that it was tested with."""
+        promise = self.detector.calibration.promise if self.detector and self.detector.calibration else None
+        tools = tuple(sorted(tool.name for tool in self.model.client.offered_tools))
+        if not (promise and self.help.promise) or tools == promise.tools:
+            return ""
+        before, now = (", ".join(names) or "no tools" for names in (promise.tools, tools))
+        return (
+            f"The promise of {self.model.name} was tested with {before}, and now there are {now}: it no longer holds."
+        )
 
     async def aclose(self) -> None:
         for model in (self.model, *self.helpers.values()):
@@ -184,16 +200,38 @@ class AnnouncedHelper(ClientWrapper):
         return response
 
 
-def _detector(help_: Help, large: Model | None, base: Path) -> StuckDetector:
+def _detector(help_: Help, small: Model, large: Model | None, base: Path) -> StuckDetector:
     """Returns what decides that a model is stuck, as a file says.
 
-    Raises `ConfigError` for a calibration that can't be read, and for dollars without a price.
+    Raises `ConfigError` for a calibration that can't be read or does not bear the promise, and for dollars without a
+    price.
     """
-    if help_.calibration is not None:
-        return StuckDetector(help_.threshold, calibration=_calibration(help_.calibration, base))
+    calibration = None if help_.calibration is None else _calibration(help_.calibration, base)
+    if help_.promise:
+        if not strategies.traits(help_.strategy).is_answered_by_helper:
+            raise ConfigError(f"{help_.strategy} {ADVISES}", "promise")
+        _require_promise(help_.promise, calibration.promise if calibration else None, small, large)
+    if calibration:
+        return StuckDetector(help_.threshold, calibration=calibration)
     if help_.max_cost is not None:
         return StuckDetector(help_.threshold, help_rate=_affordable_share(help_.max_cost, large))
     return StuckDetector(help_.threshold, help_.max_retries, help_rate=help_.help_rate)
+
+
+def _require_promise(said: PromiseSettings, kept: Promise | None, small: Model, large: Model | None) -> None:
+    way = f"`ai-battle calibrate DATA --promise {said.loss:g} --models SMALL+LARGE --out FILE` makes one"
+    if not kept:
+        raise ConfigError(f"A promise needs a calibration that was tested for it; {way}.", "promise")
+    if kept.loss > said.loss or kept.confidence < said.confidence:
+        tested = f"a loss of at most {kept.loss:.1%} with {kept.confidence:.0%} confidence"
+        wanted = f"{said.loss:.1%} with {said.confidence:.0%}"
+        raise ConfigError(f"The calibration was tested for {tested}, not for {wanted}; {way}.", "promise")
+    those = [str(model.name) for model in (small, large) if model]
+    if kept.models and [*map(spelling, kept.models)] != [*map(spelling, those)]:
+        of, here = " and ".join(kept.models), " and ".join(those)
+        raise ConfigError(
+            f"The calibration is of {of}, and this pair is {here}, of which it promises nothing; {way}.", "promise"
+        )
 
 
 def _affordable_share(dollars: float, large: Model | None) -> float:

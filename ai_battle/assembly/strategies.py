@@ -17,7 +17,8 @@ from ..core.traits import StrategyTraits
 
 STRATEGIES = "ai_battle.collaboration"
 JUDGING = (
-    "threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check", "verify", "peers", "samples"
+    "threshold", "max_retries", "help_rate", "max_cost", "calibration", "promise", "judge", "check", "verify", "peers",
+    "samples",
 )  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid", "shadow")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import fill, indent
 from typing import Any
@@ -29,6 +29,10 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
     raise click.BadParameter(f"is a share from 0 to 1, not {value:.6g}{way_out}")
 
 
+TARGETS = ("target-help-rate", "target-quality", "target-pgr", "max-cost", "promise")
+_LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
 @click.command("calibrate")
 @click.argument("data", type=click.Path(path_type=str), required=False)
 @click.option("--from-shadow", "pair", metavar="PAIR", help="Use what the shadow of this pair has found, not DATA.")
@@ -40,6 +44,9 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
     "--target-quality", type=float, callback=_share, help="Mean quality to reach, with as little help as that takes."
 )
 @click.option("--target-pgr", type=float, callback=_share, help="Share of the helper's advantage to reach.")
+@click.option("--promise", type=_LOSS, help="Share of the answers that may be lost to the helper's at the most.")
+@click.option("--confidence", type=_LOSS, default=0.95, help="How sure that promise is; usually 0.95.")
+@click.option("--models", metavar="SMALL+LARGE", help="The models that answered; a promise holds for no others.")
 @click.option("--max-cost", type=click.FloatRange(0), help="Dollars that an answer may cost on average.")
 @click.option("--helper-price", type=click.FloatRange(0), default=0.0, help="Dollars of one answer of the helper.")
 @click.option("--own-price", type=click.FloatRange(0), default=0.0, help="Dollars of one answer of the small model.")
@@ -48,7 +55,7 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
 @as_json
 def command(
     data: str | None, pair: str | None, state: Path | None, out: str | None, report: str | None, as_json: bool,
-    **targets: Any,
+    models: str | None, confidence: float, **targets: Any,
 ) -> None:  # fmt: skip
     """Choose when a small model is helped, from answers of your own.
 
@@ -56,7 +63,7 @@ def command(
     several models also "peers", what the others answered, and "peers_correct". In the place of DATA, the shadow of a
     pair has answers with labels; `ai-battle pair report` lists the pairs.
     """
-    target = _target(**targets)
+    target = replace(_target(**targets), models=_models(models, pair or ""), confidence=confidence)
     if bool(data) == bool(pair):
         raise ConfigError("Say either DATA, a file of answers, or --from-shadow PAIR.")
     source, known = (data, read_answers(Path(data))) if data else (pair, _read_shadow(pair or "", state))
@@ -84,18 +91,32 @@ def _read_shadow(pair: str, state: Path | None) -> Sequence[LabelledAnswer]:
         return labelled_answers(store, pair)
 
 
+def _models(named: str | None, pair: str) -> tuple[str, ...]:
+    """Returns the small and the large model, as they are named or as the name of a shadow's pair says."""
+    if named is None:
+        return tuple(pair.rpartition(" (")[0].split(" + ", 1)) if pair else ()
+    small, plus, large = (each.strip() for each in named.partition("+"))
+    if not (small and plus and large):
+        raise ConfigError(f"--models takes two models, as in ollama/gemma3:4b+gpt-4o, not {named!r}.")
+    return small, large
+
+
 def _target(
     target_help_rate: float | None,
     target_quality: float | None,
     target_pgr: float | None,
+    promise: float | None,
     max_cost: float | None,
     helper_price: float,
     own_price: float,
 ) -> Target:
-    said = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "max_cost": max_cost}
+    said = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "promise": promise}
+    said["max_cost"] = max_cost
     given = [(kind, value) for kind, value in said.items() if value is not None]
     if len(given) != 1:
-        raise ConfigError("Say one target: --target-help-rate, --target-quality, --target-pgr or --max-cost.")
+        raise ConfigError(
+            "Say one target: --target-help-rate, --target-quality, --target-pgr, --max-cost or --promise."
+        )
     (kind, value), *_ = given
     if kind == "max_cost" and not helper_price:
         raise ConfigError("--max-cost needs the price of one answer of the helper: say --helper-price DOLLARS.")

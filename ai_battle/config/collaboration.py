@@ -60,6 +60,17 @@ class PairLimits(Section):
     )
 
 
+class PromiseSettings(Section):
+    """What a pair may lose at the most, as its calibration bears out."""
+
+    loss: Annotated[float, Field(gt=0, lt=1), AS_NUMBER] = Field(
+        description="The share of the answers that may be worse than the helper's would have been.", examples=[0.03]
+    )
+    confidence: Annotated[float, Field(gt=0, lt=1), AS_NUMBER] = Field(
+        default=0.95, description="How sure that is, over what could have been calibrated on."
+    )
+
+
 class Help(Section):
     """How a model is helped, and by whom."""
 
@@ -79,6 +90,9 @@ class Help(Section):
     )
     calibration: Annotated[Any, BeforeValidator(free)] = Field(
         default=None, description="What `ai-battle calibrate` prints, or the path of the file that it writes."
+    )
+    promise: PromiseSettings | None = Field(
+        default=None, description="What the pair may lose; refused unless its calibration was tested for that."
     )
     models: Listed[Helper] = Field(default=(), description="Further models, for strategies with several.")
     peers: Listed[Helper] = Field(default=(), description="Models that answer beside the primary, to compare with.")

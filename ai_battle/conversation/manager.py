@@ -10,8 +10,7 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 
 from .. import arbiter, collaboration
 from .. import tools as toolbox
-from ..assembly.models import NO_RECORDING, RecordingFiles
-from ..assembly.pairs import spelling
+from ..assembly.models import NO_RECORDING, RecordingFiles, spelling
 from ..config import Loaded, Source, environment_redactor
 from ..config.collaboration import Pair
 from ..config.documents import checked_section

@@ -55,6 +55,11 @@ class StrategyTraits:
     each_step: bool = False
     same_twice: bool = False
 
+    @property
+    def is_answered_by_helper(self) -> bool:
+        """Whether the helper's answer is that of the pair where it helps, so that a calibration can promise a loss."""
+        return self.replayed == "helper" or "peers" in self.models
+
     def call_of(self, key: str) -> CalledModel:
         """Returns when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
         return self.models.get(key) or _LOOKS.get(key, CalledModel())

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Literal
 
 from ..core.errors import ConfigError
@@ -12,6 +13,7 @@ from .case import Case
 from .family import Family
 from .judgements import DOUBT, Measurements, measurements
 from .measures import curve, intervals, lower_bounds, mean
+from .promise import Promise, digest, safe_cut
 from .regression import RegressionProblem, Term, fit
 from .weights import Head, Score, Weights, score, shipped_weights
 
@@ -26,7 +28,7 @@ NEVER = 1e9
 """A cut that no gain reaches."""
 
 Corrected = Mapping[Family, Mapping[str, Mapping[str, float]]]
-Kind = Literal["help_rate", "quality", "max_cost", "pgr"]
+Kind = Literal["help_rate", "quality", "max_cost", "pgr", "promise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,18 @@ class LabelledAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to reach: a share of answers that get help, a mean quality, dollars for an answer, or a share of the
-    helper's advantage. Dollars need the prices of one answer of both models.
+    """What to reach: a share of answers that get help, a mean quality, dollars for an answer, a share of the helper's
+    advantage, or a share of the answers that may be lost at the most, with a `confidence`.
+
+    Dollars need the prices of one answer of both models. `models` are the small and the large one that answered.
     """
 
     kind: Kind
     value: float
     own_price: float = 0.0
     helper_price: float = 0.0
+    confidence: float = 0.95
+    models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,8 @@ def calibrate(answers: Sequence[LabelledAnswer], target: Target, weights: Weight
     if target.kind == "help_rate" and not labelled:
         return _by_quantile(answers, target.value, weights)
     _check(answers, labelled)
+    if target.kind == "promise":
+        return _by_promise(labelled, target, weights)
     return _by_labels(labelled, target, weights)
 
 
@@ -168,6 +176,50 @@ def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weig
     )
 
 
+def _by_promise(labelled: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
+    """The weights stay as they are shipped: a test needs scores that have not seen its labels."""
+    samples = [_sample(answer) for answer in labelled]
+    gains = _gains(samples, weights, {})
+    small, large = tuple(each.small for each in samples), tuple(each.large for each in samples)
+    made, promise = promised_cut(_ranks(gains, labelled), small, large, target, labelled)
+    return Report(
+        made.with_promise(promise),
+        len(labelled),
+        refit=False,
+        curve=tuple(curve_points(gains, small, large)),
+        scores=tuple(gains),
+        small=small,
+        large=large,
+        lengths=lengths(labelled),
+    )
+
+
+def promised_cut(
+    ranks: Sequence[Rank],
+    small: Sequence[float],
+    large: Sequence[float],
+    target: Target,
+    answers: Sequence[LabelledAnswer],
+) -> tuple[Calibration, Promise]:
+    """Returns the highest cut of which the test bears the promise, and the promise; raises `ConfigError`."""
+    losses = [max(0.0, helped - own) for own, helped in zip(small, large, strict=True)]
+    found = safe_cut(ranks, losses, target.value, target.confidence, (NEVER, 0.0))
+    gain, tie_break = found.cut
+    share = sum(each >= found.cut for each in ranks) / len(ranks)
+    error = SURE * (share * (1 - share) / len(ranks)) ** 0.5
+    promise = Promise(
+        target.value,
+        target.confidence,
+        len(ranks),
+        round(found.lost, 4),
+        data=digest([[answer.prompt, answer.response] for answer in answers]),
+        date=datetime.now(UTC).date().isoformat(),
+        models=target.models,
+        tools=tuple(sorted({tool.name for answer in answers for tool in answer.context.tools})),
+    )
+    return Calibration(gain, round(share, 4), round(error, 4), tie_break=tie_break), promise
+
+
 def _ranks(gains: Sequence[float], answers: Sequence[LabelledAnswer]) -> list[Rank]:
     return [rank(gain, answer.prompt, answer.response) for gain, answer in zip(gains, answers, strict=True)]
 
@@ -206,7 +258,7 @@ def share_for(target: Target, ranks: Sequence[Rank], small: Sequence[float], lar
             if target.helper_price <= 0:
                 raise ConfigError("A target in dollars needs the price of one answer of the helper.")
             return max(0.0, min(1.0, (target.value - target.own_price) / target.helper_price))
-        case "quality" | "pgr":
+        case "quality" | "pgr" | "promise":
             least = surpluses(target, ranks, small, large)
             first = next((place for place, surplus in least.items() if surplus >= 0), None)
             return (max(least, key=lambda place: least[place]) if first is None else first) / len(ranks)

@@ -1,18 +1,23 @@
 """What a user's own answers add to the shipped weights: a cut on the expected gain, and small corrections."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any, Self
 from zlib import crc32
 
 from ..core.errors import ConfigError
 from .family import FAMILIES, Family
+from .promise import Promise
 from .regression import LogisticModel
 from .weights import Head, Profile, Weights
 
 INTERCEPT, BESIDE = "intercept", "everywhere"
 """Names of corrections that are no signals: of the intercept, and of failed hard checks."""
+EDITED = (
+    "The calibration was changed after it was made, so its promise no longer holds: calibrate again with --promise, or "
+    "take 'promise' out of it."
+)
 OPTIONAL, NUMBERS = ("help_rate", "error", "tie_break"), ("cut", "bias", "tie_break")
 
 Corrections = Mapping[str, float]
@@ -70,7 +75,7 @@ class Calibration:
 
     Of the answers whose gain is just `cut`, those get help whose lot (see `rank`) is `tie_break` or more.
     `help_rate` is the share of the answers that it was made of which get help, give or take `error`. Where several
-    models answer, `agreement` decides in the place of the cut.
+    models answer, `agreement` decides in the place of the cut. What it may lose is in its `promise`.
     """
 
     cut: float
@@ -79,6 +84,7 @@ class Calibration:
     corrections: Mapping[Family, Mapping[str, Corrections]] = field(default_factory=dict, hash=False)
     agreement: Agreement | None = None
     tie_break: float = 0.0
+    promise: Promise | None = None
 
     def helps(self, gain: float, prompt: str, answer: str) -> bool:
         return rank(gain, prompt, answer) >= (round(self.cut, 6), self.tie_break)
@@ -95,18 +101,26 @@ class Calibration:
         }
         made = {"cut": self.cut, "help_rate": self.help_rate, "error": self.error, "corrections": kept}
         made |= {"tie_break": self.tie_break} if self.tie_break else {}
-        return {**made, "agreement": self.agreement.as_json()} if self.agreement else made
+        made |= {"agreement": self.agreement.as_json()} if self.agreement else {}
+        return {**made, "promise": asdict(self.promise)} if self.promise else made
+
+    def with_promise(self, promise: Promise) -> Self:
+        return replace(self, promise=promise.sealed(replace(self, promise=None).as_json()))
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Self:
-        """Raises `ConfigError` for what `as_json` never gave."""
+        """Raises `ConfigError` for what `as_json` never gave, and for a promise of other values than these."""
         corrections = data.get("corrections") or {}
         if problem := _problem(data, corrections):
             said = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
             raise ConfigError(said, "calibration")
         agreement = Agreement.of_json(data["agreement"]) if data.get("agreement") else None
         rate, error, tie_break = (data.get(name, 0.0) for name in OPTIONAL)
-        return cls(float(data["cut"]), rate, error, corrections, agreement, tie_break)
+        made = cls(float(data["cut"]), rate, error, corrections, agreement, tie_break)
+        promise = Promise.of_json(data["promise"]) if data.get("promise") else None
+        if promise and not promise.fits(made.as_json()):
+            raise ConfigError(EDITED, "calibration")
+        return replace(made, promise=promise)
 
 
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:

@@ -12,7 +12,18 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import assistant, user
 from .agreement import DOUBT, Ballot, VoteCount, ballot, features, is_refuted
 from .assessment import Assessment, Context
-from .calibrate import NEVER, REFITS, LabelledAnswer, Report, Target, curve_points, cut_at, no_use, share_for
+from .calibrate import (
+    NEVER,
+    REFITS,
+    LabelledAnswer,
+    Report,
+    Target,
+    curve_points,
+    cut_at,
+    no_use,
+    promised_cut,
+    share_for,
+)
 from .calibrate import calibrate as calibrate_one
 from .calibration import Agreement, Rank, rank
 from .detector import StuckDetector
@@ -135,6 +146,8 @@ def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
         return report
     if beside < len(answers):
         raise ConfigError("Some answers have peers and others have none; calibrate on each kind by itself.")
+    if report.labels and target.kind == "promise":
+        return _by_promise(report, list(filter(_is_labelled, answers)), target)
     if report.labels:
         return _by_labels(report, list(map(_poll, filter(_is_labelled, answers))), target)
     return _cut(report, list(map(_poll, answers)), BY_VOTES, target.value, target)
@@ -155,6 +168,19 @@ def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Repo
         made = replace(report, calibration=never, note=no_use(mean(small), mean(large)))
     curve = tuple(curve_points(scores, small, large))
     return replace(made, curve=curve, scores=tuple(scores), small=small, large=large)
+
+
+def _by_promise(report: Report, answers: Sequence[LabelledAnswer], target: Target) -> Report:
+    """The votes count as they are shipped: a test needs scores that have not seen its labels."""
+    polled = list(map(_poll, answers))
+    scores = [_score(each, BY_VOTES.score(each.known)) for each in polled]
+    small, large = tuple(each.served for each in polled), tuple(each.helper for each in polled)
+    found, promise = promised_cut(_ranks(scores, polled), small, large, target, answers)
+    agreement = Agreement(found.cut, BY_VOTES, found.tie_break)
+    made = replace(report.calibration, agreement=agreement, help_rate=found.help_rate, error=found.error, promise=None)
+    curve = tuple(curve_points(scores, small, large))
+    calibration = made.with_promise(promise)
+    return replace(report, calibration=calibration, curve=curve, scores=tuple(scores), small=small, large=large)
 
 
 def _weights_and_scores(polled: Sequence[Polled]) -> tuple[LogisticModel, list[float]]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..judging.calibrate import SURE, Report, Target, surpluses
 from ..judging.calibration import Point
 from ..judging.measures import curve, interval, mean
+from ..judging.promise import Promise
 from .charts import Plane, Points, Scale
 from .figures import dollars
 from .pages import page as page_of
@@ -31,6 +32,8 @@ def data(report: Report, answers: int) -> str:
     """Says what the calibration was made of."""
     if not report.labels:
         return f"{answers} answers, without labels."
+    if report.calibration.promise:
+        return f"{answers} answers, {report.labels} with labels; the weights are as shipped, so no label is seen twice."
     fitted = "weights fitted to them" if report.refit else "too few to fit weights to, so only the cut is theirs"
     return f"{answers} answers, {report.labels} with labels, {fitted}."
 
@@ -49,6 +52,12 @@ def recommendation(report: Report, target: Target) -> Iterator[str]:
             f"The quality is then about {point.quality:.3f} (95 % interval {point.low:.3f} … {point.high:.3f}), "
             f"with {(point.quality - small) / (large - small):.0%} of the helper's advantage ({low:.0%} … {high:.0%})."
         )
+    if promise := share.promise:
+        yield (
+            f"Of {promise.labels} answers {promise.lost:g} are then worse than the helper's and get no help. A pair "
+            f"that loses more than {promise.loss:.1%} would pass this test with a probability of at most "
+            f"{1 - promise.confidence:.0%}; it says nothing of requests that are unlike these."
+        )
     if target.helper_price:
         yield f"An answer costs about {dollars(target.own_price + share.help_rate * target.helper_price)} on average."
     yield from _cautions(report, target)
@@ -60,6 +69,8 @@ def aim(target: Target) -> str:
             return f"at most {dollars(target.value)} an answer"
         case "pgr":
             return f"{target.value:.0%} of the helper's advantage"
+        case "promise":
+            return f"a loss of at most {target.value:.1%} of the answers, with {target.confidence:.0%} confidence"
         case "quality" | "help_rate":
             return f"a {target.kind.replace('_', ' ')} of {target.value:g}"
 
@@ -80,7 +91,8 @@ def likely(report: Report) -> Point | None:
 def fragment(report: Report, path: str | None = None) -> str:
     """The key of a pair and its value: the path of the calibration, or all of it in lines of `COLUMNS`."""
     if path:
-        return f"calibration: {path if _PLAIN.fullmatch(path) else json.dumps(path)}"
+        named = f"calibration: {path if _PLAIN.fullmatch(path) else json.dumps(path)}"
+        return f"{named}\n{_promise_key(report.calibration.promise)}".rstrip()
     kept = report.calibration.as_json()
     needed = {key: value for key, value in kept.items() if value or key == "cut"}
     mapping = json.dumps(needed, separators=(", ", f":{TIED}"))  # a line is never broken within one of them
@@ -88,6 +100,10 @@ def fragment(report: Report, path: str | None = None) -> str:
         f"calibration: {mapping}", COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return lines.replace(TIED, " ")
+
+
+def _promise_key(promise: Promise | None) -> str:
+    return f"promise: {{loss: {promise.loss:g}, confidence: {promise.confidence:g}}}" if promise else ""
 
 
 def _cautions(report: Report, target: Target) -> Iterator[str]:

@@ -165,3 +165,92 @@ def test_answers_of_peers_are_part_of_what_is_calibrated(data: Any, capsys: pyte
     assert "60 with labels, weights fitted to them" in said
     assert "That is where several models answer (peer, council, vote)" in said
     assert '"agreement": {' in said
+
+
+def promised(data: Any, tmp_path: Path, *options: str) -> Path:
+    """A calibration on 400 answers, of which the detector sees a third to be wrong, and 2 % more are wrong unseen."""
+    rows = [row(n, prompt=f"{PROMPT} ({n})", correct=n % 3 > 0 and n % 50 > 0) for n in range(400)]
+    made = tmp_path / "pair.json"
+    assert run_command(["calibrate", data(rows), "--promise", "0.05", "--out", str(made), *options]) == 0
+    return made
+
+
+def test_a_promise_is_the_least_help_at_which_a_test_refutes_a_greater_loss(
+    data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = json.loads(promised(data, tmp_path, "--models", "ollama/gemma3:4b+gpt-4o").read_text())
+
+    assert made["promise"]["loss"] == 0.05
+    assert made["promise"]["labels"] == 400
+    assert 0 < made["promise"]["lost"] < 0.05 * 400
+    assert made["help_rate"] < 0.6
+    said = capsys.readouterr().out
+    assert "For a loss of at most 5.0% of the answers, with 95% confidence" in said
+    assert "promise: {loss: 0.05, confidence: 0.95}" in said
+
+
+def test_too_few_labels_promise_nothing_and_say_how_many_are_missing(
+    data: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["calibrate", data([row(n) for n in range(30)]), "--promise", "0.03"]) == 2
+    assert "at least 99 are needed, 69 more" in capsys.readouterr().err
+
+
+PAIR = """
+discussion:
+  turns: 1
+  goal: Bread.
+  models:
+    Ann: {{type: ollama/gemma3:4b, role: human}}
+    Bob: {{type: {small}}}
+  collaboration:
+    pairs: [{{primary: Bob, secondary: gpt-4o, strategy: {strategy}, {calibration}promise: {{loss: {loss}}}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, ""),
+        ({"loss": 0.04}, "was tested for a loss of at most 5.0% with 95% confidence, not for 4.0%"),
+        ({"small": "ollama/phi4"}, "is of ollama/gemma3:4b and gpt-4o, and this pair is ollama/phi4 and openai/gpt-4o"),
+        ({"strategy": "rescue"}, "rescue does not answer with the helper's words"),
+        ({"calibration": ""}, "A promise needs a calibration that was tested for it"),
+    ],
+)
+def test_a_pair_is_refused_a_promise_that_its_calibration_does_not_bear_out(
+    changes: dict[str, Any], problem: str, data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    promised(data, tmp_path, "--models", "ollama-gemma3:4b+gpt-4o")
+    usual = {
+        "small": "ollama/gemma3:4b",
+        "strategy": "takeover",
+        "calibration": "calibration: pair.json, ",
+        "loss": 0.05,
+    }
+    (tmp_path / "plan.yaml").write_text(PAIR.format(**{**usual, **changes}))
+    capsys.readouterr()
+
+    assert run_command(["validate", str(tmp_path / "plan.yaml")]) == (2 if problem else 0)
+    said = "".join(capsys.readouterr())
+    assert problem.replace("ollama/gemma3:4b and gpt-4o", "ollama-gemma3:4b and gpt-4o") in said
+
+
+def test_a_calibration_that_was_edited_by_hand_promises_nothing(
+    data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    made = promised(data, tmp_path)
+    made.write_text(json.dumps({**json.loads(made.read_text()), "cut": 0.9}))
+    usual = {
+        "small": "ollama/gemma3:4b",
+        "strategy": "takeover",
+        "calibration": "calibration: pair.json, ",
+        "loss": 0.05,
+    }
+    (tmp_path / "plan.yaml").write_text(PAIR.format(**usual))
+
+    assert run_command(["validate", str(tmp_path / "plan.yaml")]) == 2
+    assert "was changed after it was made" in "".join(capsys.readouterr())

@@ -1,0 +1,116 @@
+"""How often a promise is broken, and what it costs: `python -m research.promise DIR`.
+
+The detector's weights have seen no answer of the small model. Each split draws labels without replacement; the promise
+is broken where the pair, at the cut that was chosen, loses more than it may on all of its answers. Help in hindsight is
+the least at which it loses no more than it may.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.judging.promise import safe_cut
+from research.agreement import LOCAL
+from research.answer_tables import read_table
+from research.detector import by_weights, left_out
+from research.peers import Beside, read_attempts, unseen
+from research.records import read_pairs
+
+LOSSES, LABELS, SPLITS, CONFIDENCE = (0.03, 0.05), (100, 200, 500), 1_000, 0.95
+LEAST_BESIDE = 200
+"""Answers that are left beside the labels of a split."""
+NEVER = (1e9, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPair:
+    """Who has the highest score gets help first; `losses` are what not helping loses, in the same order."""
+
+    name: str
+    scores: Sequence[float]
+    losses: Sequence[float]
+
+    def hindsight(self, loss: float) -> float:
+        """Returns the least share of help at which no more than `loss` is lost."""
+        lost, ordered = 0.0, sorted(zip(self.scores, self.losses, strict=True))
+        for place, (_, each) in enumerate(ordered):
+            lost += each
+            if lost > loss * len(ordered) + 1e-9:
+                return 1 - place / len(ordered)
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Of a thousand splits: the share in which the promise is broken, and the help above that in hindsight."""
+
+    name: str
+    broken: float
+    above: float
+
+
+def cell(pair: ScoredPair, loss: float, labels: int) -> Cell:
+    dice = Random(f"{pair.name} {loss} {labels}")  # noqa: S311
+    # A lot for each answer parts those of one score, as the product does by their texts.
+    ranks = [(score, dice.random()) for score in pair.scores]
+    best, broken, above = pair.hindsight(loss), 0, []
+    for _ in range(SPLITS):
+        drawn = dice.sample(range(len(ranks)), labels)
+        found = safe_cut([ranks[n] for n in drawn], [pair.losses[n] for n in drawn], loss, CONFIDENCE, NEVER)
+        alone = [each for rank, each in zip(ranks, pair.losses, strict=True) if rank < found.cut]
+        broken += sum(alone) > loss * len(ranks) + 1e-9
+        above.append(1 - len(alone) / len(ranks) - best)
+    return Cell(pair.name, broken / SPLITS, fmean(above))
+
+
+def scored_pairs(folder: Path) -> list[ScoredPair]:
+    pairs = read_pairs(folder)
+    return [
+        ScoredPair(
+            pair.name,
+            [found.gain + bool(found.failed) for found in by_weights(pair, left_out(pair, pairs))],
+            [float(large > 0.5 >= small) for small, large in zip(pair.small, pair.large, strict=True)],
+        )
+        for pair in pairs
+    ]
+
+
+def with_peers(folder: Path) -> list[ScoredPair]:
+    """One pair beside each of several local models."""
+    attempts, table = unseen(read_attempts(folder), folder), read_table(folder, "gsm8k")
+    each = ((peer, Beside.of(attempts, table, peer)) for peer in LOCAL)
+    return [
+        ScoredPair(f"with {peer}", beside.doubts, [float(one.large > 0.5 >= one.small) for one in beside.attempts])
+        for peer, beside in each
+    ]
+
+
+def lines(folder: Path) -> Iterator[str]:
+    for title, pairs in (("the detector alone", scored_pairs(folder)), ("with one peer", with_peers(folder))):
+        for loss in LOSSES:
+            for labels in LABELS:
+                of = [pair for pair in pairs if len(pair.scores) >= labels + LEAST_BESIDE]
+                cells = [cell(pair, loss, labels) for pair in of]
+                most = max(cells, key=lambda each: each.above)
+                yield (
+                    f"{title:19} loss {loss:.0%} {labels:4} labels, {len(cells):2} pairs: broken at most in "
+                    f"{max(each.broken for each in cells):.1%}, help above hindsight "
+                    f"{fmean(each.above for each in cells):.3f}, at most {most.above:.3f} ({most.name})"
+                )
+    try:
+        safe_cut([(0.0, n) for n in range(30)], [0.0] * 30, LOSSES[0], CONFIDENCE, NEVER)
+    except ConfigError as error:
+        yield str(error)
+
+
+def main(arguments: Sequence[str]) -> None:
+    for line in lines(Path(arguments[0] if arguments else ".")):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
-from math import inf, nan
+from math import inf
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 from aiohttp import web
@@ -27,7 +27,7 @@ from ..core.texts import each_text, printable
 from ..reporting import export, write_reports
 from ..reporting.comparison import ComparedRun, comparison_page
 from ..reporting.figures import count_of, dollars, moment
-from .following import GONE, RunFollower, run_event, stream
+from .following import RunFollower, stream
 from .live import LiveRuns
 from .serving import LARGEST_BODY
 from .workspace import Workspace, require_trust
@@ -39,6 +39,7 @@ WITHOUT_SCRIPT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; 
 WITH_SCRIPT = f"{WITHOUT_SCRIPT}; script-src 'unsafe-inline'; sandbox allow-scripts"
 """A report's own policy allows its one script by its digest; without an origin that can reach nothing of the page."""
 
+N = TypeVar("N", int, float)
 Discuss: TypeAlias = Callable[[ConversationManager, Emit, Wants], Awaitable[RunResult]]
 
 
@@ -54,7 +55,7 @@ class PageServer:
         app = web.Application(client_max_size=LARGEST_BODY)
         app.add_routes(
             [
-                web.get("/", self._index),
+                web.get("/", self._static),
                 web.get("/static/{name}", self._static),
                 web.get("/api/configs", self._configs),
                 web.get("/api/config", self._read_config),
@@ -81,11 +82,11 @@ class PageServer:
         """Every run is kept as far as it is, and can be resumed."""
         await self._runs.close()
 
-    async def _index(self, http: web.Request) -> web.StreamResponse:
-        return _file("index.html")
-
     async def _static(self, http: web.Request) -> web.StreamResponse:
-        return _file(http.match_info["name"])
+        path = STATIC / http.match_info.get("name", "index.html")
+        if path.suffix not in TYPES or not path.is_file():
+            raise NoSuchRecord(f"There is no {path.name!r} here.")
+        return web.Response(text=path.read_text(encoding="utf-8"), content_type=TYPES[path.suffix])
 
     async def _configs(self, http: web.Request) -> web.StreamResponse:
         found = await asyncio.to_thread(lambda: list(self._workspace.configs()))
@@ -105,12 +106,11 @@ class PageServer:
 
     async def _list_runs(self, http: web.Request) -> web.StreamResponse:
         words = http.query.get("words", "").split()
-        return web.json_response(await asyncio.to_thread(self._search_hits if words else self._recent_runs, words))
+        return web.json_response(await asyncio.to_thread(self._found_runs, words))
 
-    def _recent_runs(self, words: Sequence[str]) -> list[dict[str, Any]]:
-        return [_overview(run) for run in self._workspace.runs()[:MOST_LISTED]]
-
-    def _search_hits(self, words: Sequence[str]) -> list[dict[str, Any]]:
+    def _found_runs(self, words: Sequence[str]) -> list[dict[str, Any]]:
+        if not words:
+            return [_overview(run) for run in self._workspace.runs()[:MOST_LISTED]]
         hits = islice(self._workspace.search(words), MOST_HITS)
         return [{**_overview(hit.run_dir), "speaker": hit.speaker, "excerpt": hit.excerpt(words)} for hit in hits]
 
@@ -130,11 +130,11 @@ class PageServer:
         run_dir = self._workspace.run(http.match_info["run"])
         said = await _texts(http, "turn", "goal", "turns", "swap", "trusted")
         changes = [f"discussion.goal={json.dumps(said['goal'])}"] if said["goal"] else []
-        changes += [f"discussion.turns={_number(said, 'turns')}"] if said["turns"] else []
+        changes += [f"discussion.turns={said['turns']}"] if said["turns"] else []
         name, _, model = said["swap"].partition("=")
         loaded = await asyncio.to_thread(with_changes, run_dir, {name: model} if model else {}, changes)
         require_trust(loaded, said["trusted"])
-        turn = _number(said, "turn")
+        turn = _number(said["turn"], int)
         return await self._begin(loaded, lambda manager, *heard: manager.fork(run_dir, turn, *heard))
 
     async def _begin(self, loaded: Loaded, discuss: Discuss, run_dir: Path | None = None) -> web.StreamResponse:
@@ -163,7 +163,7 @@ class PageServer:
         said = await _texts(http, "models", "rubric", "max_cost")
         models = said["models"].replace(",", " ").split()
         rubric = await asyncio.to_thread(self._workspace.rubric, said["rubric"])
-        limits = SpendingLimits(_dollars(said["max_cost"]))
+        limits = SpendingLimits(_number(said["max_cost"], float) if said["max_cost"] else None)
         with self._runs.mark_judging(run_dir.name):
             await judge_run(run_dir, models, rubric, limits=limits)
             await asyncio.to_thread(write_reports, run_dir)
@@ -195,19 +195,16 @@ class PageServer:
         return _page(await asyncio.to_thread(path.read_text, "utf-8"), WITH_SCRIPT)
 
     async def _events(self, http: web.Request) -> web.StreamResponse:
-        """Runs as server-sent events: `?RUN=N` is sent from behind its record N, -1 is all; a reconnect goes on."""
+        """Runs as server-sent events: `?RUN=N` is sent from behind its record N, -1 is all; a reconnect goes on.
+
+        Nothing is sent of a run that is not there.
+        """
         asked = http.headers.get("Last-Event-ID") or http.query_string
-        followers, gone = list[RunFollower](), list[str]()
-        for name, after in _positions(asked):
-            try:
-                followers.append(RunFollower(self._workspace.run(name), after))
-            except NoSuchRecord:
-                gone.append(name)
+        known = {run.name: run for run in self._workspace.runs()}
+        followers = [RunFollower(known[name], after) for name, after in _positions(asked) if name in known]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(http)
         with suppress(ConnectionResetError):
-            for name in gone:
-                await response.write(run_event({"run": name, "status": GONE}))
             async with aclosing(stream(followers, self._runs)) as pieces:
                 async for piece in pieces:
                     await response.write(piece)
@@ -231,13 +228,6 @@ def _overview(run_dir: Path) -> dict[str, Any]:
     return {**shown, "run": run_dir.name}
 
 
-def _file(name: str) -> web.Response:
-    path = STATIC / name
-    if path.suffix not in TYPES or not path.is_file():
-        raise NoSuchRecord(f"There is no {name!r} here.")
-    return web.Response(text=path.read_text(encoding="utf-8"), content_type=TYPES[path.suffix])
-
-
 def _page(text: str, policy: str) -> web.Response:
     headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
     return web.Response(text=text, content_type="text/html", headers=headers)
@@ -253,21 +243,11 @@ async def _object(http: web.Request) -> dict[str, Any]:
     return said
 
 
-def _number(said: Mapping[str, str], name: str) -> int:
-    if not said[name].isdecimal():
-        raise ConfigError(f"{name!r} has to be a number, not {said[name]!r}.")
-    return int(said[name])
-
-
-def _dollars(said: str) -> float | None:
-    """Returns None for nothing: no limit."""
-    try:
-        amount = float(said) if said else None
-    except ValueError:
-        amount = nan
-    if amount is None or 0 < amount < inf:
-        return amount
-    raise ConfigError(f"The most that it may cost has to be dollars, such as 0.50, not {said!r}.")
+def _number(said: str, kind: Callable[[str], N]) -> N:
+    with suppress(ValueError):
+        if 0 < (number := kind(said)) < inf:
+            return number
+    raise ConfigError(f"{said!r} is not a number above 0.")
 
 
 async def _texts(http: web.Request, *names: str) -> dict[str, str]:

@@ -32,8 +32,6 @@ FRAME, LOOK, ALIVE = 0.04, 1.0, 15.0
 """Seconds between two pieces of a stream, between two looks at runs of other processes, and between signs of life."""
 FIRST_BATCH, LARGEST_BATCH = 40, 320
 """Records in a piece: the first of a long run are seen at once, and each piece after them costs the browser a frame."""
-GONE, JUDGING = "gone", "judging"
-"""The status of a run that is not there, or not there any more, and of one that is judged now."""
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 LARGEST_PICTURE = 2_000_000
 NO_RESULT = {"failed": False, "result": ""}
@@ -179,7 +177,7 @@ class RunFollower:
 
     def _state(self, live: LiveRun | None, *, is_judging: bool) -> Item:
         is_ours = live is not None and live.is_active
-        status = JUDGING if is_judging else "running" if is_ours else self._status
+        status = "judging" if is_judging else "running" if is_ours else self._status
         return {
             "status": status,
             "ours": is_ours,
@@ -192,7 +190,7 @@ class RunFollower:
     @property
     def _status(self) -> str:
         if not self.run_dir.is_dir():
-            return GONE
+            return "gone"
         return "running" if is_locked(self.run_dir) else self._account.status
 
     def _read_verdicts(self) -> list[Item]:
@@ -259,11 +257,7 @@ def _news(followers: Sequence[RunFollower], runs: LiveRuns) -> Iterator[bytes]:
         name = follower.run_dir.name
         for news in follower.news(runs):
             place = urlencode({each.run_dir.name: each.position for each in followers})
-            yield b"id: %s\n%s" % (place.encode(), run_event({"run": name, **news}))
-
-
-def run_event(news: Item) -> bytes:
-    return b"event: run\ndata: %s\n\n" % to_json(news)
+            yield b"event: run\nid: %s\ndata: %s\n\n" % (place.encode(), to_json({"run": name, **news}))
 
 
 def _active(runs: LiveRuns) -> str:

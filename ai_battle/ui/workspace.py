@@ -49,7 +49,6 @@ class ConfigText:
     source: str
     text: str
     digest: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Workspace:
         """The text has plain line ends, whatever the file has: a field of a page knows no others."""
         path = self._path(source)
         text = read_text(path, path.name)
-        return ConfigText(source, text.replace("\r\n", "\n"), _digest(text), kind_of(text))
+        return ConfigText(source, text.replace("\r\n", "\n"), _digest(text))
 
     def write(self, source: str, text: str, digest: str) -> ConfigText:
         """Saves a file of the folder; raises `FileChanged` where it is not the one of that digest any more."""
@@ -89,7 +88,7 @@ class Workspace:
         rights = path.stat().st_mode if is_there else 0o644
         write_private(path.resolve(), [written])
         path.chmod(rights)  # a file of one's own is no secret of this program
-        return ConfigText(source, text, _digest(written), kind_of(text))
+        return ConfigText(source, text, _digest(written))
 
     def check(self, source: str, text: str) -> dict[str, Any]:
         """Returns what `ai-battle validate` would find, with its lines; no model is called, and no code imported."""

@@ -288,17 +288,26 @@ PLACES = (
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
 async def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
-    page: PageClient, here: Path, tmp_path_factory: pytest.TempPathFactory, scheme: str, width: int
+    page: PageClient,
+    here: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    scheme: str,
+    width: int,
 ) -> None:
     script = axe(tmp_path_factory.mktemp("npm"))
     (here / "broken.yaml").write_text(talk().replace("goal", "gaol"))
     await written(RUN, *EVENTS)
+    with judges_of(monkeypatch):
+        assert await page.send(f"/api/runs/{RUN.name}/judge", models="openai/gpt-4o") == (200, {})
     live = await page.start(WITH_TOOLS)
     async with tab_of(page, color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True) as tab:
         for place in PLACES:
             await tab.open(page, place.format(live=live))
             await tab.page.locator("main h1").first.wait_for()
             await tab.page.wait_for_timeout(1500)
+            if "watch" in place:
+                await tab.see("Judged by openai/gpt-4o")
             await tab.page.evaluate(script)
             found = await tab.page.evaluate("axe.run().then(found => JSON.stringify(found.violations))")
             bad = [each for each in json.loads(found) if each["impact"] in ("serious", "critical")]

@@ -12,7 +12,7 @@ from ai_battle.conversation.runs import RunOverview
 from ai_battle.core.files import lock_directory
 
 from ..arbiter.test_comparing import judges_of
-from .client import WITH_ME, WITH_TOOLS, Heard, PageClient, page_of, talk
+from .client import WITH_ME, WITH_TOOLS, Heard, PageClient, events, page_of, talk
 
 PAIR = "  collaboration: {pairs: [{primary: Bob, strategy: mine, secondary: {type: scripted/x, script: [Oh.]}}]}\n"
 STRATEGY = "def create(primary, secondary):\n    return secondary\n"
@@ -178,8 +178,8 @@ async def test_a_run_is_judged_and_all_who_watch_see_the_verdict(
         ({"models": "nobody/x"}, "nobody"),
         ({"models": "ollama/x", "rubric": "../mine.yaml"}, "no YAML file of this folder"),
         ({"models": "ollama/x", "rubric": "talk.yaml"}, "talk.yaml:2:1"),
-        ({"models": "ollama/x", "max_cost": "much"}, "such as 0.50, not 'much'"),
-        ({"models": "ollama/x", "max_cost": "-1"}, "such as 0.50, not '-1'"),
+        ({"models": "ollama/x", "max_cost": "much"}, "'much' is not a number above 0"),
+        ({"models": "ollama/x", "max_cost": "-1"}, "'-1' is not a number above 0"),
     ],
 )
 async def test_what_keeps_a_run_from_being_judged_is_told_and_leaves_nothing(
@@ -345,7 +345,8 @@ async def test_runs_outside_of_the_folder_are_not_there(page: PageClient, here: 
         assert status == 404, name
     for found in ("", "?words=more"):
         assert (await page.get(f"/api/runs{found}"))[1] == []
-    assert (await page.hear("..", lambda heard: True)).state == {"run": "..", "status": "gone"}
+    async with page.session.get(f"{page.base}/api/events?..=-1&link=-1") as response:
+        assert (await anext(events(response.content)))[0] == "runs"
 
 
 async def test_a_damaged_journal_is_told_and_nothing_else_suffers(page: PageClient) -> None:

@@ -11,6 +11,7 @@ export function watcher(query) {
     content: h("div", { class: "panes" }, [...panes.values()].map((pane) => pane.element)),
     positions: new Map(names.map((name) => [name, "-1"])),
     hear: (news) => panes.get(news.run)?.hear(news),
+    arrive: () => panes.forEach((pane) => pane.isHere || pane.hear({ status: "gone" })),
   };
 }
 
@@ -152,7 +153,6 @@ class Pane {
     this.verdicts.replaceChildren(...verdicts.map(({ words, rows: [head, ...rows], remarks }) => h("section", { class: "verdict-of", "aria-label": "Verdict" }, h("p", {}, words),
       head ? h("table", {}, h("thead", {}, h("tr", {}, head.map((cell) => h("th", { scope: "col" }, cell)))), h("tbody", {}, rows.map(([name, ...scores]) => h("tr", {}, h("th", { scope: "row" }, name), scores.map((score) => h("td", {}, score)))))) : null,
       remarks.map((remark) => h("p", {}, remark)))));
-    if (!this.verdicts.isConnected) this.log.append(this.verdicts);
   }
 
   async fork(turn) {

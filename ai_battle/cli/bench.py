@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from ai_battle.benchmark.run import run as play
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.suite import Suite
 from ai_battle.benchmark.tasks import Task
+from ai_battle.config import Loaded
 from ai_battle.config import load as load_discussion
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
@@ -168,11 +169,22 @@ async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
     goal = {"goal": task.prompt, "initial_prompt": "", **(task.goal or {})}
     loaded = load_discussion(file, overrides=[f"discussion.{key}={_yaml(value)}" for key, value in goal.items()])
     with tempfile.TemporaryDirectory(prefix="ai-battle-") as folder:
-        manager = ConversationManager.from_config(loaded, out=Path(folder) / "run")
+        manager = ConversationManager.from_config(_without_shadows(loaded), out=Path(folder) / "run")
         result = await manager.run_discussion(forward, WHOLE_ANSWER)
         last = next((message.text for message in reversed(result.messages)), "")
     failed = result.status == "failed"
     return DiscussionAnswer(concluded[-1] if concluded else last, result.stop_reason if failed else "")
+
+
+def _without_shadows(loaded: Loaded) -> Loaded:
+    """Tasks are no requests of the user's, so nothing is learned from them of how a pair does on those."""
+    file, said = loaded.file, loaded.file.discussion
+    if not said.collaboration:
+        return loaded
+    pairs = tuple(pair.model_copy(update={"shadow": None}) for pair in said.collaboration.pairs)
+    collaboration = said.collaboration.model_copy(update={"pairs": pairs})
+    said = said.model_copy(update={"collaboration": collaboration})
+    return replace(loaded, file=file.model_copy(update={"discussion": said}))
 
 
 def _yaml(value: object) -> str:

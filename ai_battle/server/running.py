@@ -120,7 +120,17 @@ def startup_lines(config: ServerConfig, address: str) -> list[str]:
     routes = config.deployment.routes
     width = max(len(route.name) for route in routes)
     lines = [f"  {r.name:<{width}}  {', '.join(r.models)}{f'  ({r.strategy})' if r.strategy else ''}" for r in routes]
-    return [f"Listening on {address}", *lines, config.boost, *_terms(config)]
+    return [f"Listening on {address}", *lines, config.boost, *_shadow_terms(config), *_terms(config)]
+
+
+def _shadow_terms(config: ServerConfig) -> Iterator[str]:
+    """Which requests reach other models than those of their answer."""
+    for name, route in config.server.routes.items():
+        if shadow := route.shadow:
+            yield (
+                f"Of the requests to {name} {shadow.share * 100:g} % are answered by both models. {shadow.judge.type} "
+                f"compares, for at most ${shadow.budget.cost_usd:g} a day; ai-battle pair report tells what is found."
+            )
 
 
 def _terms(config: ServerConfig) -> Iterator[str]:

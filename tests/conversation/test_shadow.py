@@ -1,5 +1,6 @@
 """The pair of a discussion has a shadow too, which nobody in the discussion notices."""
 
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager
+from ai_battle.cli import run_command
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import state_directory
 from ai_battle.evidence.store import EvidenceStore
@@ -95,3 +97,15 @@ async def test_the_check_of_a_pair_compares_in_the_place_of_a_judge(tmp_path: Pa
     assert result.status == "done"
     found = {trial.small: (trial.outcome, trial.reason) for trial in trials()}
     assert found[GOOD] == ("loss", "Of the small model's answer 100% fails, of the large one's 0%.")
+
+
+def test_the_tasks_of_a_benchmark_are_no_requests_of_the_users(tmp_path: Path) -> None:
+    said = plan(scripted('{"better": "same"}'))
+    (tmp_path / "talk.yaml").write_text(json.dumps(said))
+    (tmp_path / "tasks.jsonl").write_text('{"prompt": "How tall is the tower?", "reference": "97"}\n')
+    setting = {"name": "talk", "discussion": "talk.yaml"}
+    suite = {"benchmark": {"datasets": [{"path": "tasks.jsonl"}], "scorers": ["exact"], "settings": [setting]}}
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+
+    assert run_command(["bench", "run", str(tmp_path / "suite.yaml"), "--out", str(tmp_path / "bench")]) == 0
+    assert not state_directory().exists()

@@ -250,6 +250,29 @@ async def test_what_is_kept_holds_no_secret(fakes: FakeProviders, tmp_path: Path
     assert trials(tmp_path)[0].prompt == "Is my key *** good?"
 
 
+async def test_helper_and_judge_are_shown_no_more_than_a_helper_may_see(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes)
+    talk = [{"role": "user", "content": "I am Ada."}, {"role": "assistant", "content": "Hello Ada."}]
+    file = written(tmp_path, f"{ALL}\n      helper_sees: prompt")
+    async with serving(fakes, file) as address:
+        await asked(address, "/v1/chat/completions", {**QUESTION, "messages": [*talk, *QUESTION["messages"]]})
+        await settled(address, 1)
+    bodies = {question.body["model"]: text_in(question.body) for question in fakes.openai.questions}
+    assert bodies.keys() == {"small", "large", "judge"}
+    assert {name: "Ada" in text for name, text in bodies.items()} == {"small": True, "large": False, "judge": False}
+
+
+async def test_a_shadow_that_fails_keeps_nobody_from_getting_help(fakes: FakeProviders, tmp_path: Path) -> None:
+    """Its calls have circuits of their own, so that a helper that it asks in vain is asked for clients all the same."""
+    answers(fakes, large=fault(500))
+    async with serving(fakes, written(tmp_path)) as address:
+        for number in range(1, 9):
+            assert await answered(address) == GOOD
+            assert await settled(address, number) == {"failed": number}
+        answers(fakes, small=POOR)
+        assert await answered(address) == BETTER
+
+
 async def test_a_full_store_is_counted_and_reaches_nobody(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes)
     async with serving_to(fakes, len, written(tmp_path)) as (state, address):

@@ -10,6 +10,7 @@ from .. import assembly, collaboration, tools
 from ..config import ConfigProblems, Loaded, Problem
 from ..config.collaboration import HelperSettings, PairLimits
 from ..config.discussion import Discussion
+from ..config.participants import ParticipantSettings
 from ..config.providers import Provider
 from ..core import plugins
 from ..core.client import ModelClient
@@ -58,6 +59,12 @@ class Assembled:
     judges: Mapping[str, Model] = field(default_factory=dict)
     describer: Model | None = None
     shadows: RunShadows = field(default_factory=RunShadows)
+
+    @property
+    def outside_describer(self) -> Model | None:
+        """The model of `describe_with` where it takes no part, else the first helper that is known to see pictures."""
+        helpers = (model.helper for model in self.models.values())
+        return self.describer or next((helper for helper in helpers if helper and helper.is_seeing), None)
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:
         """Returns the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
@@ -237,18 +244,20 @@ def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure:
 def _describer_problems(pairs: Pairs) -> Iterator[Problem]:
     named = pairs.said.describe_with
     place = ("discussion", "describe_with")
-    if (named or "") in pairs.said.models:
-        spec = pairs.said.models[named or ""]
-        if spec.role == "user" or "images" not in readable_kinds(
-            parse(spec.type, pairs.context.providers), spec.capabilities
-        ):
-            yield Problem(place, f"{named} sees no pictures, so it can't describe any; name a model that does")
+    if not named:
         return
+    spec = pairs.said.models.get(named) or HelperSettings(type=named)
     try:
-        if named:
-            _try_to_make("describe_with", HelperSettings(type=named), pairs)
+        if named not in pairs.said.models:
+            _try_to_make("describe_with", spec, pairs)
+        is_person = isinstance(spec, ParticipantSettings) and spec.role == "user"
+        name = parse(spec.type, pairs.context.providers)
+        kinds = frozenset[str]() if is_person else readable_kinds(name, spec.capabilities)
     except ConfigError as error:
         yield Problem(place, f"{error} It is no participant, either: {', '.join(pairs.said.models)}.")
+        return
+    if "images" not in kinds:
+        yield Problem(place, f"{named} sees no pictures, so it can't describe any; name a model that does")
 
 
 def _pair_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from ai_battle.wire.genai import usage_to_json
 
 from .arguments import MODEL
 from .live import LiveView, PlainLines, ViewOptions, view
-from .options import USD, WithStrategies, as_json, attached, quiet, verbose
+from .options import USD, WithStrategies, as_json, attached, describe_with, quiet, verbose
 from .output import dollars, one_line, print_json, tokens
 from .remarks import Remarks
 
@@ -34,6 +34,7 @@ TITLE = 70
 @click.option("--strategy", metavar="NAME", default="rescue", help="How the big one helps.")
 @click.option("--system", metavar="TEXT", default="", help="A system prompt.")
 @attached
+@describe_with
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
 @quiet
 @verbose
@@ -43,7 +44,7 @@ def command(question: str, model: str, pair: str, **how: Any) -> None:
     small, big = _pair(model, pair)
     text = with_input(question)
     loaded = asking.question(
-        text, small, helper=big, strategy=how["strategy"], files=how["files"], max_cost=how["max_cost"]
+        text, small, helper=big, **{key: how[key] for key in ("strategy", "files", "describe_with", "max_cost")}
     )
     answered = request_answer(loaded, how, one_line(question or text, TITLE))
     if how["as_json"]:

@@ -25,6 +25,7 @@ from .options import (
     as_json,
     attached,
     changes,
+    describe_with,
     dry_run,
     quiet,
     shortcuts,
@@ -50,6 +51,7 @@ NAME_WIDTH = 40
 @click.option("--strategy", metavar="NAME", default="rescue", help="How the helper helps.")
 @click.option("--tools", metavar="A,B", default="", help="Tools for the models: calculator,web_search.")
 @attached
+@describe_with
 @changes
 @turns
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
@@ -85,6 +87,8 @@ def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any
     discussion |= {"turns": rounds, "mode": mode, "goal": literal(topic)}
     if how["files"]:
         discussion["input_files"] = [str(file) for file in how["files"]]
+    if how["describe_with"]:
+        discussion["describe_with"] = how["describe_with"]
     if how["tools"]:
         discussion["tools"] = {"registry": how["tools"].replace(",", " ").split()}
     return {"discussion": discussion}

@@ -10,13 +10,15 @@ from ..config import Loaded
 from ..config.environment import with_dotenv
 from ..core.errors import ConfigError
 from ..core.events import Emit, Warned
-from ..core.exchange import ModelRequest, ModelResponse, Wants
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Wants
 from ..core.ledger import Budget, charge_to
-from ..core.messages import Message, Text
 from ..providers._names import parse
+from .attachments import describe, pictures_of
 from .participant import TurnListener, request_answer
 from .person import keyboard
+from .prompting import opening
 from .setup import FileSetup, RunSetup, load_checked
+from .turn import describe_file
 
 ASKER = "You"
 
@@ -74,15 +76,18 @@ def question(
     helper: str = "",
     strategy: str = "rescue",
     files: Sequence[str | os.PathLike[str]] = (),
+    describe_with: str = "",
     max_cost: float | None = None,
 ) -> Loaded:
-    """Returns a checked question to `model`; `files` are texts and pictures, `max_cost` is in dollars.
+    """Returns a checked question to `model`; `files` go with it, and `max_cost` is in dollars.
 
-    Raises `ConfigError` with all that is wrong: a model that nobody knows, a file that is not there, no key.
+    `describe_with` is the model that describes pictures to one that sees none. Raises `ConfigError` with all that is
+    wrong: a model that nobody knows, a file that is not there, no key.
     """
     if helper and str(parse(helper)) == str(parse(model)):
         raise ConfigError(f"{model!r} can't help itself; name another model.")
-    return _load_question(text, participants({str(parse(model)): model}, helper, strategy), files, max_cost)
+    asked = participants({str(parse(model)): model}, helper, strategy)
+    return _load_question(text, {**asked, "describe_with": describe_with or None}, files, max_cost)
 
 
 def council(
@@ -133,9 +138,14 @@ async def answer(loaded: Loaded, emit: Emit, wants: Wants, system: str = "") -> 
 async def _request(setup: RunSetup, system: str, emit: Emit, wants: Wants) -> ModelResponse:
     plan = setup.plan
     asked = plan.participants[0]
-    message = Message("user", (*plan.inputs, Text(plan.prompt)))
-    request = ModelRequest((message,), system, options=asked.parameters, wants=wants)
-    listener = TurnListener(asked.name, emit)
+    listener, descriptions = TurnListener(asked.name, emit), dict[str, str]()
+    usage = NOTHING_USED
     with charge_to(Budget(plan.limits)):
+        for parts in pictures_of(opening(plan)) if plan.describer and "images" not in asked.reads else ():
+            described = await describe_file(plan, asked, parts, emit, wants)
+            await emit(described)
+            descriptions[described.digest], usage = described.text, usage + described.usage
+        message = describe(opening(plan), descriptions)
+        request = ModelRequest((message,), system, options=asked.parameters, wants=wants)
         response = await request_answer(asked, request, listener)
-    return replace(response, usage=listener.usage)
+    return replace(response, usage=usage + listener.usage)

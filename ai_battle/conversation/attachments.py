@@ -11,17 +11,23 @@ KEPT_TOKENS, KEPT_BYTES = 25_000, 4 * 1024 * 1024
 """Of the files of a message that later requests bring again: about what a prefix cache makes cheap."""
 
 
+def file_key(part: Part) -> str:
+    """Returns what tells a file from all others, of its name too: its digest, or in older journals its name."""
+    known = file_of(part)
+    return str(known.get("digest") or known.get("name", ""))
+
+
 def parts_by_file(message: Message) -> Iterator[tuple[str, tuple[Part, ...]]]:
-    """The parts of each file of a message with its name, and between them what is of no file."""
-    for name, parts in groupby(message.parts, lambda part: str(file_of(part).get("name", ""))):
-        yield name, tuple(parts)
+    """The parts of each file of a message with its key, and between them what is of no file, with an empty one."""
+    for key, parts in groupby(message.parts, file_key):
+        yield key, tuple(parts)
 
 
-def pictures_of(message: Message) -> Iterator[tuple[str, tuple[Part, ...]]]:
-    """The files of a message that have pictures, by name."""
-    for name, parts in parts_by_file(message):
-        if name and any(isinstance(part, Image) for part in parts):
-            yield name, parts
+def pictures_of(message: Message) -> Iterator[tuple[Part, ...]]:
+    """The parts of each file of a message that has pictures."""
+    for key, parts in parts_by_file(message):
+        if key and any(isinstance(part, Image) for part in parts):
+            yield parts
 
 
 def refer(message: Message) -> Message:
@@ -32,9 +38,9 @@ def refer(message: Message) -> Message:
     """
     tokens, room = KEPT_TOKENS, KEPT_BYTES
     parts: list[Part] = []
-    for name, of_file in parts_by_file(message):
-        needed, length = (estimate_parts(of_file), sum(map(_length, of_file))) if name else (0, 0)
-        if name and not file_of(of_file[0]).get("resend", needed <= tokens and length <= room):
+    for key, of_file in parts_by_file(message):
+        needed, length = (estimate_parts(of_file), sum(map(_length, of_file))) if key else (0, 0)
+        if key and not file_of(of_file[0]).get("resend", needed <= tokens and length <= room):
             parts.append(_reference(of_file[0]))
             continue
         tokens, room = tokens - needed, room - length
@@ -43,11 +49,11 @@ def refer(message: Message) -> Message:
 
 
 def describe(message: Message, descriptions: Mapping[str, str]) -> Message:
-    """The message as it goes to a model that sees no pictures: what has a description comes as that."""
+    """The message as it goes to a model that sees no pictures: what has a description, by its key, comes as that."""
     parts: list[Part] = []
-    for name, of_file in parts_by_file(message):
-        is_described = name in descriptions and any(isinstance(part, Image) for part in of_file)
-        parts += [_in_words(of_file[0], descriptions[name])] if is_described else of_file
+    for key, of_file in parts_by_file(message):
+        is_described = key in descriptions and any(isinstance(part, Image) for part in of_file)
+        parts += [_in_words(of_file[0], descriptions[key])] if is_described else of_file
     return message if tuple(parts) == message.parts else replace(message, parts=tuple(parts))
 
 
@@ -69,4 +75,5 @@ def _in_words(part: Part, description: str) -> Text:
 
 
 def _text_about(known: Mapping[str, object], text: str) -> Text:
-    return Text(f"{text}\n\n", extra={"file": {"name": known["name"], "kind": "text", "about": known["about"]}})
+    kept = {key: value for key, value in known.items() if key in ("name", "about", "digest")}
+    return Text(f"{text}\n\n", extra={"file": {**kept, "kind": "text"}})

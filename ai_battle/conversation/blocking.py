@@ -24,15 +24,18 @@ def ask(
     strategy: str = "rescue",
     system: str = "",
     files: Sequence[str | os.PathLike[str]] = (),
+    describe_with: str = "",
     max_cost: float | None = None,
     emit: Emit = ignore,
 ) -> ModelResponse:
     """The answer of a model to one question; its `text` is what it says, its `usage` what all calls came to.
 
-    `helper` is a larger model that is asked, in the way of `strategy`, where the answer looks poor. `files` are texts
-    and pictures that go with the question, `max_cost` is in dollars. Raises `ConfigError` and `ProviderError`.
+    `helper` is a larger model that is asked, in the way of `strategy`, where the answer looks poor. `files` go with
+    the question, and `describe_with` is the model that describes pictures of them to one that sees none. `max_cost` is
+    in dollars. Raises `ConfigError` and `ProviderError`.
     """
-    loaded = asking.question(question, model, helper=helper, strategy=strategy, files=files, max_cost=max_cost)
+    how: dict[str, Any] = {"helper": helper, "strategy": strategy, "describe_with": describe_with}
+    loaded = asking.question(question, model, files=files, max_cost=max_cost, **how)
     wants = WHOLE_ANSWER if emit is ignore else EVERYTHING
     return wait_for(asking.answer(loaded, emit, wants, system))
 

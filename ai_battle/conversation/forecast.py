@@ -18,7 +18,7 @@ from ..core.tokens import estimate_parts, estimate_request
 from ..core.traits import CalledModel
 from ..providers._filters import readable_message
 from ..wire.genai import message_to_json, usage_to_json
-from .attachments import parts_by_file, pictures_of, refer
+from .attachments import file_key, parts_by_file, pictures_of, refer
 from .participant import Participant
 from .person import keyboard
 from .plan import Plan
@@ -202,16 +202,17 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
 
 def _files(messages: Iterable[Message], provider: str) -> Iterator[ExpectedFile]:
     for message in messages:
-        for name, parts in parts_by_file(message):
-            if name:
-                yield ExpectedFile(name, file_of(parts[0])["about"], estimate_parts(parts, provider=provider))
+        for key, parts in parts_by_file(message):
+            if key:
+                known = file_of(parts[0])
+                yield ExpectedFile(known["name"], known["about"], estimate_parts(parts, provider=provider))
 
 
 def _descriptions(setup: RunSetup) -> Iterator[ExpectedHelp]:
     """Yields what it takes to describe all pictures once to those who see none."""
     plan, assembled = setup.plan, setup.assembled
-    model = assembled.describer or assembled.models.get(plan.describer.name if plan.describer else "")
-    files = [parts for _, parts in pictures_of(opening(plan))]
+    model = assembled.models.get(plan.describer.name, assembled.outside_describer) if plan.describer else None
+    files = [*pictures_of(opening(plan))]
     if model and files:
         read = sum(estimate_parts(parts, provider=model.name.provider) for parts in files) // len(files)
         each = _estimate_usage(model, read + USUAL_ANSWER, usual_answer(model))
@@ -231,8 +232,9 @@ def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
     state = State(plan)
     message = opening(plan)
     state.apply(PromptGiven(message))
-    for file, _ in pictures_of(message) if plan.describer else ():
-        state.apply(FileDescribed(file, f"(what {plan.describer and plan.describer.type} says of it)", NOTHING_USED))
+    for parts in pictures_of(message) if plan.describer else ():
+        said = f"(what {plan.describer and plan.describer.type} says of it)"
+        state.apply(FileDescribed(file_of(parts[0])["name"], said, NOTHING_USED, digest=file_key(parts[0])))
     return state.contexts[name].view.messages
 
 

@@ -15,6 +15,7 @@ from ..config import Loaded, Problem, Source, load
 from ..config.collaboration import Pair
 from ..config.documents import checked_section
 from ..config.participants import ParticipantSettings
+from ..config.phases import has_private_words
 from ..config.tools import Approval
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
@@ -230,12 +231,17 @@ class FileSetup(SetupSource):
         return RunSetup(plan, notes, assembled, judges)
 
     def _describer(self, participants: Sequence[Participant], assembled: Assembled) -> Participant | None:
-        """Returns the participant that is named; else the first one that is known to see pictures."""
-        if model := assembled.describer:
-            return Participant("", model.client, parameters=model.options, type=str(model.name))
-        named = self.loaded.file.discussion.describe_with
+        """Returns who is named; else the first participant that is known to see pictures, else the first helper.
+
+        A helper that nobody has named hears nothing that was said in private to others than the one it helps.
+        """
+        said = self.loaded.file.discussion
+        named = said.describe_with
         seeing = [named] if named else [name for name, model in assembled.models.items() if model.is_seeing]
-        return next((participant for participant in participants if participant.name in seeing), None)
+        if found := next((participant for participant in participants if participant.name in seeing), None):
+            return found
+        model = assembled.describer if has_private_words(said) else assembled.outside_describer
+        return Participant("", model.client, parameters=model.options, type=str(model.name)) if model else None
 
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
         if not assembly.participants_of(self.loaded, pair["primary"]):
@@ -277,7 +283,8 @@ def _unseen(plan: Plan) -> Iterator[str]:
     """Yields the participants who see no pictures."""
     blind = [participant.name for participant in plan.participants if "images" not in participant.reads]
     if blind and not plan.describer and any(isinstance(part, Image) for part in plan.inputs):
-        yield f"{', '.join(blind)} can't see the pictures, and is told so; 'describe_with: MODEL' has them described."
+        told = f"{', '.join(blind)} can't see the pictures, and {'is' if len(blind) == 1 else 'are'} told so"
+        yield f"{told}; 'describe_with: MODEL' (--describe-with MODEL) has them described."
 
 
 def _pricing(helper: Model) -> Cost:

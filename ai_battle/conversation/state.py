@@ -164,7 +164,7 @@ class State:
         return ListenerContext(participant.name, naming(self._plan), descriptions)
 
     def _take_description(self, event: FileDescribed) -> None:
-        self._descriptions[event.file] = event.text
+        self._descriptions[event.digest or event.file] = event.text
         for context in self.contexts.values():
             context.view.take_descriptions()
 

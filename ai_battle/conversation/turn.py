@@ -18,9 +18,9 @@ from ..core.errors import (
 from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import EVERYTHING, NOTHING_USED, ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import FileDescribed, HintGiven
-from ..core.messages import Message, Part, Text
+from ..core.messages import Message, Part, Text, file_of
 from ..core.telemetry import span
-from .attachments import pictures_of
+from .attachments import file_key, pictures_of
 from .participant import Participant, TurnListener, request_answer, request_aside
 from .person import PersonEnded, PersonLeft
 from .plan import Plan
@@ -113,6 +113,23 @@ def with_asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> TurnStep:
     return replace(step, hint=hint, asides=tuple(told))
 
 
+async def describe_file(
+    plan: Plan, reader: Participant, parts: Sequence[Part], emit: Emit, wants: Wants
+) -> FileDescribed:
+    """Asks the describer of the plan what a file shows; where it can't say, `emit` hears for whom that is missing."""
+    assert plan.describer
+    name, key = file_of(parts[0])["name"], file_key(parts[0])
+    asking = replace(plan.describer, name=plan.describer.name or reader.name)
+    asked = Message("user", (*parts, Text(prompt("describe", name=name, goal=plan.prompt))))
+    options = {**asking.parameters, "max_tokens": LONGEST_DESCRIPTION}
+    request = ModelRequest((asked,), tool_choice="none", options=options)
+    answer, usage = await request_aside(asking, request, emit, wants)
+    if isinstance(answer, AIBattleError):
+        await emit(Warned(f"{name} could not be described to {reader.name}: {answer}"))
+        return FileDescribed(name, "", usage, digest=key)
+    return FileDescribed(name, answer.text.strip(), usage, answer.model, key)
+
+
 class TurnTaker:
     """Takes turns: `ask` brings an answer or a fault, `settle` makes it known.
 
@@ -151,28 +168,20 @@ class TurnTaker:
         messages = self._state.contexts[participant.name].view.messages
         if "images" in participant.reads or not describer or not messages:
             return
-        for name, parts in pictures_of(messages[-1]):
-            if not self._may_describe(describer, parts):
-                await self._emit(
-                    Warned(f"{name} is not described to {participant.name}: {describer.name} must not see it")
-                )
-                await self._emit(FileDescribed(name, "", NOTHING_USED))
+        for parts in pictures_of(messages[-1]):
+            if self._may_describe(describer, parts):
+                await self._emit(await describe_file(self._plan, participant, parts, self._emit, self._emit.wants))
                 continue
-            asking = replace(describer, name=describer.name or participant.name)
-            asked = Message("user", (*parts, Text(prompt("describe", name=name, goal=self._plan.prompt))))
-            options = {**asking.parameters, "max_tokens": LONGEST_DESCRIPTION}
-            request = ModelRequest((asked,), tool_choice="none", options=options)
-            answer, usage = await request_aside(asking, request, self._emit, self._emit.wants)
-            if isinstance(answer, AIBattleError):
-                await self._emit(Warned(f"{name} could not be described to {participant.name}: {answer}"))
-                await self._emit(FileDescribed(name, "", usage))
-            else:
-                await self._emit(FileDescribed(name, answer.text.strip(), usage, answer.model))
+            name = file_of(parts[0])["name"]
+            await self._emit(Warned(f"{name} is not described to {participant.name}: {describer.name} must not see it"))
+            await self._emit(FileDescribed(name, "", NOTHING_USED, digest=file_key(parts[0])))
 
     def _may_describe(self, describer: Participant, parts: Sequence[Part]) -> bool:
         """One who takes part is shown what it has heard, and nothing that was said in private to others."""
         context = self._state.contexts.get(describer.name)
-        return not context or not self._plan.has_private_words or context.has_heard(parts)
+        if not context or not self._plan.has_private_words:
+            return True
+        return all(part in self._plan.inputs for part in parts) or context.has_heard(parts)
 
     async def pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:

@@ -236,13 +236,15 @@ class HintGiven:
 class FileDescribed:
     """What a picture or a video shows, in words, for all whose models see none; empty where nobody could say it.
 
-    `file` is its name as models are told it, `usage` what the description cost.
+    `file` is its name as models are told it, `usage` what the description cost. `digest` tells files of one name apart;
+    it is empty in older journals.
     """
 
     file: str
     text: str
     usage: Usage
     model: str = ""
+    digest: str = ""
 
 
 HelpEvent = (

@@ -3,8 +3,9 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from io import BufferedReader, FileIO, TextIOWrapper
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -78,7 +79,7 @@ class _OpenFile:
     def content(self, about: str, *parts: Part, notes: tuple[str, ...] = (), **known: Any) -> FileContent:
         """The content whose parts all know which file they are of."""
         resend = {} if self.options.resend is None else {"resend": self.options.resend}
-        file = {"name": self.shown, "kind": self.kind, "about": about, **resend, **known}
+        file = {"name": self.shown, "kind": self.kind, "about": about, "digest": _digest(parts), **resend, **known}
         made = (type(part)(**_fields(part), extra={"file": {**file, **part.extra.get("file", {})}}) for part in parts)
         return FileContent(self.named, self.kind, about, tuple(made), notes)
 
@@ -94,6 +95,14 @@ class _OpenFile:
         if len(data) > most:
             raise ConfigError(f"{self.named} grew while it was read; {_a(self.kind)} may have {most // MIB} MiB")
         return data
+
+
+def _digest(parts: Sequence[Part]) -> str:
+    """Returns what tells the files of one name apart: a part of the hash of what is sent."""
+    digest = sha256()
+    for part in parts:
+        digest.update(part.text.encode() if isinstance(part, Text) else getattr(part, "data", b""))
+    return digest.hexdigest()[:16]
 
 
 def _fields(part: Part) -> dict[str, Any]:
@@ -205,7 +214,8 @@ def _read_video(opened: _OpenFile) -> FileContent:
     if "video" not in options.plain:
         return opened.content("video", whole)
     shown = _read_frames(opened, form="plain")
-    itself = opened.content(shown.about, whole, form="native", seconds=file_of(shown.parts[0])["seconds"])
+    known = {key: file_of(shown.parts[0])[key] for key in ("digest", "seconds")}
+    itself = opened.content(shown.about, whole, form="native", **known)
     return replace(shown, parts=(*itself.parts, *shown.parts))
 
 

@@ -43,7 +43,8 @@ class DiscussArguments(Section):
     )
     helper: str = Field("", description="For a topic: a larger model that helps where an answer looks poor.")
     strategy: Strategy = "rescue"
-    files: Names = Field((), description="For a topic: texts and pictures of the folder.")
+    files: Names = Field((), description="For a topic: texts, pictures, PDFs and videos of the folder.")
+    describe_with: str = Field("", description="For a topic: the model that describes pictures to one that sees none.")
     config: str = Field("", description="Or the path of a YAML in the folder, a packaged one (quickstart), or YAML.")
     resume: str = Field("", description="Or a run that was cancelled or failed, by its name or `last`, to go on with.")
     turns: Annotated[int | None, Field(ge=1, description="Rounds: everyone speaks once in each.")] = None
@@ -54,7 +55,7 @@ class DiscussArguments(Section):
         given = [name for name in ("topic", "config", "resume") if getattr(self, name).strip()]
         if len(given) != 1:
             raise ConfigError("Give one of topic (with models), config and resume.")
-        elsewhere: tuple[str, ...] = ("models", "helper", "files") if given != ["topic"] else ()
+        elsewhere: tuple[str, ...] = ("models", "helper", "files", "describe_with") if given != ["topic"] else ()
         elsewhere += ("turns",) if given == ["resume"] else ()
         if idle := [name for name in elsewhere if getattr(self, name)]:
             raise ConfigError(f"{', '.join(idle)} would have no effect with {given[0]}; leave it out.")
@@ -68,7 +69,8 @@ class AskArguments(Section):
     pair: str = Field("", description="Or SMALL+BIG: a small model, and the one that helps it.")
     strategy: Strategy = "rescue"
     system: str = Field("", description="A system prompt.")
-    files: Names = Field((), description="Texts and pictures of the folder that go with the question.")
+    files: Names = Field((), description="Texts, pictures, PDFs and videos of the folder that go with the question.")
+    describe_with: str = Field("", description="The model that describes pictures to one that sees none.")
     max_cost: MaxCost = None
 
 

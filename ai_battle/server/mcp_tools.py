@@ -92,6 +92,7 @@ class FolderTools:
             raise ConfigError("Say who answers: either model, or pair as SMALL+BIG.")
         most = _least(asked.max_cost, self.max_cost)
         how: dict[str, Any] = {"helper": big.strip(), "strategy": asked.strategy, "max_cost": most}
+        how["describe_with"] = asked.describe_with
         files = [self._inside(file) for file in asked.files]
         loaded = asking.question(asked.question, asked.model or small.strip(), files=files, **how)
         self.require_trust(loaded)
@@ -166,6 +167,7 @@ class FolderTools:
             raise ConfigError("A topic needs two models or more: models=['ollama/gemma3:4b', 'gpt-4o'].")
         said = asking.participants(types, asked.helper, asked.strategy)
         said |= {"goal": asking.literal(asked.topic), "turns": ROUNDS, "mode": "ai-ai"}
+        said |= {"describe_with": asked.describe_with} if asked.describe_with else {}
         return {"discussion": said | ({"input_files": [*asked.files]} if asked.files else {})}
 
     def _text(self, text: str) -> YamlText:

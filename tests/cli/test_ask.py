@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.testing import FakeProviders
+from tests.pixels import png
 from tests.scenarios.terminal import Ended, command, terminal
 
 LOST = "I do not know. " * 40
@@ -105,3 +106,53 @@ def test_on_a_terminal_the_answer_streams_under_the_question(fakes: FakeProvider
         opened.read_until("It is 42.")
         assert opened.end() == 0
     assert opened.shown.count("It is 42.") == 1
+
+
+def test_a_model_that_sees_no_pictures_reads_what_another_one_says_of_them(fakes: FakeProviders) -> None:
+    Path("chart.png").write_bytes(png(64, 48))
+    fakes.gemini.always("Four bars, the third is the highest.")
+    fakes.ollama.always("The third.")
+
+    ended = ask(
+        *("Which?", "-m", "ollama/phi4", "-f", "chart.png", "--describe-with", "gemini-2.5-flash", "--max-cost", "1")
+    )
+
+    assert (ended.code, ended.out) == (0, "The third.\n")
+    assert ended.err.splitlines()[-1].startswith("gemini/gemini-2.5-flash, ollama/phi4: ")
+    (asked,) = fakes.ollama.questions
+    assert "chart.png: PNG, 64x48. You can't see it; this describes it:]\nFour bars, the third is the highest." in str(
+        asked.body["messages"][-1]["content"].replace("\\n", "\n")
+    )
+    assert not asked.body["messages"][-1].get("images")
+
+
+def test_of_a_pair_the_large_model_describes_pictures_to_one_that_sees_none(fakes: FakeProviders) -> None:
+    Path("chart.png").write_bytes(png(64, 48))
+    fakes.openai.always("Four bars, the third is the highest.")
+    fakes.ollama.always("It is the third of the four bars that is the highest.")
+
+    ended = ask("Which of the bars is the highest?", "--pair", "ollama/phi4+gpt-4o", "-f", "chart.png")
+
+    assert ended.code == 0
+    assert "Four bars, the third is the highest." in fakes.ollama.questions[0].body["messages"][-1]["content"]
+
+
+def test_without_anybody_who_sees_the_user_is_told_what_to_do(fakes: FakeProviders) -> None:
+    Path("chart.png").write_bytes(png(64, 48))
+    fakes.ollama.always("Hm.")
+
+    ended = ask("Which?", "-m", "ollama/phi4", "-f", "chart.png")
+
+    assert "ollama/phi4 can't see the pictures, and is told so" in ended.err
+    assert "--describe-with MODEL" in ended.err
+    assert "(a picture, which you can't see)" in fakes.ollama.questions[0].body["messages"][-1]["content"]
+
+
+def test_who_describes_has_to_see(fakes: FakeProviders) -> None:
+    Path("chart.png").write_bytes(png(64, 48))
+
+    ended = ask("Which?", "-m", "ollama/phi4", "-f", "chart.png", "--describe-with", "ollama/phi4-mini")
+
+    assert ended.code == 2
+    assert "ollama/phi4-mini sees no pictures, so it can't describe any; name a model that does" in ended.err
+    assert not fakes.ollama.questions

@@ -1,16 +1,19 @@
 """Large files go once to each participant and are referred to later; pictures come in words to models that see none."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager
+from ai_battle import ConversationManager, Participant
+from ai_battle.conversation.person import PersonClient
+from ai_battle.conversation.phases import Phase
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog, ModelReplied, Warned
 from ai_battle.core.helping import FileDescribed
-from ai_battle.testing import FakeProviders, fault
+from ai_battle.testing import FakeProviders, ScriptedClient, fault
 
 from ..cli.conftest import Run
 from ..pixels import png
@@ -179,7 +182,10 @@ async def test_without_anybody_who_sees_a_model_is_told_so_and_the_user_too(fake
     await ConversationManager.from_config(source).run_discussion(log := EventLog())
 
     (warned,) = (event.message for event in log.events if isinstance(event, Warned))
-    assert warned == "Ann, Bob can't see the pictures, and is told so; 'describe_with: MODEL' has them described."
+    assert warned == (
+        "Ann, Bob can't see the pictures, and are told so; 'describe_with: MODEL' (--describe-with MODEL) "
+        "has them described."
+    )
     assert "chart.jpg:\n(a picture, which you can't see)" in words(received(fakes, "ollama")[0])
 
 
@@ -263,3 +269,40 @@ def test_a_dry_run_says_what_each_file_is_read_for_by_the_formula_of_its_provide
         ("openai/gpt-4o", "to describe pictures", 1)
     ]
     assert "file: chart.png, PNG, 1024x1024: about 769 tokens" in ai_battle("run", "talk.yaml", "--dry-run").out
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [(("Eve",), ("Fay",), 0), (("Eve", "Fay"), ("Eve", "Fay"), 1)],
+    ids=["in private", "for all"],
+)
+async def test_pictures_of_one_name_have_a_description_each(
+    here: Path, first: tuple[str, ...], second: tuple[str, ...], both: int
+) -> None:
+    pictures, people = {"Ann": png(8, 8), "Bob": png(9, 8)}, []
+    for name, data in pictures.items():
+        (here / name).mkdir()
+        (here / name / "photo.png").write_bytes(data)
+        lines = iter(["/attach photo.png", "Look."])
+
+        async def typed(prompt: str, lines: Iterator[str] = lines) -> str:
+            return next(lines)
+
+        people.append(Participant(name, PersonClient(name, typed, (), here / name), role="user"))
+    blind = {name: ScriptedClient("Hm.", loop=True) for name in ("Eve", "Fay")}
+    people += [Participant(name, client, reads=frozenset()) for name, client in blind.items()]
+    describer = Participant("", ScriptedClient("This is a cat.", "This is a dog."))
+    phases = [
+        Phase("one", ("Ann",), visible_to=first),
+        Phase("two", ("Bob",), visible_to=second),
+        Phase("three", ("Eve", "Fay")),
+    ]
+
+    settings: dict[str, Any] = {"describer": describer, "phases": phases}
+    manager = ConversationManager(people, goal="Look.", out=here / "run", **settings)
+    result = await manager.run_discussion()
+
+    asked = {name: "\n".join(m.text for m in client.requests[0].messages) for name, client in blind.items()}
+    assert result.status == "done"
+    assert (asked["Eve"].count("This is a cat."), asked["Eve"].count("This is a dog.")) == (1, both)
+    assert (asked["Fay"].count("This is a cat."), asked["Fay"].count("This is a dog.")) == (both, 1)

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from .discussion import build, check, direct, named_code, participants_of, read_as_they_are
     from .models import NO_RECORDING, RecordingFiles, create_client, spelling
     from .recipes import Recipe
-    from .shadows import always_helped, shadow_of
+    from .shadows import always_helped, promised_loss, shadow_of
 
 _HOME = {
     "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
     "recipes": ("Recipe",),
-    "shadows": ("always_helped", "shadow_of"),
+    "shadows": ("always_helped", "promised_loss", "shadow_of"),
     "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client", "spelling"),
 }
 
@@ -33,6 +33,7 @@ __all__ = [
     "direct",
     "named_code",
     "participants_of",
+    "promised_loss",
     "read_as_they_are",
     "shadow_of",
     "spelling",

@@ -9,7 +9,7 @@ from .. import assembly
 from ..collaboration import Shadow, ShadowTerms
 from ..collaboration._checks import Check
 from ..collaboration._comparing import BlindJudge, CheckJudge
-from ..config.collaboration import HelperSettings, ShadowSettings
+from ..config.collaboration import Help, HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
 from ..core.redaction import without_keys
@@ -30,15 +30,17 @@ def shadow_of(
     own: HelperSettings,
     context: BuildContext,
     make: Callable[[str, HelperSettings], Model],
+    promised: float | None = None,
 ) -> Shadow:
     """Return the shadow of a pair in which `own` answers first; `make` makes a model for its place.
 
-    Raises `ConfigError` for a judge that gives one of the answers, and for models of unknown price.
+    It watches that no more is lost than is `promised`. Raises `ConfigError` for a judge that gives one of the answers,
+    and for models of unknown price.
     """
     pair = recipe.help
     if not (large := strategies.large_of(pair)):
         raise ConfigError("a shadow compares two models, and here is only one; name the model that helps", "shadow")
-    if said.watch and "stuck_detector" not in strategies.parameters(strategies.factory(pair.strategy)):
+    if promised and "stuck_detector" not in strategies.parameters(strategies.factory(pair.strategy)):
         words = f"{pair.strategy} does not judge answers, so it can't be told to always ask for help; leave watch out"
         raise ConfigError(words, "shadow.watch")
     small, big = make("shadow.small", own), make("shadow.large", large)
@@ -54,7 +56,7 @@ def shadow_of(
         limits=limits,
         sees=pair.helper_sees,
         redact=lambda text: without_keys(redactor.text(text)),
-        cut=_cut_digest(recipe, promised := said.watch.loss if said.watch else None),
+        cut=_cut_digest(recipe, promised),
         promised=promised,
         seed=said.seed,
     )
@@ -67,6 +69,14 @@ def _require_check(recipe: "assembly.Recipe") -> Check:
         words = "is check, which is a tool that the pair names as check:, and only discussions have tools; name a model"
         raise ConfigError(words, JUDGE)
     return recipe.check
+
+
+def promised_loss(said: ShadowSettings, pair: Help) -> float | None:
+    """Return the share of requests that a pair may lose, None where nobody watches it; raises `ConfigError`."""
+    promised = pair.promise.loss if pair.promise else None
+    if said.watch and not (promised := said.watch.loss or promised):
+        raise ConfigError("says no loss, and the pair has no promise; write loss: 0.03, say", "shadow.watch")
+    return promised
 
 
 def always_helped(recipe: "assembly.Recipe") -> "assembly.Recipe":

@@ -136,13 +136,16 @@ class ShadowBudget(Section):
 class WatchSettings(Section):
     """What happens when a pair loses more than it may: each of its answers then gets help, until it is calibrated."""
 
-    loss: Annotated[float, Field(gt=0, lt=0.5), AS_NUMBER] = Field(
-        description="The share of the requests whose answer may be worse than the helper's.", examples=[0.03]
+    loss: Annotated[float | None, Field(gt=0, lt=0.5), AS_NUMBER] = Field(
+        default=None,
+        description="The share of the requests whose answer may be worse than the helper's; by default as promised.",
+        examples=[0.03],
     )
     webhook: str = Field(
-        default="", description="Address that is told of it, by https or on this machine; nothing of a request is.",
+        default="",
+        description="Address that is told of it, by https or on this machine; nothing of a request is.",
         repr=False,
-    )  # fmt: skip
+    )
 
 
 class ShadowSettings(Section):

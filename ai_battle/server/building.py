@@ -105,14 +105,15 @@ class RouteBuilder:
         return self._with_shadow(_pair_route(name, recipe), recipe, settings)
 
     def _with_shadow(self, route: Route, recipe: "assembly.Recipe", settings: RouteSettings) -> Route:
-        if not settings.shadow:
+        if not (said := settings.shadow):
             return route
         make = partial(self._shadow_model, route.name, settings)
-        shadow = assembly.shadow_of(settings.shadow, recipe, settings.model, self.context, make)
+        promised = assembly.promised_loss(said, settings)
+        shadow = assembly.shadow_of(said, recipe, settings.model, self.context, make, promised)
         self.shadows[route.name] = shadow
-        if not settings.shadow.watch:
+        if promised is None:
             return replace(route, make=lambda: shadow.follow(route.make()))
-        require_webhook(settings.shadow.watch.webhook)
+        require_webhook(said.watch.webhook if said.watch else "")
         helped = assembly.always_helped(recipe).maker()
         return replace(route, make=lambda: shadow.follow((helped if shadow.has_alarm else route.make)()))
 

@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -13,10 +15,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from ai_battle.cli import run_command
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.evidence.store import EvidenceStore
-from ai_battle.evidence.trials import DAYS, ShadowTrial, read_trials
+from ai_battle.evidence.trials import DAYS, ShadowTrial, keep_trial, read_trials
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, planned, serving, serving_to, until
@@ -378,7 +381,39 @@ async def test_a_webhook_that_nobody_answers_is_told_in_the_log_without_its_addr
     assert not any(b"secret" in line for line in lines)
 
 
+def calibrated(folder: Path) -> str:
+    """A calibration with a promise, made of what a shadow has found: a few poor answers were lost."""
+    with closing(EvidenceStore(folder / "state")) as store:
+        for number in range(80):
+            is_poor = number % 8 == 0
+            trial = ShadowTrial("loss" if is_poor else "tie", False, 1.0, "chat", f"{number} towers?", GOOD, BETTER)
+            keep_trial(store, PAIR, f"trial{number}", replace(trial, small=POOR if is_poor else f"{GOOD} {number}"))
+    path = folder / "pair.json"
+    arguments = ("--state", str(folder / "state"), "--promise", "0.1", "--out", str(path))
+    assert run_command(["calibrate", "--from-shadow", PAIR, *arguments]) == 0
+    return str(path)
+
+
+async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it(fakes: FakeProviders, tmp_path: Path) -> None:
+    answers(fakes)
+    promise = f"calibration: {calibrated(tmp_path)}\n      promise: {{loss: 0.1}}\n      shadow: "
+    file = written(tmp_path, ALL)
+    (tmp_path / "promised.yaml").write_text(Path(file).read_text().replace("shadow: ", promise))  # noqa: ASYNC240
+    async with serving(fakes, str(tmp_path / "promised.yaml")) as address:
+        said: list[str] = []
+        async with asyncio.timeout(20):
+            while BETTER not in said:
+                said.append(await answered(address))
+                await settled(address, len(said))
+        async with aiohttp.ClientSession(address) as session, session.get("/pairs") as page:
+            text = await page.text()
+    assert said.count(GOOD) <= 6
+    assert "No: " in text
+    assert "at most 10.0% of them may be. Each answer gets help until the pair is calibrated anew." in text
+
+
 WRONG = {
+    "{share: 1, judge: openai/judge, watch: {}, budget: {cost_usd: 5}}": "shadow.watch: says no loss, and the pair has",
     "{share: 1, judge: openai/judge, watch: {loss: 0.1, webhook: 'http://example.org'}, budget: {cost_usd: 5}}": (
         "shadow.watch: webhook must be an address with https, or with http on this machine"
     ),

@@ -171,6 +171,20 @@ async def test_a_run_is_judged_and_all_who_watch_see_the_verdict(
     assert "Judged by openai/gpt-4o" in (Path("runs") / run / "report.html").read_text()
 
 
+async def test_a_browser_that_leaves_while_a_run_is_judged_finds_the_verdict(
+    page: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await page.start(talk())
+    await page.hear(run, is_over)
+    with judges_of(monkeypatch):
+        watching = asyncio.create_task(page.hear(run, lambda heard: bool(heard.state.get("verdicts"))))
+        judged = asyncio.create_task(page.send(f"/api/runs/{run}/judge", models="openai/gpt-4o"))
+        await page.hear(run, lambda heard: heard.status == "judging" or bool(heard.state.get("verdicts")))
+        judged.cancel()
+        await watching
+    assert len([*read_verdicts(Path("runs") / run)]) == 1
+
+
 @pytest.mark.parametrize(
     ("asked", "why"),
     [

@@ -46,7 +46,7 @@ function showActive() {
     ...(names.length ? [h("a", { class: "chip", href: address(names) }, `${names.length} running`)] : []),
   );
   document.title = waiting.length ? `(${waiting.length}) ${title}` : title;
-  current?.arrive?.(); // all news that there were have come before
+  current?.arrive?.(); // what is known of each run has come before this
   const state = JSON.stringify(active);
   if (told && told !== state) current?.changed?.();
   told = state;

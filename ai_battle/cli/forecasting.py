@@ -25,7 +25,7 @@ def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool
     else:
         _show_run(forecast(loaded), as_json=as_json)
     if loaded.file.discussion.judge and not as_json:
-        click.echo("Judging comes on top: each judge reads the whole run twice, and again what has to be mended.")
+        click.echo("A judge reads all that was said twice; where a quotation is false, it is asked once more.")
 
 
 def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:

@@ -17,6 +17,8 @@ from ai_battle.core.events import Event, ModelReplied, ignore
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.texts import printable
 from ai_battle.reporting import write_reports
+from ai_battle.reporting.comparison import COMPARISON, ComparedRun, write_comparison
+from ai_battle.reporting.figures import count_of
 
 from . import DONE, FAILED
 from .arguments import MODEL, RunName
@@ -54,7 +56,18 @@ def command(
     else:
         for run_dir, verdict in verdicts:
             show_verdict(run_dir, verdict)
+    if len(verdicts) > 1:
+        click.echo(f"All beside each other: {_compare([run_dir for run_dir, _ in verdicts])}", err=as_json)
     return DONE if all(found) else FAILED
+
+
+def _compare(run_dirs: Sequence[Path]) -> Path:
+    """Writes a page with all runs, beside the first of them, and returns its path."""
+    first = run_dirs[0]
+    path = first.parent / f"{first.name}-{COMPARISON}"
+    runs = [ComparedRun(run_dir, run_dir.name, run_dir.name) for run_dir in run_dirs]
+    write_comparison(path, count_of(len(runs), "run"), runs, ())
+    return path
 
 
 async def _tell(event: Event) -> None:

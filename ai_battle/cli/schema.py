@@ -5,10 +5,11 @@ import json
 import click
 
 from ai_battle.config import json_schema
+from ai_battle.config.editors import SCHEMAS
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(["discussion", "benchmark", "server"]), default="discussion")
+@click.argument("kind", type=click.Choice([*SCHEMAS]), default="discussion")
 def command(kind: str) -> None:
     """Print the JSON Schema of a YAML format, for editors and programs."""
     click.echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False))

@@ -9,6 +9,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 from .benchmark import BenchmarkFile
 from .discussion import DiscussionFile
+from .judge import RubricFile
 from .rewriting import BESIDE, INSIDE
 from .server import ServerFile
 from .values import Section
@@ -17,6 +18,7 @@ SCHEMAS: Mapping[str, type[Section]] = {
     "discussion": DiscussionFile,
     "benchmark": BenchmarkFile,
     "server": ServerFile,
+    "rubric": RubricFile,
 }
 OTHER_NAMES = {
     "Pair": ("model", "primary"),
@@ -45,7 +47,8 @@ def json_schema(kind: str = "discussion") -> dict[str, Any]:
         if described := schema["$defs"].get(section):
             _add_other_name(described, other, own)
     beside = schema["properties"]
-    beside["providers"] |= _by_name(schema["$defs"]["Provider"])
+    if "providers" in beside:
+        beside["providers"] |= _by_name(schema["$defs"]["Provider"])
     if kind == "discussion":
         inside = schema["$defs"]["Discussion"]["properties"]
         inside.update({key: beside[key] for key in BESIDE})

@@ -91,7 +91,7 @@ class DiscussionRun:
         if phase.name and (at.number, phase.name) != self._state.phase:
             of = len(self._plan.schedule)
             await self._emit(
-                PhaseStarted(at.number, of, phase.name, phase.speakers, phase.rounds, phase.instructions.strip())
+                PhaseStarted(at.number, of, phase.name, phase.speakers, phase.rounds, phase.heading(self._plan.goal))
             )
 
     async def _judge_once(self) -> None:

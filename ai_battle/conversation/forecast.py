@@ -1,7 +1,7 @@
 """Says what a run would send first, and about what it would cost, its helpers included, without calling a model."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from ..core.events import PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.helping import FileDescribed
 from ..core.messages import FILE_KINDS, Message, file_of
-from ..core.tokens import estimate_parts, estimate_request
+from ..core.tokens import estimate_message, estimate_parts, estimate_request
 from ..core.traits import CalledModel
 from ..providers._filters import readable_message
 from ..wire.genai import message_to_json, usage_to_json
@@ -27,8 +27,8 @@ from .records import specs_to_json
 from .setup import FileSetup, RunSetup
 from .state import State
 
-USUAL_ANSWER = 350
-"""Tokens of an answer when nothing is known of it."""
+USUAL_ANSWER, ONE_SCORE = 350, 80
+"""Tokens of an answer when nothing is known of it, and of a judge's score with its quotation and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,24 @@ async def _equip(setup: RunSetup) -> None:
 
 
 def _forecasts(setup: RunSetup) -> Iterator[Expected]:
+    """Yields what each participant may cost; what judging takes is told with the last one."""
+    *others, last = _of_participants(setup)
+    yield from others
+    yield replace(last, help=(*last.help, *_judging(setup, (*others, last))))
+
+
+def _judging(setup: RunSetup, expected: Sequence[Expected]) -> Iterator[ExpectedHelp]:
+    """Yields for each judge that it reads all that was said twice, and rates each participant by each criterion."""
+    if not setup.arbiter:
+        return
+    said = sum(one.usage.output_tokens for one in expected) + estimate_message(opening(setup.plan))
+    scores = len(expected) * len(setup.arbiter.rubric.criteria)
+    for name, model in setup.arbiter.models.items():
+        each = _estimate_usage(model, said + USUAL_ANSWER, scores * ONE_SCORE)
+        yield ExpectedHelp(name, "arbiter", "to judge", 2, each)
+
+
+def _of_participants(setup: RunSetup) -> Iterator[Expected]:
     models = setup.assembled.models
     answer = sum(map(usual_answer, models.values())) / len(setup.plan.participants)
     blind = [each.name for each in setup.plan.participants if "images" not in each.reads][:1]

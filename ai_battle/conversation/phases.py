@@ -46,6 +46,12 @@ class Phase:
     def turns(self) -> int:
         return self.rounds * len(self.speakers)
 
+    def heading(self, goal: str) -> str:
+        """Returns the instructions as all are told of them: words stand for names and rounds that differ."""
+        name = self.speakers[0] if len(self.speakers) == 1 else "(who speaks)"
+        round_ = "1" if self.rounds == 1 else "(the round)"
+        return Template(self.instructions.strip()).safe_substitute(name=name, goal=goal.strip(), round=round_)
+
     def check(self, speakers: Sequence[str], names: Sequence[str]) -> None:
         """Raises `ConfigError` for what can't be played by those who take turns, or before those who take part."""
         if self.rounds < 1:

@@ -197,7 +197,8 @@ class SpeakerSelected:
 class PhaseStarted:
     """The phase with that `number`, which counts from 1, begins; there are `of` phases.
 
-    `speakers` speak in that order once in each of the `rounds`. The `instructions` are as they were written.
+    `speakers` speak in that order once in each of the `rounds`. The `instructions` have the goal filled in, and
+    words in the place of what is not the same for all.
     """
 
     number: int

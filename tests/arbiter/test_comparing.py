@@ -109,9 +109,22 @@ def test_scores_of_other_judges_are_not_compared_and_none_is_made_up(ai_battle: 
     assert "score" not in {change.measure.name for change in measured_changes(again)}
 
 
-def test_a_dry_run_says_that_judging_comes_on_top(ai_battle: Run, judges: FakeProviders) -> None:
-    assert "Judging comes on top" in ai_battle("run", "bees.yaml", "--dry-run", "--judge", "gpt-4o").out
-    assert "Judging" not in ai_battle("run", "bees.yaml", "--dry-run").out
+def test_runs_that_are_judged_together_stand_on_one_page(ai_battle: Run, judges: FakeProviders) -> None:
+    for name in ("one", "two"):
+        ai_battle("run", "bees.yaml", "-q", "--out", name)
+    outcome = ai_battle("judge", "one", "two", "-m", "gpt-4o", "-q")
+    assert outcome.code == 0
+    assert outcome.lines[-1] == "All beside each other: one-comparison.html"
+    page = Path("one-comparison.html").read_text()
+    assert "two: Judged by openai/gpt-4o" in page
+    assert "one/report.html" in page
+
+
+def test_a_dry_run_says_what_judging_takes(ai_battle: Run, judges: FakeProviders) -> None:
+    said = ai_battle("run", "bees.yaml", "--dry-run", "--judge", "gpt-4o").out
+    assert "arbiter openai/gpt-4o: 2 calls, " in said
+    assert "A judge reads all that was said twice" in said
+    assert "arbiter" not in ai_battle("run", "bees.yaml", "--dry-run").out
     assert judges.openai.questions == []
 
 

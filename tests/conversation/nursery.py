@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ai_battle import ConversationManager, Participant
+from ai_battle.collaboration import deliberation
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, TurnFinished, ignore
@@ -46,6 +47,14 @@ def oracles(run_dir: Path, **settings: object) -> ConversationManager:
     return ConversationManager(people, goal="Agree on a number.", out=run_dir, turns=5, **settings)  # type: ignore[arg-type]
 
 
+def deliberating(run_dir: Path) -> ConversationManager:
+    """In each turn three answer, rank, and one makes an answer of all; a kill may come in between."""
+    calls = run_dir.with_name(f"{run_dir.name}.{CALLS}")
+    council = deliberation.create(Oracle(calls), peers=[Oracle(calls), Oracle(calls)])
+    people = [Participant("ann", Oracle(calls)), Participant("council", council)]
+    return ConversationManager(people, goal="Agree on a number.", out=run_dir, turns=3)
+
+
 def scripted(run_dir: Path) -> ConversationManager:
     """From a file: after a crash the scripts go on where they were, failed attempts and all."""
     pause = {"delay": SECONDS_PER_ANSWER}
@@ -69,6 +78,7 @@ KINDS: Mapping[str, Callable[[Path], ConversationManager]] = {
     "folded": lambda run_dir: oracles(run_dir, max_conversation_tokens=400),
     "synced": lambda run_dir: oracles(run_dir, durability="every_turn"),
     "scripted": scripted,
+    "deliberating": deliberating,
 }
 
 

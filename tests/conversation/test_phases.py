@@ -313,3 +313,12 @@ def test_a_private_picture_is_described_by_nobody_who_must_not_see_it(tmp_path: 
     assert len(clients["Ann"].requests) == 1
     told = [event.message for event in log.events if isinstance(event, Warned)]
     assert told == ["plan.png is not described to Eve: Ann must not see it"]
+
+
+def test_the_heading_of_a_phase_has_no_places_left_to_fill(tmp_path: Path) -> None:
+    wanted = "$name, challenge $round on: $goal"
+    phases = [Phase("both", rounds=2, instructions=wanted), Phase("one", speakers=("Ann",), instructions=wanted)]
+    log = take_part(talkers(), tmp_path / "r", phases)
+
+    told = [event.instructions for event in log.events if isinstance(event, PhaseStarted)]
+    assert told == ["(who speaks), challenge (the round) on: Talk.", "Ann, challenge 1 on: Talk."]

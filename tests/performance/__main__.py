@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from ..ui.browser import CHROMIUM
 from . import (
     _bare,
     _benchmarking,
@@ -222,8 +223,7 @@ BENCHMARKS = {
         sweeps,
         writing,
         detecting,
-        opening_page,
-        watching_page,
+        *((opening_page, watching_page) if CHROMIUM else ()),
     )
 }
 

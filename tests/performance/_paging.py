@@ -54,12 +54,12 @@ def opening_page() -> None:
 async def _open() -> None:
     await written(RUN, *_long_run())
     async with page_of(Path.cwd()) as client:
-        times = [await _opened(client) for _ in range(ROUNDS)]
+        times = [await _opening_times(client) for _ in range(ROUNDS)]
     for name, values in zip(("the first turns", f"all {TURNS} turns"), zip(*times, strict=True), strict=True):
         print(f"{f'wall, {name} in the page':44} {median(values):9.0f} ms ({min(values):.0f} to {max(values):.0f})")
 
 
-async def _opened(client: PageClient) -> list[float]:
+async def _opening_times(client: PageClient) -> list[float]:
     async with tab_of(client) as tab:
         await tab.page.add_init_script(OPENED)
         await tab.open(client, f"/watch?run={RUN.name}")
@@ -81,9 +81,7 @@ def _long_run() -> list[Event]:
 
 def watching_page() -> None:
     """How late words of ten runs at once come into two tabs that watch all of them."""
-    os.environ["XDG_STATE_HOME"] = str(
-        Path.cwd()
-    )  # the code of the clock is trusted for as long as this folder is there
+    os.environ["XDG_STATE_HOME"] = str(Path.cwd())  # trusted code is remembered in this folder, not in that of its user
     for rate in (50, 200):
         asyncio.run(_watch(rate))
 
@@ -91,7 +89,7 @@ def watching_page() -> None:
 async def _watch(rate: int) -> None:
     async with page_of(Path.cwd()) as client, browser_of(client) as browser:
         tabs = [Tab(await browser.new_page()) for _ in range(2)]
-        names = [await _begun(client, rate, place) for place in range(RUNS)]
+        names = [await _start_run(client, rate, place) for place in range(RUNS)]
         for tab in tabs:
             await tab.page.add_init_script(LATE)
             await tab.open(client, f"/watch?{'&'.join(f'run={name}' for name in names)}")
@@ -108,8 +106,8 @@ async def _watch(rate: int) -> None:
         print(f"{name:44} {median(late):9.0f} ms, 99 %: {last:.0f} ms, latest {max(late):.0f} ms, {len(late)} pieces")
 
 
-async def _begun(client: PageClient, rate: int, place: int) -> str:
-    """A run of ten participants, who speak one after another; its code is trusted as its user would."""
+async def _start_run(client: PageClient, rate: int, place: int) -> str:
+    """Starts a run of ten who speak one after another; trusts the code of the clock as its user would."""
     models = "".join(f"    P{n}: {{type: tests.performance._clock/{rate}}}\n" for n in range(SPEAKERS))
     body = {"source": f"run{place}.yaml", "text": f"discussion:\n  turns: 1\n  goal: Talk.\n  models:\n{models}"}
     status, said = await client.send("/api/runs", **body)

@@ -40,8 +40,10 @@ def shadow_of(
     pair = recipe.help
     if not (large := strategies.large_of(pair)):
         raise ConfigError("a shadow compares two models, and here is only one; name the model that helps", "shadow")
-    if promised and "stuck_detector" not in strategies.parameters(strategies.factory(pair.strategy)):
-        words = f"{pair.strategy} does not judge answers, so it can't be told to always ask for help; leave watch out"
+    is_answered = strategies.traits(pair.strategy).is_answered_by_helper
+    has_cut = "stuck_detector" in strategies.parameters(strategies.factory(pair.strategy))
+    if promised and not (is_answered and has_cut):
+        words = f"{pair.strategy} can't be told to answer with the helper's words always, as takeover can; leave it out"
         raise ConfigError(words, "shadow.watch")
     small, big = make("shadow.small", own), make("shadow.large", large)
     judges = [make(JUDGE, said.judge)] if said.judge.type != CHECK else []
@@ -59,6 +61,7 @@ def shadow_of(
         cut=_cut_digest(recipe, promised),
         promised=promised,
         seed=said.seed,
+        is_advised=not is_answered,
     )
     compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
     return Shadow(terms, small.client, big.client, compares)

@@ -44,7 +44,8 @@ class ShadowTerms:
 
     `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept. `cut` is
     when the pair asks for help, as a digest; of the answers at most the share `promised` may be lost, if it is watched.
-    With a `seed` the same of a series of requests are drawn each time.
+    With a `seed` the same of a series of requests are drawn each time. `is_advised`: the small model answers itself
+    also where it is helped.
     """
 
     pair: str
@@ -55,6 +56,7 @@ class ShadowTerms:
     cut: str = ""
     promised: float | None = None
     seed: int | None = None
+    is_advised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ class Shadow:
             reason=self._clean(found.reason),
             is_steady=found.is_steady,
             cut=self.terms.cut,
+            is_advised=answer.helped and self.terms.is_advised,
             pair_usd=answer.usd,
             large_usd=large[0],
             pair_seconds=answer.seconds,

@@ -191,7 +191,9 @@ def _errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path} can't be opened: {error.strerror}; name another folder as state.") from error
+        raise StoreError(
+            f"{path} can't be opened: {error.strerror}; XDG_STATE_HOME names another folder, or state under server:."
+        ) from error
     except (sqlite3.Error, json.JSONDecodeError) as error:
         way_out = next((words for sign, words in _WAYS_OUT.items() if sign in str(error)), _DAMAGED)
         raise StoreError(f"{path} can't be used: {error}. {way_out}") from error

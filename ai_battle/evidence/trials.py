@@ -32,7 +32,8 @@ class ShadowTrial:
 
     `helped`: the helper took part in the answer that went out, so the shadow is the small model's alone; else the
     shadow is the helper's. Dollars are None where no price is known. What the large model takes is, for a request that
-    was helped, what the helper took. `cut` is a digest of when the pair asked for help.
+    was helped, what the helper took. `cut` is a digest of when the pair asked for help. `is_advised`: the small
+    model wrote the answer that went out itself, with the helper's advice.
     """
 
     outcome: Outcome
@@ -50,6 +51,7 @@ class ShadowTrial:
     large_seconds: float = 0.0
     tools: Sequence[Mapping[str, Any]] = ()
     cut: str = ""
+    is_advised: bool = False
 
     @property
     def is_lost(self) -> bool:

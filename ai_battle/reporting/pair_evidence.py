@@ -83,6 +83,7 @@ class PairEvidence:
     unsteady: float
     lost: Sequence[LostRequest]
     watch: LossWatch | None = None
+    advised: int = 0
 
     @property
     def whole(self) -> FamilyEvidence | None:
@@ -113,6 +114,7 @@ class PairEvidence:
             "alarm": bool(self.watch and self.watch.alarm_at),
             "counts": dict(self.counts),
             "unsteady": self.unsteady,
+            "advised": self.advised,
             "families": [*map(asdict, self.families)],
             "lost": [*map(asdict, self.lost)],
         }
@@ -142,6 +144,11 @@ class PairEvidence:
         missed = [f"{int(counts[name])} ({why})" for name, why in NOT_COMPARED.items() if counts.get(name)]
         if missed:
             yield f"Drawn and not compared: {', '.join(missed)}."
+        if self.advised:
+            yield (
+                f"Of {self.advised:,} that were helped it is not known whether they were lost, as the small model may "
+                "have written the answer; they count as not lost."
+            )
 
 
 def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
@@ -155,7 +162,8 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
         counts.update(day.document)
     unsteady = fmean(not trial.is_steady for trial in trials) if trials else 0.0
     watch = find_watch(store, pair, cut)
-    return PairEvidence(pair, counts, [*_families(trials)], unsteady, [*_lost_requests(newest)], watch)
+    advised = sum(trial.is_advised for trial in trials)
+    return PairEvidence(pair, counts, [*_families(trials)], unsteady, [*_lost_requests(newest)], watch, advised)
 
 
 def _lost_requests(trials: dict[str, ShadowTrial]) -> Iterator[LostRequest]:

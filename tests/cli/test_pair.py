@@ -1,6 +1,7 @@
 """`ai-battle pair report` says what the shadow of a pair has found."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,12 @@ def test_what_was_drawn_with_a_smaller_share_stands_for_more_requests(tmp_path: 
     loss = whole(tmp_path)["loss"]
     assert isinstance(loss, dict)
     assert loss["value"] == pytest.approx(100 / (50 * 100 + 50 * 50))
+
+
+def test_helped_answers_that_the_small_model_wrote_are_told(tmp_path: Path) -> None:
+    with closing(EvidenceStore(tmp_path)) as store:
+        keep_trial(store, PAIR, "one", ShadowTrial("tie", True, 1.0, "chat", "", "", "", is_advised=True))
+    assert "Of 1 that were helped it is not known whether they were lost" in report(tmp_path).output
 
 
 def test_few_comparisons_are_no_ground_for_anything(tmp_path: Path) -> None:

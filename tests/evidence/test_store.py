@@ -113,7 +113,7 @@ def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"evidence.sqlite can't be opened: .*; name another folder as state"):
+    with pytest.raises(StoreError, match=r"evidence.sqlite can't be opened: .*; XDG_STATE_HOME names another folder"):
         EvidenceStore(tmp_path / "file")
 
 

@@ -31,7 +31,7 @@ server:
     pair:
       model: openai/small
       secondary: openai/large
-      strategy: takeover
+      strategy: {strategy}
       max_retries: 1
       threshold: {threshold}
       shadow: {shadow}
@@ -52,9 +52,9 @@ QUESTION: dict[str, Any] = {
 }
 
 
-def written(folder: Path, shadow: str = ALL, threshold: float = 0.7) -> str:
+def written(folder: Path, shadow: str = ALL, threshold: float = 0.7, strategy: str = "takeover") -> str:
     path = folder / "server.yaml"
-    path.write_text(FILE.format(state=folder / "state", shadow=shadow, threshold=threshold))
+    path.write_text(FILE.format(state=folder / "state", shadow=shadow, threshold=threshold, strategy=strategy))
     return str(path)
 
 
@@ -410,6 +410,14 @@ async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it(fakes: FakePr
     assert said.count(GOOD) <= 6
     assert "No: " in text
     assert "at most 10.0% of them may be. Each answer gets help until the pair is calibrated anew." in text
+
+
+async def test_a_strategy_that_leaves_the_writing_to_the_small_model_is_not_watched(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    file = written(tmp_path, WATCHED % "", strategy="rescue")
+    with pytest.raises(ConfigError, match=r"shadow.watch: rescue can't be told to answer with the helper's words"):
+        planned(fakes, file)
 
 
 WRONG = {

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from functools import partial
@@ -199,9 +199,12 @@ class PageServer:
 
         Nothing is sent of a run that is not there.
         """
-        asked = http.headers.get("Last-Event-ID") or http.query_string
+        asked = parse_qsl(http.headers.get("Last-Event-ID") or http.query_string)
+        if len(asked) > MOST_WATCHED:
+            raise ConfigError(f"At most {MOST_WATCHED} runs can be watched at once.")
         known = {run.name: run for run in self._workspace.runs()}
-        followers = [RunFollower(known[name], after) for name, after in _positions(asked) if name in known]
+        places = {name: int(after) if after.isdecimal() else -1 for name, after in asked}
+        followers = [RunFollower(known[name], after) for name, after in places.items() if name in known]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(http)
         with suppress(ConnectionResetError):
@@ -209,14 +212,6 @@ class PageServer:
                 async for piece in pieces:
                     await response.write(piece)
         return response
-
-
-def _positions(asked: str) -> Iterator[tuple[str, int]]:
-    pairs = parse_qsl(asked)
-    if len(pairs) > MOST_WATCHED:
-        raise ConfigError(f"At most {MOST_WATCHED} runs can be watched at once.")
-    for name, after in pairs:
-        yield name, int(after) if after.isdecimal() else -1
 
 
 def _overview(run_dir: Path) -> dict[str, Any]:

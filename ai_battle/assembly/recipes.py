@@ -129,9 +129,10 @@ class Recipe:
     @property
     def note(self) -> str:
         """Says that a promise has ended, where the tools are others than those that it was tested with."""
-        promise = self.detector.calibration.promise if self.detector and self.detector.calibration else None
+        calibration = self.detector.calibration if self.detector else None
+        promise = calibration.promise if calibration and self.help.promise else None
         tools = tuple(sorted(tool.name for tool in self.model.client.offered_tools))
-        if not (promise and self.help.promise) or tools == promise.tools:
+        if not promise or tools == promise.tools:
             return ""
         before, now = (", ".join(names) or "no tools" for names in (promise.tools, tools))
         return (

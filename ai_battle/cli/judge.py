@@ -51,6 +51,12 @@ def command(
     judge = partial(judge_run, models=models, rubric=judged_by, limits=limits, emit=emit)
     found = asyncio.run(judge_all(runs, judge, Budget(limits, payer="--max-cost")))
     verdicts = [(run_dir, verdict) for run_dir, verdict in zip(runs, found, strict=True) if verdict]
+    _report(verdicts, as_json=as_json)
+    return DONE if all(found) else FAILED
+
+
+def _report(verdicts: Sequence[tuple[Path, Verdict]], *, as_json: bool) -> None:
+    """Shows the verdicts, and of several runs where they stand beside each other."""
     if as_json:
         print_json([{"run": str(run_dir), **verdict.to_json()} for run_dir, verdict in verdicts])
     else:
@@ -58,7 +64,6 @@ def command(
             show_verdict(run_dir, verdict)
     if len(verdicts) > 1:
         click.echo(f"All beside each other: {_compare([run_dir for run_dir, _ in verdicts])}", err=as_json)
-    return DONE if all(found) else FAILED
 
 
 def _compare(run_dirs: Sequence[Path]) -> Path:

@@ -105,7 +105,7 @@ class Calibration:
         return {**made, "promise": asdict(self.promise)} if self.promise else made
 
     def with_promise(self, promise: Promise) -> Self:
-        return replace(self, promise=promise.sealed(replace(self, promise=None).as_json()))
+        return replace(self, promise=promise.with_seal(replace(self, promise=None).as_json()))
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Self:

@@ -40,7 +40,7 @@ class Promise:
     tools: tuple[str, ...] = ()
     seal: str = ""
 
-    def sealed(self, calibration: Mapping[str, Any]) -> Self:
+    def with_seal(self, calibration: Mapping[str, Any]) -> Self:
         """Returns the promise of that calibration, so that a change of either by hand shows."""
         return replace(self, seal=self._seal_of(calibration))
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from .numbers import decimal_commas, numbers, plain, plain_digits, plain_numbers, without_latex
@@ -70,11 +71,9 @@ def _asks_to_pick(count: int, before: str, behind: str) -> bool:
         return True
     last = _LAST_SENTENCE.search(before.rstrip())
     asked = last.group() if last else ""
-    if _ABOUT_ALL.search(asked) or (behind[:1].isupper() and behind[-1] in ".?!:"):
-        return False
-    if count >= _EXAM or "?" in before or not before.strip():
-        return True
-    return bool(_PICKS.search(before) or _WORKS_OUT.search(before) or _GOES_ON.search(asked))
+    asks_else = _ABOUT_ALL.search(asked) or (behind[:1].isupper() and behind[-1] in ".?!:")
+    is_exam = count >= _EXAM or "?" in before or not before.strip()
+    return not asks_else and (is_exam or any(pattern.search(before) for pattern in (_PICKS, _WORKS_OUT, _GOES_ON)))
 
 
 def picked_option(stated: str, among: Mapping[str, str]) -> str:
@@ -101,21 +100,19 @@ def named_option(text: str, among: Mapping[str, str]) -> str:
     """
     texts = {letter: f" {words} " for letter, option in among.items() if (words := _plain_words(option))}
     whole = f" {_plain_words(text)} "
-    if opening := [letter for letter, option in texts.items() if whole.startswith(option)]:
-        return opening[0]
-    last = ""
-    for sentence in reversed(_SENTENCES.split(text)):
-        words = f" {_plain_words(sentence)} "
-        places = {letter: words.rfind(option) for letter, option in texts.items() if option in words}
-        places |= {
-            letter: found.start()
-            for found in _BARE_LETTER.finditer(sentence)
-            if (letter := found[1] or found[2]) in among
-        }
-        if len(places) == 1:
-            return next(iter(places))
-        last = last or max(places, key=places.__getitem__, default="")
-    return last
+    opening = (letter for letter, option in texts.items() if whole.startswith(option))
+    sentences = [_options_in(sentence, texts) for sentence in reversed(_SENTENCES.split(text))]
+    alone = (next(iter(each)) for each in sentences if len(each) == 1)
+    last = (max(each, key=each.__getitem__) for each in sentences if each)
+    return next(chain(opening, alone, last), "")
+
+
+def _options_in(sentence: str, texts: Mapping[str, str]) -> Mapping[str, int]:
+    """Where a sentence names options, by its letter, each in words or by a bare letter."""
+    words = f" {_plain_words(sentence)} "
+    places = {letter: words.rfind(option) for letter, option in texts.items() if option in words}
+    bare = {found[1] or found[2]: found.start() for found in _BARE_LETTER.finditer(sentence)}
+    return places | {letter: place for letter, place in bare.items() if letter in texts}
 
 
 def _may_be(letter: str, stated: str, among: Mapping[str, str]) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from ai_battle.conversation.rundir import REPORT
 from ai_battle.conversation.runs import RUNS, RunOverview, delete, find_run, run_directories, search
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.texts import printable
-from ai_battle.reporting import write_reports
+from ai_battle.reporting import export, write_reports
+from ai_battle.reporting.exports import write_whole
 from ai_battle.reporting.figures import count_of
 
 from .arguments import RunName
@@ -88,8 +88,10 @@ def open_(run: str, folder: Path, no_browser: bool) -> None:
     run_dir = find_run(run, folder)
     if RunOverview.read(run_dir).status == "running":
         click.echo("This run is not over; what is opened is as it stands now.", err=True)
-    write_reports(run_dir)
-    report = run_dir / REPORT
+        report = run_dir.with_name(f"{run_dir.name}-so-far.html")  # the run directory is its own until then
+        write_whole(report, export(run_dir, "html"), "The journal has all of it.")
+    else:
+        _, report = write_reports(run_dir)
     if not (no_browser or webbrowser.open(report.resolve().as_uri())):
         click.echo("There is no browser here; open this file in one:", err=True)
     click.echo(str(report))

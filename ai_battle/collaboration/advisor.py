@@ -6,7 +6,7 @@ It stands between a model and its tools, so it sees each step of a turn, and adv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from time import monotonic
 from typing import Any
 
@@ -39,6 +39,7 @@ from ._native import NativelyAdvised, native_entry
 from ._prompts import HelpCase, consultation, excerpt
 from ._turn import Draft, DraftListener, Helping, Turn
 
+NAME = "advisor"
 MAX_USES = 3
 MAX_TOKENS = 1_024
 MOST_IN_A_ROW, MOST_DECLINED, MOST_FAILED = 2, 5, 2
@@ -53,8 +54,6 @@ TRAITS = StrategyTraits(
     },
     each_step=True,
 )
-NAME, OTHER_NAME = "advisor", "ask_advisor"
-"""What the tool is called, and what where the model has a tool of that name already."""
 NO_TOOL: Mapping[str, Any] = {}
 ONLY_CALLS = "it answered with nothing but calls of tools"
 
@@ -129,10 +128,6 @@ class AdvisedModel(Strategy):
         if self.terms.max_forced:
             await step.meet_trouble()
         return await step.answer()
-
-    def advisor(self, name: str) -> NamedAdvisor:
-        """Returns the one of that name; the first where there is none."""
-        return self.advisors.get(name) or next(iter(self.advisors.values()))
 
     @property
     def is_bounded(self) -> bool:
@@ -284,7 +279,8 @@ class AdvisedStep:
     async def _advice(self, call: ToolCall, forced: str, report: str) -> str:
         """Returns what the advisor says, as the model is to read it; empty where that is of no use."""
         terms, question = self._model.terms, str(call.arguments.get("question") or "")
-        advisor = self._model.advisor(str(call.arguments.get("advisor")))
+        advisors = self._model.advisors
+        advisor = advisors.get(str(call.arguments.get("advisor"))) or next(iter(advisors.values()))
         case = HelpCase(replace(self._request, messages=self._messages), reason=forced, report=report)
         sees, earlier = self._turn.helping.sees, self._earlier_advice
         asked = consultation(case, sees, question, earlier, terms.max_tokens, terms.caching)
@@ -363,8 +359,9 @@ class AdvisedStep:
 
 
 def tool_name(others: Sequence[ToolSpec]) -> str:
-    """Returns what the tool is called beside `others`."""
-    return OTHER_NAME if any(tool.name == NAME for tool in others) else NAME
+    """Returns what the tool is called beside `others`: a name that none of them has."""
+    taken, own = {tool.name for tool in others}, f"ask_{NAME}"
+    return next(name for name in chain((NAME, own), (f"{own}_{n}" for n in count(2))) if name not in taken)
 
 
 def create(

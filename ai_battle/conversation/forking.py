@@ -22,7 +22,8 @@ def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
             last = event.turn
             end = len(events) if last == turn else end
     if not end:
-        there = f"turns 1 to {last} are over" if last else "none is over yet"
+        few = {0: "none is over yet", 1: "only turn 1 is over"}
+        there = few.get(last, f"turns 1 to {last} are over")
         raise ConfigError(f"{run_dir} can't be forked behind turn {turn}; {there}.")
     return tuple(events[:end])
 

@@ -125,8 +125,9 @@ def _check_names(entries: Iterable[AdvisorEntry]) -> None:
     names: set[str] = set()
     for entry in entries:
         if entry.name in names:
-            why = f"is {entry.name!r} twice" if entry.name else "is missing, and only one advisor can do without"
-            raise ConfigError(f"{entry.place}: the name of the advisor {why}.")
+            why = f"have the name {entry.name!r}" if entry.name else "have no name"
+            way = f"bring one, or each as {OPENROUTER_TOOL} with a name of its own"
+            raise ConfigError(f"{entry.place}: two advisors {why}, by which the model chooses; {way}.")
         names.add(entry.name)
 
 

@@ -113,8 +113,10 @@ def test_a_run_that_is_being_written_is_listed_as_that_and_not_deleted(ai_battle
         wait_for("turn_started", place / "journal.jsonl")
         assert ai_battle("runs").lines[1].split()[-1] == "running"
         refused = ai_battle("runs", "delete", "slow", "--yes")
-        assert "not over" in ai_battle("runs", "open", "slow", "--no-browser").err
+        opened = ai_battle("runs", "open", "slow", "--no-browser")
         process.kill()
+    assert (opened.code, "not over" in opened.err) == (0, True)
+    assert "Wait." in Path(opened.lines[-1]).read_text(encoding="utf-8")
     assert refused.code == 1
     assert f"in use by process {process.pid}" in refused.err
     assert (place / "journal.jsonl").exists()

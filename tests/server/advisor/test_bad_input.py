@@ -31,6 +31,16 @@ async def test_78_a_tool_of_the_clients_that_is_called_advisor_stays_its_own(sta
     assert (message.content[0]["name"], message.calls) == ("advisor", [("advisor", {"year": 2026})])
 
 
+async def test_78b_also_where_both_names_are_taken(stage: Stage) -> None:
+    stage.worker.says(call("ask_advisor_2"), call("ask_advisor", year=2026))
+    stage.advisor.says("Look at the loop.")
+    message = await stage.answer(tools=[OWN, {**OWN, "name": "ask_advisor"}, TOOL])
+
+    assert [name for name, _, _ in stage.sent(0).tools] == ["advisor", "ask_advisor", "ask_advisor_2"]
+    assert message.kinds == ["server_tool_use", "advisor_tool_result", "tool_use"]
+    assert message.calls == [("ask_advisor", {"year": 2026})]
+
+
 async def test_79_without_the_protocols_tool_a_tool_called_advisor_is_one_like_all(stage: Stage) -> None:
     stage.worker.says(call("advisor", year=2026))
     message = await stage.answer(tools=[OWN])
@@ -134,4 +144,4 @@ async def test_87_two_tools_of_the_protocol_are_told_apart_or_refused(one: Stage
     words = await one.refusal(tools=[TOOL, {**TOOL, "model": "claude-fable-5"}])
 
     assert "tools[1]" in words or "tools.1" in words
-    assert "advisor" in words
+    assert "two advisors have no name" in words

@@ -64,6 +64,9 @@ def _show(expected: Iterable[Expected]) -> None:
             click.echo(
                 f"  file: {printable(file.name)}, {printable(file.about)}: about {count_of(file.tokens, 'token')}"
             )
+        if one.files:
+            read, cost = count_of(one.file_usage.input_tokens, "token"), dollars(one.file_usage.cost_usd)
+            click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {cost} where nothing is cached")
         for tool in tool_descriptions(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
         click.echo(f"  expected: {count_of(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
@@ -77,7 +80,7 @@ def _help_line(one: ExpectedHelp) -> str:
         cost = f"{tokens(one.each)}, {dollars(one.each.cost_usd)} each time"
         return f"{one.role} {printable(one.model)}, {one.when}: {cost}, not in the sum"
     calls = "1 call" if one.calls == 1 else f"{one.calls:.4g} calls"
-    return f"{one.role} {printable(one.model)}: {calls}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
+    return f"{one.role} {printable(one.model)}, {one.when}: {calls}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
 
 
 def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ai_battle.core.texts import printable
+
 from .options import as_json
 from .output import print_json
 
@@ -81,8 +83,8 @@ def _kind(path: Path) -> str:
 
 def _show(report: dict[str, Any]) -> None:
     for problem in report["problems"]:
-        click.echo(problem["text"])
+        click.echo(printable(problem["text"]))
     for note in report["notes"]:
-        click.echo(f"{report['config']}: note: {note}")
+        click.echo(printable(f"{report['config']}: note: {note}"))
     if not report["problems"]:
         click.echo(f"{report['config']}: {click.style('ok', fg='green')}")

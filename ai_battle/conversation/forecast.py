@@ -106,7 +106,11 @@ def _within(calls: float | None, recipe: "assembly.Recipe") -> float | None:
 
 
 def _estimate_usage(model: Model, read: int, written: int) -> Usage:
-    usage = Usage(min(read, model.window or read), written)
+    return _priced_usage(model, min(read, model.window or read), written)
+
+
+def _priced_usage(model: Model, read: int, written: int = 0) -> Usage:
+    usage = Usage(read, written)
     return replace(usage, cost_usd=model.price.cost(usage) if model.price else None)
 
 
@@ -123,7 +127,7 @@ class ExpectedFile:
 class Expected:
     """One participant: its first request, what all its turns together may use, and what models beside it may.
 
-    `files` are those of the request, as its provider counts them.
+    `files` are those of the request, as its provider counts them, and `file_usage` is what all turns read of files.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Expected:
     usage: Usage
     help: tuple[ExpectedHelp, ...] = ()
     files: tuple[ExpectedFile, ...] = ()
+    file_usage: Usage = NOTHING_USED
 
     @property
     def total(self) -> Usage:
@@ -148,6 +153,7 @@ class Expected:
             "tools": specs_to_json(self.request.tools),
             "options": dict(self.request.options),
             "files": [asdict(file) for file in self.files],
+            "file_usage": usage_to_json(self.file_usage),
             "turns": self.turns,
             "usage": usage_to_json(self.usage),
             "help": [one.to_json() for one in self.help],
@@ -215,7 +221,13 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     read = usage.input_tokens // max(1, turns)
     recipes = (each for each in setup.assembled.recipes.get(name, ()) if not each.is_of_helper)
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
-    return Expected(name, str(model.name), request, turns, usage, others, tuple(_files(request.messages, provider)))
+    files, kept = (tuple(_files(each.messages, provider)) for each in (request, later))
+    of_files = _priced_usage(model, _tokens(files) + _tokens(kept) * (turns - 1))
+    return Expected(name, str(model.name), request, turns, usage, others, files, of_files)
+
+
+def _tokens(files: Iterable[ExpectedFile]) -> int:
+    return sum(file.tokens for file in files)
 
 
 def _files(messages: Iterable[Message], provider: str) -> Iterator[ExpectedFile]:
@@ -260,6 +272,4 @@ def _usage(model: Model, sizes: tuple[int, int], per_round: float, turns: int) -
     """Each request has all rounds before it, as far as the model's window goes; files may go with the first alone."""
     most = model.window or 10**9
     read = sum(min(int(sizes[number > 0] + per_round * number), most) for number in range(turns))
-    usage = Usage(read, usual_answer(model) * turns)
-    cost = model.price.cost(usage) if model.price else None
-    return Usage(usage.input_tokens, usage.output_tokens, cost_usd=cost)
+    return _priced_usage(model, read, usual_answer(model) * turns)

@@ -1,6 +1,7 @@
 """Input files: what participants get to see with the first prompt, read within bounds that hold for all together."""
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,13 +168,13 @@ def _read(named: _Named, base: Path, options: ReadingOptions) -> _InputRead:
 def _path_of(file: InputFile, base: Path) -> Path:
     path = file.resolve(base)
     try:
-        is_there, is_directory = path.exists(), path.is_dir()
-    except (OSError, ValueError):  # a name that no file can have
-        is_there = is_directory = False
+        is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+    except PermissionError as error:
+        raise ConfigError(f"{file.path!r} can't be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # also a name that no file can have
+        raise ConfigError(f"there is no file {file.path!r} in {base}{near_file(path)}") from error
     if is_directory:
         raise ConfigError(f"{file.path!r} is a directory; input_files takes one as 'directory'")
-    if not is_there:
-        raise ConfigError(f"there is no file {file.path!r} in {base}{near_file(path)}")
     return path
 
 

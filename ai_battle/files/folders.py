@@ -52,7 +52,12 @@ class _FolderWalk:
                     yield PurePosixPath(Path(name)).as_posix()
 
     def _is_taken(self, entry: "os.DirEntry[str]", name: str) -> bool:
-        if not entry.is_file():
+        try:
+            is_file = entry.is_file()
+        except OSError:  # a link to itself, or to where nobody may look
+            self.outside.append(name)
+            return False
+        if not is_file:
             return False
         if entry.name.startswith("."):
             self.hidden.append(name)
@@ -79,7 +84,7 @@ def list_folder(folder: Path, pattern: str, most: int) -> FolderListing:
     for names, words in (
         (walk.hidden, "hidden"),
         (binary, "neither texts nor pictures"),
-        (walk.outside, "links out of it"),
+        (walk.outside, "links out of it or to nothing"),
     ):
         notes += [_left_out(names, words)] if names else []
     return FolderListing(tuple(kept), tuple(notes))

@@ -37,7 +37,8 @@ def read_pages(file: IO[bytes], name: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(ended.stdout)
     except ValueError as error:
-        raise ConfigError(f"{name} is a PDF that can't be read: it is damaged, or needs too much memory") from error
+        why = "it is damaged, or takes too much time or memory; give its text, or pictures of its pages"
+        raise ConfigError(f"{name} is a PDF that can't be read: {why}") from error
     if "error" in found:
         raise ConfigError(f"{name} is a PDF that can't be read: {found['error']}")
     return found

@@ -22,7 +22,7 @@ def text_of(file: BinaryIO, most: int = PAGES) -> dict[str, Any]:
     try:
         reader = PdfReader(file)
         if reader.is_encrypted and not reader.decrypt(""):
-            return {"error": "it needs a password"}
+            return {"error": "it needs a password; save it without one"}
         texts: list[str] = []
         for page in reader.pages[:most]:
             texts.append(page.extract_text())

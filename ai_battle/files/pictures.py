@@ -88,7 +88,9 @@ def check_pixels(data: bytes, name: str) -> None:
     width, height = size(data)
     if width * height > MOST_PIXELS:
         most = f"{MOST_PIXELS / 1e6:.0f} million"
-        raise ConfigError(f"{name} has {width}x{height} pixels; {most} are the most that a picture may have")
+        raise ConfigError(
+            f"{name} has {width}x{height} pixels; {most} are the most that a picture may have: scale it down"
+        )
 
 
 def lacking() -> str:

@@ -14,6 +14,7 @@ MOST_CHARACTERS = 20_000
 """What is longer is sent in part."""
 COLUMNS, CELL = 60, 60
 FENCE = "```"
+NO_OTHER = "no picture, PDF or video that models are sent"
 DELIMITERS = ",;\t|"
 ENTRIES, DEEPEST, LONGEST_TEXT = (20, 5, 2, 1), 8, 300
 
@@ -44,9 +45,9 @@ def decode(data: bytes, named: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NothingToSend(f"{named} is neither an image nor text in UTF-8 (byte {error.start})") from None
+        raise NothingToSend(f"{named} is no text in UTF-8 (byte {error.start}), and {NO_OTHER}") from None
     if "\0" in text:
-        raise NothingToSend(f"{named} is neither an image nor a text")
+        raise NothingToSend(f"{named} is no text, and {NO_OTHER}")
     if not text.strip():
         raise NothingToSend(f"{named} is empty")
     return text

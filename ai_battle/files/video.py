@@ -3,17 +3,19 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import monotonic
 
 from ..core.errors import ConfigError
 from .pictures import MOST_PIXELS, Size
 
-SECONDS = 120
-"""For all that is done with one video."""
+SECONDS, PROBE_SECONDS = 120, 15
+"""For all pictures of one video, and before them for its header."""
 _MAGIC = {b"\x1a\x45\xdf\xa3": "video/webm"}
 
 
@@ -58,7 +60,7 @@ def frames(path: Path, name: str, count: int, box: Size) -> tuple[float, list[Fr
     if why := lacking():
         raise ConfigError(f"{name} is a video, and {why}")
     ends = monotonic() + SECONDS
-    length = _length(path, name, ends)
+    length = _length(path, name, monotonic() + PROBE_SECONDS)
     count = max(1, min(count, int(length * 10)))  # of a short one no two pictures are the same
     times = [(number + 0.5) * length / count for number in range(count)]
     found = [Frame(time, data) for time in times if (data := _frame(path, name, time, box, ends))]
@@ -74,7 +76,9 @@ def _length(path: Path, name: str, ends: float) -> float:
     except ValueError as error:
         raise ConfigError(f"{name} is a video that ffprobe can't read: it is damaged") from error
     if all(stream.get("codec_type") != "video" for stream in said.get("streams", ())):
-        raise ConfigError(f"{name} is a video without pictures: it has no video stream that ffprobe can read")
+        raise ConfigError(
+            f"{name} is a video in which ffprobe finds no pictures: it is damaged or has sound alone; see if it plays"
+        )
     length = float(said.get("format", {}).get("duration", 0))
     return length if isfinite(length) and length > 0 else 0.0
 
@@ -93,11 +97,25 @@ def _input(path: Path) -> tuple[str, ...]:
 
 
 def _output(command: tuple[str, ...], name: str, ends: float) -> bytes:
-    try:
-        ended = subprocess.run(  # noqa: S603 - a fixed program, and no shell
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            timeout=max(0.1, ends - monotonic()), check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise ConfigError(f"{name} is a video that ffmpeg does not get through within {SECONDS} s") from error
-    return ended.stdout
+    """What a program writes; it is ended with all that it has started where it takes too long."""
+    # A program may be a script around the real one, which would keep a pipe open; so it writes to a file.
+    with TemporaryFile() as written:
+        process = subprocess.Popen(  # noqa: S603 - a fixed program, and no shell
+            command, stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            process.wait(max(0.1, ends - monotonic()))
+        except subprocess.TimeoutExpired as error:
+            raise ConfigError(
+                f"{name} is a video that {command[0]} does not get through in time; shorten it, or give pictures of it"
+            ) from error
+        finally:
+            _end(process)
+        written.seek(0)
+        return written.read()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+        process.wait()

@@ -14,19 +14,24 @@ needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="needs 
 
 def pdf(*pages: str) -> bytes:
     """Each page with one line of text; none for an empty one, as of a scan."""
+    words = [f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() if text else b"" for text in pages]
+    return pdf_of(*(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(each), each) for each in words))
+
+
+def pdf_of(*contents: bytes) -> bytes:
+    """One page for each stream of content."""
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
     kids = []
-    for text in pages:
+    for content in contents:
         number = len(objects) + 1
-        words = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() if text else b""
         font = b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
         objects += [
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources %s >>"
             % (number + 1, font),
-            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(words), words),
+            content,
         ]
         kids.append(b"%d 0 R" % number)
-    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(pages), b" ".join(kids))
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(contents), b" ".join(kids))
     return _joined(objects)
 
 

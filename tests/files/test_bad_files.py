@@ -3,17 +3,19 @@
 import json
 import os
 import struct
+import sys
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zlib import compressobj
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
 from ..cli.conftest import Run
 from ..pixels import SIGNATURE, chunk
-from .material import needs_ffmpeg, pdf
+from .material import needs_ffmpeg, pdf, pdf_of
 
 Check = Callable[..., str]
 SCRIPTED = {name: {"type": "scripted", "script": ["Hm."], "loop": True} for name in ("Ann", "Bob")}
@@ -53,12 +55,16 @@ def locked() -> bytes:
     [
         ("x.png", b"\x89PNG\r\n\x1a\nno picture at all", "x.png begins like a PNG, and is damaged"),
         ("x.png", bomb(), "x.png has 20000x10000 pixels; 89 million are the most that a picture may have"),
-        ("x.bin", bytes(range(256)), "x.bin is neither an image nor text in UTF-8 (byte 128)"),
+        ("x.bin", bytes(range(256)), "x.bin is no text in UTF-8 (byte 128), and no picture, PDF or video"),
         ("x.txt", b" \n", "x.txt is empty"),
+        ("x.png", b"", "x.png is empty"),
+        ("x.pdf", b"", "x.pdf is empty"),
+        ("x.mp4", b"", "x.mp4 is empty"),
+        ("odd \x1b[31m`name`\u2603.txt", b"", "odd \u241b[31m`name`\u2603.txt is empty"),
         ("x.csv", b"", "x.csv is empty"),
         ("x.csv", b"a,b\n1,\xff\n", "x.csv is no text in UTF-8"),
         ("x.csv", b"a,b\n" + b"1" * 200_000 + b",2\n", "x.csv:2 is no row of a table"),
-        ("x.pdf", locked(), "x.pdf is a PDF that can't be read: it needs a password"),
+        ("x.pdf", locked(), "x.pdf is a PDF that can't be read: it needs a password; save it without one"),
         ("x.pdf", pdf("", ""), "x.pdf is a PDF without text (pictures of pages, as scanners make them)"),
         ("x.pdf", pdf("One.")[:-200], "x.pdf is a PDF that can't be read: it is damaged"),
         ("x.txt", b"x" * (3 << 20), "x.txt has 3.0 MiB; a text may have 2"),
@@ -72,10 +78,21 @@ def test_the_error_says_what_is_wrong_and_where(refused: Check, folder: Path, na
     assert f"discussion.input_files.files[0].path: {why}" in said
 
 
+def test_a_pdf_that_unfolds_to_much_more_than_it_has_is_not_read(refused: Check, folder: Path) -> None:
+    packed = compressobj()
+    content = b"".join(packed.compress(b"(All work) Tj " * 75_000) for _ in range(120)) + packed.flush()
+    assert len(content) < 1 << 20
+    stream = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(content), content)
+    (folder / "report.pdf").write_bytes(pdf_of(stream))
+    assert "report.pdf is a PDF that can't be read: it is damaged (Limit reached while" in refused(["report.pdf"])
+
+
 @needs_ffmpeg
 def test_a_video_that_is_none(refused: Check, folder: Path) -> None:
     (folder / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 5_000)
-    assert "clip.mp4 is a video without pictures" in refused(["clip.mp4"])
+    assert "clip.mp4 is a video in which ffprobe finds no pictures: it is damaged or has sound alone" in refused(
+        ["clip.mp4"]
+    )
 
 
 def test_a_video_without_ffmpeg_says_how_to_get_it(
@@ -87,6 +104,45 @@ def test_a_video_without_ffmpeg_says_how_to_get_it(
         "clip.mp4 is a video, and ffprobe, which takes pictures out of it, is not installed: apt install ffmpeg "
         "(or brew install ffmpeg); or give pictures of it" in refused(["clip.mp4"])
     )
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no groups of processes here")
+@pytest.mark.slow
+def test_a_program_that_hangs_is_ended_with_all_that_it_has_started(
+    refused: Check, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 500)
+    (folder / "bin").mkdir()
+    for name in ("ffprobe", "ffmpeg"):
+        (folder / "bin" / name).write_text(f"#!/bin/sh\nsleep 600 &\necho $! >> {folder}/started\nwait\n")
+        (folder / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+    said = refused(["clip.mp4"])
+
+    assert "clip.mp4 is a video that ffprobe does not get through in time; shorten it, or give pictures of it" in said
+    for started in (folder / "started").read_text().split():
+        assert not Path(f"/proc/{started}/cmdline").exists() or not Path(f"/proc/{started}/cmdline").read_bytes()
+
+
+def test_a_pdf_without_pypdf_says_how_to_get_it(refused: Check, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "report.pdf").write_bytes(pdf("One."))
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    said = refused(["report.pdf"])
+    assert "discussion.input_files.files[0].path: " in said
+    assert "pip install 'ai-battle[pdf]'" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_nobody_may_look_into_is_named(refused: Check, folder: Path) -> None:
+    (folder / "dark").mkdir()
+    (folder / "dark" / "a.txt").write_text("Hidden.")
+    (folder / "dark").chmod(0)
+    try:
+        assert "dark/ can't be read: Permission denied" in refused({"directory": "dark"})
+        assert "'dark/a.txt' can't be read: Permission denied" in refused(["dark/a.txt"])
+    finally:
+        (folder / "dark").chmod(0o700)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
@@ -110,6 +166,7 @@ def test_what_a_folder_has_beside_files_that_can_be_sent_is_left_out_and_told(ai
     (folder / "outside.py").write_text("password = 1\n")
     (folder / "src" / "link.py").symlink_to(folder / "outside.py")
     (folder / "src" / "inner.py").symlink_to("deep/b.py")
+    (folder / "src" / "round.py").symlink_to("round.py")
     (folder / "src" / "around").symlink_to(folder / "src")
     for name in ("a.py", "deep/b.py", ".hidden.py", "deep/.git/c.py"):
         (folder / "src" / name).write_text(f"# this is {name}\n")
@@ -129,7 +186,7 @@ def test_what_a_folder_has_beside_files_that_can_be_sent_is_left_out_and_told(ai
     assert said.code == 0
     assert "src has files that are left out, as they are hidden: .hidden.py" in said.out
     assert "src has files that are left out, as they are neither texts nor pictures: data.py" in said.out
-    assert "src has files that are left out, as they are links out of it: link.py" in said.out
+    assert "src has files that are left out, as they are links out of it or to nothing: link.py, round.py" in said.out
     assert "Left out: src/none.py is empty." in said.out
     assert ("this is a.py" in sent, "this is deep/b.py" in sent) == (True, True)
     assert all(name not in sent for name in ("password", "this is .hidden", "this is deep/.git"))

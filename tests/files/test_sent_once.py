@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ai_battle.conversation.phases import Phase
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog, ModelReplied, Warned
 from ai_battle.core.helping import FileDescribed
-from ai_battle.testing import FakeProviders, ScriptedClient, fault
+from ai_battle.testing import FakeProviders, ScriptedClient, call, fault
 
 from ..cli.conftest import Run
 from ..pixels import png
@@ -306,3 +307,38 @@ async def test_pictures_of_one_name_have_a_description_each(
     assert result.status == "done"
     assert (asked["Eve"].count("This is a cat."), asked["Eve"].count("This is a dog.")) == (1, both)
     assert (asked["Fay"].count("This is a cat."), asked["Fay"].count("This is a dog.")) == (both, 1)
+
+
+@pytest.mark.parametrize(("wire", "type_"), [("openai", "gpt-4o"), ("anthropic", "anthropic/claude-sonnet-4-5")])
+async def test_each_step_of_a_turn_with_tools_has_the_files_and_begins_like_the_one_before(
+    fakes: FakeProviders, here: Path, wire: str, type_: str
+) -> None:
+    (here / "long.txt").write_text("All work and no play. " * 6_000)
+    fake = getattr(fakes, wire)
+    fake.says(
+        call("calculator", expression="2+3"), call("calculator", expression="3+4"), "It is 7.", "Yes.", "So it is."
+    )
+
+    source = talk(["long.txt"], type_, type_, turns=2, tools={"registry": ["calculator"]})
+    asked = await requests(fakes, source, wire)
+
+    first_turn, second_of_same = asked[:3], asked[4]
+    counts = [json.dumps(request.body["messages"]).count("All work and no play.") for request in asked]
+    assert counts == [6_000, 6_000, 6_000, 6_000, 0, 0]
+    for earlier, then in pairwise(first_turn):
+        begins = len(earlier.body["messages"])
+        assert uncached(then.body["messages"][:begins]) == uncached(earlier.body["messages"])
+    if wire == "anthropic":
+        assert ["cache_control" in json.dumps(request.body["messages"][-1]) for request in first_turn] == [
+            False,
+            True,
+            True,
+        ]
+    assert "[long.txt: text, 1 line. You were shown it before" in json.dumps(second_of_same.body["messages"])
+
+
+def uncached(value: Any) -> Any:
+    """The same without the marks that say how far a cache is to reach."""
+    if isinstance(value, dict):
+        return {key: uncached(each) for key, each in value.items() if key != "cache_control"}
+    return [uncached(each) for each in value] if isinstance(value, list) else value

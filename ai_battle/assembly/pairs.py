@@ -99,6 +99,7 @@ class Pairs:
             yield from self._wrong_models(pair)
             yield from self._wrong_check(pair)
             yield from self._wrong_verify(pair)
+            yield from self._wrong_hedge(pair)
             yield from _wrong_options(pair)
         yield from self._twice()
         yield from self._in_a_circle()
@@ -149,6 +150,15 @@ class Pairs:
             if tools.is_code_denied(self.said, self.said.models[name]):
                 words = f"{name!r} may not run code (approval denies code_execution), so nothing is verified by running"
                 yield each.problem(f"{words}; take verify away, or allow code_execution", "verify")
+
+    def _wrong_hedge(self, each: ResolvedPair) -> Iterator[Problem]:
+        """Models that answer at the same time while they may run tools: what one does would be done twice."""
+        if not (each.pair.hedge and self.said.tools and self.said.tools.enabled):
+            return
+        own = any(self.said.models[name].tools != () for name in each.helped)
+        if own or any(self.settings(helper).tools for _, helper in secondaries(each.pair)):
+            words = "lets two models answer at once, and both would run the tools; give the participant and its helper"
+            yield each.problem(f"{words} `tools: []`, or take hedge away", "hedge")
 
     def _twice(self) -> Iterator[Problem]:
         """Yields a problem where a participant has several pairs without an order; only ladders have one."""

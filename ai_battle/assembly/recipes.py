@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
+from ..collaboration._hedging import Hedge
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
@@ -113,6 +114,7 @@ class Recipe:
         labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
         shared: dict[str, Any] = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
         shared |= {"labels": labels, "native_tool": self._native_tool}
+        shared |= {"hedge": Hedge(self.help.hedge.wait)} if self.help.hedge else {}
         plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
         models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
         options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}

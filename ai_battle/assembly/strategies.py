@@ -22,8 +22,8 @@ JUDGING = (
 )  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid", "shadow")
-LIVE = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool")
-"""What a strategy is given and no file can say."""
+LIVE = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool", "hedge")
+"""What a strategy is given and `options` can't say."""
 USUAL = StrategyTraits()
 
 _KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ._boost_reply import is_plan
     from ._boost_settings import BoostMissing, BoostSettings, boost_settings
     from ._checks import Judge, OwnOpinion, PeerOpinion, Tested
+    from ._hedging import Hedge
     from ._shadow import Shadow, ShadowTerms
     from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Sees, Turn
     from .ladder import LadderState
@@ -19,6 +20,7 @@ _HOME = {
     "_boost_reply": ("is_plan",),
     "_boost_settings": ("BoostMissing", "BoostSettings", "boost_settings"),
     "_checks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
+    "_hedging": ("Hedge",),
     "_shadow": ("Shadow", "ShadowTerms"),
     "_turn": ("AnswerCheck", "CheckResult", "HelpLimits", "HelpUse", "Helping", "Sees", "Turn"),
     ".judging.assessment": ("Assessment", "Context"),
@@ -34,6 +36,7 @@ __all__ = [
     "BoostSettings",
     "CheckResult",
     "Context",
+    "Hedge",
     "HelpLimits",
     "HelpUse",
     "Helping",

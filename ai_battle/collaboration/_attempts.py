@@ -129,6 +129,8 @@ class Attempts:
     @property
     def case(self) -> HelpCase:
         """What a helper may be told."""
+        if self._best is None:
+            return HelpCase(self.request, tools=self._tools)
         judged = self.best.judged
         return HelpCase(self.request, self.best.draft.response, judged.reason, self._tools, judged.report, judged.fact)
 
@@ -180,9 +182,10 @@ class Attempts:
 
     async def put_in_place(self, candidate: Candidate) -> None:
         """Give the best answer up for that of somebody else."""
-        dropped, self._best = self.best, candidate
-        self._note_help(dropped, candidate)
-        await self._drop(dropped)
+        dropped, self._best = self._best, candidate
+        if dropped:
+            self._note_help(dropped, candidate)
+            await self._drop(dropped)
 
     async def _object(self) -> None:
         await self.try_again("again", reason=self.case.reason)

@@ -20,7 +20,7 @@ from ..core.events import (
     as_role,
     ignore,
 )
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec, Usage
 from ..core.helping import (
     MOST_CHARACTERS,
     AnswerChecked,
@@ -319,6 +319,10 @@ class HelperPool(ModelClient):
     def __init__(self, clients: Sequence[ModelClient], seconds: float | None = None) -> None:
         self.clients = tuple(clients)
         self._share = None if seconds is None else seconds / len(clients)
+
+    @property
+    def offered_tools(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool for client in self.clients for tool in client.offered_tools)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         *earlier, last = self.clients

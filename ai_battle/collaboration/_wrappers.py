@@ -146,7 +146,7 @@ class _OptimisticListener:
 
     async def finish(self) -> None:
         """Correct an answer that is less than the draft, which is then another one too."""
-        if not self._is_correction and self._answer != self._draft and self._answer:
+        if self._draft and not self._is_correction and self._answer not in ("", self._draft):
             await self._correct()
 
     def message(self, answer: Message) -> Message:

@@ -4,6 +4,7 @@ from ..core.client import ModelClient
 from ..core.traits import StrategyTraits
 from ._attempts import HelpedModel, take_over
 from ._checks import Judges
+from ._hedging import Hedge, HedgedModel
 from ._turn import Helping
 
 TRAITS = StrategyTraits(
@@ -20,5 +21,8 @@ def create(
     *,
     stuck_detector: Judges | None = None,
     helping: Helping | None = None,
+    hedge: Hedge | None = None,
 ) -> ModelClient:
+    if hedge:
+        return HedgedModel(primary, secondary, hedge, stuck_detector, helping)
     return HelpedModel("takeover", primary, secondary, (take_over,), stuck_detector, helping)

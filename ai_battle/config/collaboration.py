@@ -1,8 +1,10 @@
 """The schema of `discussion.collaboration`."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from .participants import ModelSettings
 from .values import (
@@ -22,6 +24,9 @@ from .values import (
 )
 
 Attempts = Annotated[int, Field(ge=1, le=100), AS_NUMBER]
+
+LONGEST_WAIT = 86_400
+"""In seconds."""
 
 
 def _model(written: Any) -> Any:
@@ -57,6 +62,25 @@ class PairLimits(Section):
     unpriced: Literal["refuse", "allow"] = Field(
         default="refuse",
         description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it.",
+    )
+
+
+def _wait(written: Any) -> Any:
+    """Returns seconds as a number and a quantile as the text that it is."""
+    value = free(written)
+    is_seconds = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_WAIT
+    if not is_seconds and not (isinstance(value, str) and re.fullmatch(r"p[5-9][0-9]", value)):
+        raise PydanticCustomError("wait", "must be seconds, such as 5, or a quantile from p50 to p99, such as p95")
+    return value
+
+
+class HedgeSettings(Section):
+    """When the helper starts beside a slow model; the first good answer is taken, the other call is cancelled."""
+
+    wait: Annotated[float | str, BeforeValidator(_wait)] = Field(
+        description="Seconds that the model has alone, or a quantile of its latest latencies, `p50` to `p99`: then the "
+        "helper is asked beside it as soon as 20 are known.",
+        examples=["p95", 5],
     )
 
 
@@ -118,6 +142,9 @@ class Help(Section):
     stream: Literal["judged", "optimistic"] = Field(
         default="judged",
         description="When text is told: once it is judged, or at once, with a correction where it is poor.",
+    )
+    hedge: HedgeSettings | None = Field(
+        default=None, description="When the helper starts beside a model that is slow, where its answer may be taken."
     )
     limits: PairLimits = Field(default=PairLimits(), description="Limits of the helper.")
     options: FreeMapping = Field(default={}, description="What a strategy of your own takes beside these.")

@@ -1,0 +1,111 @@
+"""What hedged help gains and costs, on a clock that does not wait: `python -m research.hedge`.
+
+Nothing here is recorded. Latencies are drawn from log-normal distributions: nine of ten answers of the small model take
+about 2 s (sigma 0.4), one of ten about 15 s (sigma 0.6), as where a local model is loaded or shared; those of the large
+one take about 3 s (sigma 0.4). The small model costs $0.05 and $0.20 for a million tokens read and written, the large
+one $2.50 and $10. What a cancelled model had written is nothing here, as these models write all at the end.
+"""
+
+import asyncio
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ai_battle.collaboration import Hedge, StuckDetector, takeover
+from ai_battle.core.events import EventLog
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.helping import HelpAsked
+from ai_battle.core.messages import user
+from ai_battle.providers import CallTerms, ProviderCaller, TokenPrice
+from ai_battle.providers.scripted import ScriptedClient
+
+SMALL, LARGE = TokenPrice(0.05, 0.20), TokenPrice(2.50, 10.0)
+SEED, TURNS = 7, 2_000
+WAITS: tuple[float | str | None, ...] = (None, "p95", "p90", "p80", "p70", 8.0, 4.0)
+POOR_SHARES = (0.0, 0.2)
+ASKED = ModelRequest((user("How tall is the tower at the harbour, and who built it?"),))
+GOOD = (
+    "The tower is 96 metres tall, as the plate at its door says. It was built by the harbour company in 1911, when "
+    "larger ships had begun to call, and its lamp was lit for the first time in the autumn of that year."
+)
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """Its clock jumps to the next timer instead of waiting for it; nothing here waits for anything else."""
+
+    _jumped = 0.0
+
+    def time(self) -> float:
+        return self._jumped
+
+    def _run_once(self) -> None:
+        ready: Any = self
+        if not ready._ready and ready._scheduled:
+            self._jumped = max(self._jumped, ready._scheduled[0].when())
+        super()._run_once()  # type: ignore[misc]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Latencies in seconds, dollars for a thousand turns, and the share of turns with help."""
+
+    wait: float | str | None
+    latencies: tuple[float, ...]
+    dollars: float
+    helped: float
+
+    def quantile(self, share: float) -> float:
+        return sorted(self.latencies)[math.ceil(share * len(self.latencies)) - 1]
+
+
+def latencies(draw: random.Random, *, slow: float) -> Iterator[float]:
+    """Yields seconds; `slow` is the share of those around 15."""
+    while True:
+        yield draw.lognormvariate(math.log(15), 0.6) if draw.random() < slow else draw.lognormvariate(math.log(2), 0.4)
+
+
+def answers(seconds: Callable[[], float], is_poor: Callable[[], bool]) -> Callable[[ModelRequest], dict[str, Any]]:
+    return lambda request: {"delay": seconds(), "say": "" if is_poor() else GOOD}
+
+
+def priced(answer: Callable[[ModelRequest], dict[str, Any]], name: str, price: TokenPrice) -> ProviderCaller:
+    terms = CallTerms(TokenPrice(price.input, price.output, stated=True))
+    return ProviderCaller(ScriptedClient(answer, loop=True), name, terms, retry=None)
+
+
+async def measure(wait: float | str | None, poor: float) -> Row:
+    draw, other = random.Random(SEED), random.Random(SEED + 1)  # noqa: S311
+    own = latencies(draw, slow=0.1)
+    small = priced(answers(lambda: next(own), lambda: draw.random() < poor), "small", SMALL)
+    large = priced(answers(lambda: other.lognormvariate(math.log(3), 0.4), lambda: False), "large", LARGE)
+    hedge = None if wait is None else Hedge(wait)
+    pair = takeover.create(small, large, stuck_detector=StuckDetector(max_retries=1), hedge=hedge)
+    clock, taken, dollars, helped = asyncio.get_running_loop().time, list[float](), 0.0, 0
+    for _ in range(TURNS):
+        begun = clock()
+        response = await pair.complete(ASKED, heard := EventLog())
+        taken.append(clock() - begun)
+        dollars += response.usage.cost_usd or 0.0
+        helped += any(isinstance(event, HelpAsked) for event in heard.events)
+    return Row(wait, tuple(taken), 1_000 * dollars / TURNS, helped / TURNS)
+
+
+def main() -> None:
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        for poor in POOR_SHARES:
+            rows = [runner.run(measure(wait, poor)) for wait in WAITS]
+            print(f"\n{poor:.0%} of the answers are poor\n")
+            print("| `wait` | p50 | p95 | p99 | helped | dollars per 1,000 turns | p95 against no hedge | dollars |")
+            print("|---|---|---|---|---|---|---|---|")
+            for row in rows:
+                p50, p95, p99 = (f"{row.quantile(share):.1f} s" for share in (0.5, 0.95, 0.99))
+                faster = row.quantile(0.95) / rows[0].quantile(0.95)
+                more = f"{row.dollars / rows[0].dollars - 1:+.0%}"
+                print(f"| {row.wait or 'none'} | {p50} | {p95} | {p99} | {row.helped:.1%} | {row.dollars:.2f} "
+                      f"| {faster:.2f} | {more} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Hedged help: the helper starts beside a slow model, the first good answer is taken, both calls are paid for."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.cli import run_command
+from ai_battle.collaboration import Hedge, Helping, HelpLimits, takeover
+from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import ConfigError, Unreachable
+from ai_battle.core.events import ModelReplied, TextDelta
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.helping import HelpAsked, HelpFailed
+from ai_battle.tools.client import ToolCapableClient
+
+from .acting import GOOD, LARGE_PRICE, POOR, SMALL_PRICE, Heard, Judge, Model, asked, large, model
+from .test_takeover import Counter
+
+BIG = "It is four, says the large one."
+NEVER = 60.0
+SOON = 0.02
+
+
+def hedged(small: Model, big: Model, wait: float | str = SOON, **options: Any) -> ModelClient:
+    return takeover.create(small.client, big.client, stuck_detector=Judge(), hedge=Hedge(wait), **options)
+
+
+def after(seconds: float, text: str) -> dict[str, Any]:
+    return {"say": text, "delay": seconds}
+
+
+async def test_a_model_that_is_in_time_gets_no_help() -> None:
+    small, big = model(GOOD), large(BIG)
+    response = await hedged(small, big, NEVER).complete(asked())
+
+    assert (response.text, big.calls) == (GOOD, 0)
+
+
+async def test_the_helper_answers_where_the_model_is_slow_and_only_its_answer_is_heard() -> None:
+    small, big = model("One word and then another and another", pace=NEVER), large(BIG)
+    response = await hedged(small, big).complete(asked(), heard := Heard())
+
+    assert response.text == BIG
+    assert [event.text for event in heard.of(TextDelta)] == [BIG]
+    assert [event.reason for event in heard.of(HelpAsked)] == ["there is no good answer after 0.02 s"]
+
+
+async def test_the_model_that_was_cancelled_is_paid_for_what_it_read_and_wrote() -> None:
+    """To the cent: what came of its answer is counted, at its own price, once."""
+    small, big = model("One word and then another and another", pace=NEVER), large(BIG)
+    response = await hedged(small, big).complete(asked(), heard := Heard())
+
+    assert {event.role: event.estimated for event in heard.of(ModelReplied)} == {"own": True, "helper": False}
+    used = heard.used("own")
+    assert used.input_tokens > 0
+    assert 0 < used.output_tokens <= 2
+    assert used.cost_usd == pytest.approx(SMALL_PRICE.cost(used))
+    assert response.usage.cost_usd == pytest.approx(SMALL_PRICE.cost(used) + LARGE_PRICE.cost(heard.used("helper")))
+
+
+async def test_a_helper_that_is_too_late_is_cancelled_paid_for_and_counted_by_the_limits() -> None:
+    helping = Helping(limits=HelpLimits(calls=1))
+    small, big = model(after(0.3, GOOD), after(0.1, GOOD)), large(after(NEVER, BIG))
+    client = hedged(small, big, helping=helping)
+    response = await client.complete(asked(), heard := Heard())
+
+    assert response.text == GOOD
+    assert [event.reason for event in heard.of(HelpFailed)] == ["the model that it helps has answered first"]
+    cost = LARGE_PRICE.cost(heard.used("helper"))
+    assert cost > 0
+    assert helping.use.ledger.known_cost == pytest.approx(cost)
+    assert response.usage.cost_usd == pytest.approx(cost + SMALL_PRICE.cost(heard.used("own")))
+
+    assert (await client.complete(asked())).text == GOOD
+    assert big.calls == 1, "the limit of one call is reached"
+
+
+async def test_a_helper_that_is_under_way_is_not_asked_again_for_an_answer_that_is_poor() -> None:
+    small, big = model(after(0.1, POOR)), large(after(0.3, BIG))
+    response = await hedged(small, big).complete(asked())
+
+    assert (response.text, big.calls) == (BIG, 1)
+
+
+async def test_a_poor_answer_that_is_in_time_is_taken_over_as_without_a_hedge() -> None:
+    small, big = model(POOR), large(BIG)
+    response = await hedged(small, big, NEVER).complete(asked())
+
+    assert (response.text, small.calls, big.calls) == (BIG, 1, 1)
+
+
+async def test_the_model_is_waited_for_where_the_helper_fails() -> None:
+    small, big = model(after(0.2, GOOD)), large({"fail": "server_error"})
+    response = await hedged(small, big).complete(asked())
+
+    assert (response.text, big.calls) == (GOOD, 1)
+
+
+async def test_the_helper_answers_for_a_model_that_fails_late() -> None:
+    small, big = model({"fail": "server_error", "delay": 0.1}), large(after(0.3, BIG))
+    assert (await hedged(small, big).complete(asked())).text == BIG
+
+
+async def test_where_both_fail_the_error_is_that_of_the_model() -> None:
+    small, big = model({"fail": "unreachable", "delay": 0.1}), large({"fail": "refused"})
+    with pytest.raises(Unreachable):
+        await hedged(small, big).complete(asked())
+
+
+async def test_who_leaves_ends_both_calls() -> None:
+    is_asked = asyncio.Event()
+
+    def late(request: ModelRequest) -> dict[str, Any]:
+        is_asked.set()
+        return after(NEVER, BIG)
+
+    small, big = model(after(NEVER, GOOD)), large(late)
+    answering = asyncio.create_task(hedged(small, big).complete(asked(), heard := Heard()))
+    await is_asked.wait()
+    await asyncio.sleep(0)
+    answering.cancel()
+    await asyncio.gather(answering, return_exceptions=True)
+
+    assert answering.cancelled()
+    assert {event.role for event in heard.of(ModelReplied)} == {"own", "helper"}
+
+
+async def test_a_quantile_waits_to_the_end_until_twenty_latencies_are_known() -> None:
+    slow = after(NEVER, GOOD)
+    small, big = model(after(0.3, GOOD), *[after(0.001, GOOD)] * 19, slow), large(BIG)
+    client = hedged(small, big, "p95")
+    for _ in range(20):
+        assert (await client.complete(asked())).text == GOOD
+    assert big.calls == 0
+
+    assert (await client.complete(asked())).text == BIG
+
+
+async def test_models_that_run_tools_are_not_hedged() -> None:
+    small = ToolCapableClient(model(GOOD).client, [Counter()])
+    with pytest.raises(ConfigError, match="both would run the tools"):
+        takeover.create(small, large(BIG).client, hedge=Hedge(SOON))
+
+
+TALK = """\
+discussion:
+  goal: How tall is the tower?
+  models:
+    Small: {{type: scripted/small, script: [Hm.]{tools}}}
+    Asker: {{type: scripted/asker, script: [Hm.]}}
+  tools: [code_execution]
+  collaboration:
+    pairs:
+      - primary: Small
+        secondary: {{type: scripted/large, script: [Hm.]{helper}}}
+        strategy: {strategy}
+        hedge: {{wait: {wait}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, ""),
+        ({"wait": "p95"}, ""),
+        ({"wait": "p100"}, "hedge.wait: must be seconds, such as 5, or a quantile from p50 to p99"),
+        ({"wait": "0"}, "hedge.wait: must be seconds"),
+        ({"strategy": "rescue"}, "hedge: rescue has no such option; it is one of takeover"),
+        ({"tools": ""}, "hedge: lets two models answer at once"),
+        ({"helper": ", tools: [code_execution]"}, "hedge: lets two models answer at once"),
+    ],
+)
+def test_a_file_says_where_a_hedge_means_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, str], said: str
+) -> None:
+    filled = {"tools": ", tools: []", "helper": "", "strategy": "takeover", "wait": "0.5", **changed}
+    path = tmp_path / "talk.yaml"
+    path.write_text(TALK.format(**filled))
+    code = run_command(["validate", str(path)])
+    shown = capsys.readouterr()
+
+    assert (code == 0) == (not said)
+    assert said in shown.out + shown.err

@@ -6,7 +6,7 @@ It stands between a model and its tools, so it sees each step of a turn, and adv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, count, repeat
 from time import monotonic
 from typing import Any
 
@@ -135,12 +135,9 @@ class AdvisedModel(Strategy):
         detector = self.detector
         return isinstance(detector, StuckDetector) and bool(detector.calibration or detector.help_rate is not None)
 
-    def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-        return (self.tool(others),)
-
-    def tool(self, others: Sequence[ToolSpec]) -> ToolSpec:
-        """Returns the tool as the model sees it beside its `others`."""
-        return advisor_tool(tool_name(others), tuple((each.name, each.purpose) for each in self.advisors.values()))
+    def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec]:
+        labels = tuple((each.name, each.purpose) for each in self.advisors.values())
+        return (advisor_tool(tool_name(others), labels),)
 
 
 class AdvisedStep:
@@ -152,7 +149,7 @@ class AdvisedStep:
         self._request = request
         self._steps: list[Message] = []
         self._forced = 0
-        self._tool = model.tool(request.tools)
+        (self._tool,) = model.added_tools(request.tools)
         self._asked = without_note(request)
         self._place = HelpCase(self._asked).place
         self._prompt = "".join(message.text for message in self._asked.messages[self._place : self._place + 1])
@@ -237,8 +234,9 @@ class AdvisedStep:
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
-        reason = judged.reason if judged.stuck else self._doubt(draft)
-        if not reason or draft.response.tool_calls or not self._may_force:
+        if draft.response.tool_calls or self._forced >= self._model.terms.max_forced or not self._may_advise:
+            return False
+        if not (reason := judged.reason if judged.stuck else self._doubt(draft)):
             return False
         self._forced += 1
         await self._consult(self._new_call(), parts_without_calls(draft.response), reason, report=judged.report)
@@ -247,10 +245,6 @@ class AdvisedStep:
         if not judged.stuck:
             self._attempts = self._new_attempts()  # by itself that answer is good, and would be taken for the best
         return True
-
-    @property
-    def _may_force(self) -> bool:
-        return self._forced < self._model.terms.max_forced and self._may_advise
 
     def _doubt(self, draft: Draft) -> str:
         """Says why a good answer is no end of the work; empty where it may be, and for what advice has just led to."""
@@ -386,12 +380,10 @@ def create(
     `max_retries` is how many poor answers of a turn bring advice that nobody asked for. With `native` the provider asks
     `secondary` itself, by `native_tool` of its API: then the model is not made to ask.
     """
-    clients = (secondary, *models)
-    known = [*labels, *(("", "") for _ in clients[len(labels) :])]
-    names = [name or (NAME if place == 0 else f"{NAME}_{place + 1}") for place, (name, _) in enumerate(known)]
-    purposes = (purpose for _, purpose in known)
-    advisors = [NamedAdvisor(*each) for each in zip(names, purposes, clients, strict=True)]
     terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools, decline_needless, caching)
     if native:
         return NativelyAdvised(primary, native_entry(native_tool, max_uses, max_tokens, caching))
+    names = chain((NAME,), (f"{NAME}_{place}" for place in count(2)))
+    known = zip((secondary, *models), names, chain(labels, repeat(("", ""))), strict=False)
+    advisors = [NamedAdvisor(name or usual, purpose, client) for client, usual, (name, purpose) in known]
     return AdvisedModel(primary, advisors, terms, stuck_detector, helping)

@@ -188,7 +188,7 @@ def result_measures(case: Case) -> dict[str, float]:
 
 def say_much(case: Case) -> bool:
     """Says whether a tool has returned what an answer could tell: a figure, or more than a few words."""
-    brought = [step.result for step in case.steps if step.brought_something]
+    brought = (step.result for step in case.steps if step.brought_something)
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
 
 
@@ -197,13 +197,15 @@ def _arguments_text(result: ToolResult) -> str:
 
 
 def _declines(case: Case) -> bool:
-    """It does not know, or nothing is there, it says, and tells nothing of what there is.
+    """It does not know, or nothing is there, it says, and tells nothing of what there is."""
+    return (_denies_more(case) or gives_up(case.text, case.prompt)) and say_much(case) and not _uses_results(case)
 
-    "No, it isn't." may be what there is to tell, and so may "none" where a result has an empty list.
-    """
-    is_told = _BARE_NO.match(case.text) or any(_EMPTY_VALUE.search(result.text) for result in case.context.results)
-    denied = has_word_anywhere(case.text, "negation") and not is_told
-    return say_much(case) and (denied or gives_up(case.text, case.prompt)) and not _uses_results(case)
+
+def _denies_more(case: Case) -> bool:
+    """Says whether "no" is more than what there is to tell, as "No, it isn't." and "none" of an empty list may be."""
+    if not has_word_anywhere(case.text, "negation") or _BARE_NO.match(case.text):
+        return False
+    return not any(_EMPTY_VALUE.search(result.text) for result in case.context.results)
 
 
 def _uses_results(case: Case) -> bool:

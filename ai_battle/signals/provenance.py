@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations, groupby, islice, product
 from typing import Any, Literal, NamedTuple
 
@@ -118,6 +118,7 @@ def facts(text: str) -> Iterator[Fact]:
     yield from (Fact("name", name) for name in _NAME.findall(plain)[:MOST] if name.istitle())
 
 
+@lru_cache(maxsize=512)  # a turn of many steps has the same results at each of them
 def _with_spaced_cells(source: str) -> str:
     """Returns a text with a space behind the commas of a table (CSV), so that "12500,9800" is two figures.
 
@@ -333,7 +334,9 @@ def _rows(table: str) -> Iterable[Any]:
     try:
         found = json.loads(table[:LONGEST])
     except (ValueError, RecursionError):
-        lines = [_PARTS.split(line.strip(" |")) for line in table[:LONGEST].splitlines()]
+        if len(written := table[:LONGEST].splitlines()) < 2:  # as nearly all
+            return ()
+        lines = [_PARTS.split(line.strip(" |")) for line in written]
         return map(dict, map(enumerate, lines)) if len(set(map(len, lines))) == 1 else ()
     named = found if isinstance(found, dict) else {"": found}
     lists = [value for value in named.values() if isinstance(value, list)]

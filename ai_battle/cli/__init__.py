@@ -30,7 +30,7 @@ COMMANDS = {
     "judge": "Judge each RUN by a rubric: models score its participants, and a score needs a true quotation.",
     "show": "Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it.",
     "validate": (
-        "Check files of discussions, benchmarks and servers without running them; exit 2 when there is a problem."
+        "Check files of discussions, benchmarks, servers and rubrics without running them; exit 2 for a problem."
     ),
     "schema": "Print the JSON Schema of a YAML format, for editors and programs.",
     "init": (

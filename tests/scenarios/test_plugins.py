@@ -155,7 +155,7 @@ def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Pat
     assert ai_battle(folder, "validate", "talk.yaml")
     forecast = ai_battle(folder, "run", "talk.yaml", "--dry-run")
     assert "parrot/large" in forecast
-    assert "helper parrot/large: 1 call, " in forecast
+    assert "helper parrot/large, for a second look at each answer: 1 call, " in forecast
 
     ended = json.loads(ai_battle(folder, "run", "talk.yaml", "--out", "run", "--json"))
     assert ended["status"] == "done"

@@ -131,10 +131,9 @@ class Recipe:
     @property
     def note(self) -> str:
         """Says that a promise has ended, where the tools are others than those that it was tested with."""
-        calibration = self.detector.calibration if self.detector else None
-        promise = calibration.promise if calibration and self.help.promise else None
+        calibration = self.detector.calibration if self.detector and self.help.promise else None
         tools = tuple(sorted(tool.name for tool in self.model.client.offered_tools))
-        if not promise or tools == promise.tools:
+        if not (calibration and calibration.promise) or tools == (promise := calibration.promise).tools:
             return ""
         before, now = (", ".join(names) or "no tools" for names in (promise.tools, tools))
         return (

@@ -60,18 +60,20 @@ def _show(expected: Iterable[Expected]) -> None:
         for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
             if text:
                 click.echo(f"  {role}: {printable(text)}".replace("\n", "\n    "))
-        for file in one.files:
-            click.echo(
-                f"  file: {printable(file.name)}, {printable(file.about)}: about {count_of(file.tokens, 'token')}"
-            )
-        if one.files:
-            read, cost = count_of(one.file_usage.input_tokens, "token"), dollars(one.file_usage.cost_usd)
-            click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {cost} where nothing is cached")
+        _show_files(one)
         for tool in tool_descriptions(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
         click.echo(f"  expected: {count_of(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
         for help_ in one.help:
             click.echo(f"  {_help_line(help_)}")
+
+
+def _show_files(one: Expected) -> None:
+    for file in one.files:
+        click.echo(f"  file: {printable(file.name)}, {printable(file.about)}: about {count_of(file.tokens, 'token')}")
+    if one.files:
+        read, cost = count_of(one.file_usage.input_tokens, "token"), dollars(one.file_usage.cost_usd)
+        click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {cost} where nothing is cached")
 
 
 def _help_line(one: ExpectedHelp) -> str:

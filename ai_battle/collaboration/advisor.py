@@ -18,6 +18,7 @@ from ..core.helping import HelpDeclined
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..core.traits import CalledModel, StrategyTraits
+from ..judging.assessment import Assessment
 from ..judging.detector import StuckDetector
 from ..judging.unfinished import EndOfWork, unfinished_work
 from ._advice import (
@@ -234,9 +235,8 @@ class AdvisedStep:
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
-        if draft.response.tool_calls or self._forced >= self._model.terms.max_forced or not self._may_advise:
-            return False
-        if not (reason := judged.reason if judged.stuck else self._doubt(draft)):
+        may_force = self._may_advise and self._forced < self._model.terms.max_forced
+        if draft.response.tool_calls or not may_force or not (reason := self._reason_to_force(judged, draft)):
             return False
         self._forced += 1
         await self._consult(self._new_call(), parts_without_calls(draft.response), reason, report=judged.report)
@@ -245,6 +245,9 @@ class AdvisedStep:
         if not judged.stuck:
             self._attempts = self._new_attempts()  # by itself that answer is good, and would be taken for the best
         return True
+
+    def _reason_to_force(self, judged: Assessment, draft: Draft) -> str:
+        return judged.reason if judged.stuck else self._doubt(draft)
 
     def _doubt(self, draft: Draft) -> str:
         """Says why a good answer is no end of the work; empty where it may be, and for what advice has just led to."""

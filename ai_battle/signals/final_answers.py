@@ -69,11 +69,11 @@ def options(prompt: str) -> Mapping[str, str]:
 def _asks_to_pick(count: int, before: str, behind: str) -> bool:
     if _PICKS.search(behind):
         return True
-    last = _LAST_SENTENCE.search(before.rstrip())
-    asked = last.group() if last else ""
-    asks_else = _ABOUT_ALL.search(asked) or (behind[:1].isupper() and behind[-1] in ".?!:")
+    asked = _LAST_SENTENCE.findall(before.rstrip())[0]
+    if _ABOUT_ALL.search(asked) or (behind[:1].isupper() and behind[-1] in ".?!:"):
+        return False
     is_exam = count >= _EXAM or "?" in before or not before.strip()
-    return not asks_else and (is_exam or any(pattern.search(before) for pattern in (_PICKS, _WORKS_OUT, _GOES_ON)))
+    return is_exam or any(pattern.search(before) for pattern in (_PICKS, _WORKS_OUT, _GOES_ON))
 
 
 def picked_option(stated: str, among: Mapping[str, str]) -> str:

@@ -329,15 +329,19 @@ def _cells(rows: Iterable[Any]) -> Iterator[_TableCell]:
                 yield _TableCell(row, column, written, next((f for f in known if f.values and f.text == written), None))
 
 
+def _rows_of_lines(written: Sequence[str]) -> Iterable[Any]:
+    if len(written) < 2:  # as nearly all
+        return ()
+    lines = [_PARTS.split(line.strip(" |")) for line in written]
+    return map(dict, map(enumerate, lines)) if len(set(map(len, lines))) == 1 else ()
+
+
 def _rows(table: str) -> Iterable[Any]:
     """Returns the rows of a list of objects, of an object with a list or numbers alone, or of lines of equal parts."""
     try:
         found = json.loads(table[:LONGEST])
     except (ValueError, RecursionError):
-        if len(written := table[:LONGEST].splitlines()) < 2:  # as nearly all
-            return ()
-        lines = [_PARTS.split(line.strip(" |")) for line in written]
-        return map(dict, map(enumerate, lines)) if len(set(map(len, lines))) == 1 else ()
+        return _rows_of_lines(table[:LONGEST].splitlines())
     named = found if isinstance(found, dict) else {"": found}
     lists = [value for value in named.values() if isinstance(value, list)]
     if len(lists) == 1:

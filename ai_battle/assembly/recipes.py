@@ -131,14 +131,18 @@ class Recipe:
     @property
     def note(self) -> str:
         """Says that a promise has ended, where the tools are others than those that it was tested with."""
-        calibration = self.detector.calibration if self.detector and self.help.promise else None
-        tools = tuple(sorted(tool.name for tool in self.model.client.offered_tools))
-        if not (calibration and calibration.promise) or tools == (promise := calibration.promise).tools:
+        promise, tools = self._promise, tuple(sorted(tool.name for tool in self.model.client.offered_tools))
+        if not promise or tools == promise.tools:
             return ""
         before, now = (", ".join(names) or "no tools" for names in (promise.tools, tools))
         return (
             f"The promise of {self.model.name} was tested with {before}, and now there are {now}: it no longer holds."
         )
+
+    @property
+    def _promise(self) -> Promise | None:
+        calibration = self.detector.calibration if self.detector else None
+        return calibration.promise if calibration and self.help.promise else None
 
     async def aclose(self) -> None:
         for model in (self.model, *self.helpers.values()):

@@ -163,3 +163,11 @@ def test_a_group_is_repeated_possessively_as_an_atomic_group() -> None:
 def patterns(name: str) -> str:
     """The raw strings of a file, which is where its patterns are."""
     return "\n".join(re.findall(r"\brf?\"[^\n]*", (ROOT / name).read_text(encoding="utf-8")))
+
+
+def test_a_server_loads_nothing_of_discussions_and_reports() -> None:
+    """They take half as much memory again, and half of the time that a server takes to start."""
+    shown = "import ai_battle.cli.serve, sys; print(*(name for name in sys.modules if name.startswith('ai_battle.')))"
+    loaded = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stdout.split()
+    rooms = ("conversation.", "reporting.", "benchmark.", "files.")
+    assert [name for name in loaded if name.removeprefix("ai_battle.").startswith(rooms)] == []

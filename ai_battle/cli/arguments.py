@@ -78,3 +78,6 @@ def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionIte
 config = click.argument("config", type=ConfigName())
 run_dir = click.argument("run_dir", type=RunName())
 MODEL = ModelType()
+describe_with = click.option(
+    "--describe-with", type=MODEL, default="", help="The model that describes pictures to one that sees none."
+)

@@ -18,9 +18,9 @@ from ai_battle.core.texts import printable
 from ai_battle.files.reading import LARGEST_TEXT, MIB
 from ai_battle.wire.genai import usage_to_json
 
-from .arguments import MODEL
+from .arguments import MODEL, describe_with
 from .live import LiveView, PlainLines, ViewOptions, view
-from .options import USD, WithStrategies, as_json, attached, describe_with, quiet, verbose
+from .options import USD, WithStrategies, as_json, attached, quiet, verbose
 from .output import dollars, one_line, print_json, tokens
 from .remarks import Remarks
 

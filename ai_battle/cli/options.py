@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from .arguments import MODEL
-
 approve = click.option(
     "--approve",
     metavar="ask|allow|deny",
@@ -38,9 +36,6 @@ attached = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="A text, table, picture, PDF or video that goes with the first words.",
-)
-describe_with = click.option(
-    "--describe-with", type=MODEL, default="", help="The model that describes pictures to one that sees none."
 )
 judge = click.option("--judge", metavar="TYPE", help="Let this model judge each run, by the usual rubric.")
 in_state = click.option(

@@ -16,7 +16,7 @@ from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
 
 from .approval import with_approval
-from .arguments import MODEL
+from .arguments import MODEL, describe_with
 from .options import (
     USD,
     WithStrategies,
@@ -25,7 +25,6 @@ from .options import (
     as_json,
     attached,
     changes,
-    describe_with,
     dry_run,
     quiet,
     shortcuts,

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from aiohttp import web
 
+from .. import reporting
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
 from ..core.exchange import RawBody
@@ -16,7 +17,6 @@ from ..core.ledger import charge_to
 from ..core.telemetry import request_span, use_telemetry
 from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
-from ..reporting.pair_evidence import read_evidence
 from ..wire.blocks import Failure
 from ..wire.bodies import decode_body
 from .admission import read_body
@@ -234,7 +234,7 @@ def _pairs(state: ServerState) -> Handler:
         """What the shadows have found, as text, or as JSON for whoever asks for that."""
         if not _has_key(state, http):
             return web.json_response({"error": {"message": "What pairs have shown needs a key."}}, status=401)
-        found = await asyncio.to_thread(read_evidence, state.evidence) if state.evidence else []
+        found = await asyncio.to_thread(reporting.read_evidence, state.evidence) if state.evidence else []
         if JSON in http.headers.get("accept", ""):
             return web.json_response([each.to_json() for each in found])
         text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."

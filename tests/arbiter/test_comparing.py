@@ -122,7 +122,7 @@ def test_runs_that_are_judged_together_stand_on_one_page(ai_battle: Run, judges:
 
 def test_a_dry_run_says_what_judging_takes(ai_battle: Run, judges: FakeProviders) -> None:
     said = ai_battle("run", "bees.yaml", "--dry-run", "--judge", "gpt-4o").out
-    assert "arbiter openai/gpt-4o: 2 calls, " in said
+    assert "arbiter openai/gpt-4o, to judge: 2 calls, " in said
     assert "A judge reads all that was said twice" in said
     assert "arbiter" not in ai_battle("run", "bees.yaml", "--dry-run").out
     assert judges.openai.questions == []

@@ -32,7 +32,7 @@ def shadow_of(
     make: Callable[[str, HelperSettings], Model],
     promised: float | None = None,
 ) -> Shadow:
-    """Return the shadow of a pair in which `own` answers first; `make` makes a model for its place.
+    """Returns the shadow of a pair in which `own` answers first; `make` makes a model for its place.
 
     It watches that no more is lost than is `promised`. Raises `ConfigError` for a judge that gives one of the answers,
     and for models of unknown price.
@@ -75,7 +75,7 @@ def _require_check(recipe: "assembly.Recipe") -> Check:
 
 
 def promised_loss(said: ShadowSettings, pair: Help) -> float | None:
-    """Return the share of requests that a pair may lose, None where nobody watches it; raises `ConfigError`."""
+    """Returns the share of requests that a pair may lose, None where nobody watches it; raises `ConfigError`."""
     promised = pair.promise.loss if pair.promise else None
     if said.watch and not (promised := said.watch.loss or promised):
         raise ConfigError("says no loss, and the pair has no promise; write loss: 0.03, say", "shadow.watch")
@@ -83,12 +83,12 @@ def promised_loss(said: ShadowSettings, pair: Help) -> float | None:
 
 
 def always_helped(recipe: "assembly.Recipe") -> "assembly.Recipe":
-    """Return the pair as it is when each of its answers counts as stuck."""
+    """Returns the pair as it is when each of its answers counts as stuck."""
     return replace(recipe, detector=StuckDetector(calibration=ALWAYS))
 
 
 def _cut_digest(recipe: "assembly.Recipe", promised: float | None) -> str:
-    """Return the same for pairs that ask for help in the same cases, and may lose as much."""
+    """Returns the same for pairs that ask for help in the same cases, and may lose as much."""
     pair, detector = recipe.help, recipe.detector
     calibration = detector.calibration.as_json() if detector and detector.calibration else None
     decides = [calibration, pair.threshold, pair.max_retries, pair.help_rate, pair.max_cost, promised]

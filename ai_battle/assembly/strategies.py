@@ -93,14 +93,14 @@ def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
 
 
 def types_of(pair: UsedHelp) -> Iterator[str]:
-    """Return the types of all models that a pair names."""
+    """Returns the types of all models that a pair names."""
     yield from (helper.type for _, helper in helpers_of(pair))
     if pair.shadow and pair.shadow.judge.type != "check":
         yield pair.shadow.judge.type
 
 
 def large_of(pair: Help) -> HelperSettings | None:
-    """Return the settings of the model that a pair has behind it: the first that helps, else the last, the dearest."""
+    """Returns the settings of the model that a pair has behind it: the first that helps, else the last, the dearest."""
     return next((helper for _, helper in (*secondaries(pair), *reversed([*helpers_of(pair)]))), None)
 
 

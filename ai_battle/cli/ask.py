@@ -14,14 +14,14 @@ from ai_battle.conversation import asking
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
-from ai_battle.core.texts import printable
+from ai_battle.core.texts import one_line, printable
 from ai_battle.files.reading import LARGEST_TEXT, MIB
 from ai_battle.wire.genai import usage_to_json
 
 from .arguments import MODEL, describe_with
 from .live import LiveView, PlainLines, ViewOptions, view
 from .options import USD, WithStrategies, as_json, attached, quiet, verbose
-from .output import dollars, one_line, print_json, tokens
+from .output import dollars, print_json, tokens
 from .remarks import Remarks
 
 TITLE = 70

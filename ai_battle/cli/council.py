@@ -9,12 +9,12 @@ from ai_battle.conversation import asking
 from ai_battle.core.events import Event
 from ai_battle.core.exchange import NOTHING_USED
 from ai_battle.core.helping import AnswersMerged, AnswersRanked
-from ai_battle.core.texts import printable
+from ai_battle.core.texts import one_line, printable
 
 from .arguments import MODEL
 from .ask import TITLE, Answered, request_answer, show_answer, with_input
 from .options import USD, as_json, attached, quiet, verbose
-from .output import dollars, one_line, print_json
+from .output import dollars, print_json
 from .tables import show_rows
 
 HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")

@@ -9,10 +9,11 @@ import click
 from ai_battle.conversation.reading import progress
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import lock_directory
+from ai_battle.core.texts import one_line
 from ai_battle.reporting import export
 
 from .arguments import run_dir
-from .output import one_line, without_secrets, write_file
+from .output import without_secrets, write_file
 
 WORDS = {"failed": "failed", "interrupted": "was interrupted"}
 SUFFIXES = {"openai": "json", "finetune": "finetune.jsonl", "dpo": "dpo.jsonl"}

@@ -34,12 +34,12 @@ from ai_battle.core.exchange import Usage
 from ai_battle.core.helping import HintGiven
 from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
-from ai_battle.core.texts import printable
+from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tokens import estimate_text
 from ai_battle.reporting.sentences import heard_words
 
 from .markdown import MarkdownStream
-from .output import dollars, duration, one_line, tokens
+from .output import dollars, duration, tokens
 from .remarks import NOTICES, Remarks, is_wanted, text_said
 from .screen import Screen
 

@@ -25,12 +25,6 @@ def without_secrets(text: str) -> str:
     return _redactor().text(text)
 
 
-def one_line(text: str, width: int) -> str:
-    """The text on one line of at most `width` characters."""
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
-
-
 def print_json(document: Any) -> None:
     """Prints one JSON document; characters that are not seen are escaped in it."""
     text = json.dumps(_redactor().document(document), indent=2, ensure_ascii=False, default=str)

@@ -29,6 +29,7 @@ from ai_battle.core.helping import (
     StuckFound,
 )
 from ai_battle.core.messages import ToolCall
+from ai_battle.core.texts import one_line
 from ai_battle.core.tooling import (
     FabricationSuspected,
     LoopStopped,
@@ -46,8 +47,6 @@ from ai_battle.reporting.sentences import (
     proposal_reason,
     sentence,
 )
-
-from .output import one_line
 
 FOLDED = 100
 NOTICES = frozenset({"timeout", "retry", "error"})

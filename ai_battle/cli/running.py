@@ -19,7 +19,7 @@ from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.helping import HelpSummed
 from ai_battle.core.telemetry import set_up_telemetry
-from ai_battle.core.texts import printable
+from ai_battle.core.texts import one_line, printable
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence, verdict_words
@@ -28,7 +28,7 @@ from ai_battle.wire.genai import message_to_json, usage_to_json
 from . import DONE, FAILED, INTERRUPTED
 from .approval import TerminalPrompt
 from .live import LiveView, PlainLines, ViewOptions, view
-from .output import dollars, one_line, print_json, tokens, without_secrets
+from .output import dollars, print_json, tokens, without_secrets
 from .summary import show_participants
 
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}

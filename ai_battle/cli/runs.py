@@ -11,14 +11,14 @@ import click
 
 from ai_battle.conversation.runs import RUNS, RunOverview, delete, find_run, run_directories, search
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.texts import printable
+from ai_battle.core.texts import one_line, printable
 from ai_battle.reporting import export, write_reports
 from ai_battle.reporting.exports import write_whole
 from ai_battle.reporting.figures import count_of
 
 from .arguments import RunName
 from .options import as_json
-from .output import dollars, one_line, print_json
+from .output import dollars, print_json
 from .tables import show_rows
 
 SHOWN = 20

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from ai_battle.core.exchange import Usage
-from ai_battle.core.texts import printable
+from ai_battle.core.texts import one_line
 from ai_battle.reporting.account import ParticipantStats, account
 
-from .output import count, dollars, one_line
+from .output import count, dollars
 from .tables import show_rows
 
 BAR = 12
@@ -32,8 +32,8 @@ def show_participants(run_dir: Path) -> None:
 def _cells(each: ParticipantStats, most: int) -> tuple[str, ...]:
     usage = each.usage
     return (
-        one_line(printable(each.name), LONGEST_NAME),
-        one_line(printable(each.model), LONGEST_NAME),
+        one_line(each.name, LONGEST_NAME),
+        one_line(each.model, LONGEST_NAME),
         str(each.turns),
         count(usage.input_tokens),
         count(usage.output_tokens),

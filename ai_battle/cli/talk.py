@@ -14,6 +14,7 @@ from ai_battle.config.environment import with_dotenv
 from ai_battle.conversation.asking import ASKER, literal, named_types, participants
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.texts import one_line
 
 from .approval import with_approval
 from .arguments import MODEL, describe_with
@@ -32,7 +33,7 @@ from .options import (
     turns,
     verbose,
 )
-from .output import one_line, write_file
+from .output import write_file
 from .run import run_once
 
 ROUNDS, ROUNDS_WITH_YOU = 3, 100

@@ -46,6 +46,12 @@ def printable(text: str) -> str:
     return _compiled(_FILTERED).sub(_sign, text) if suspect else text
 
 
+def one_line(text: str, width: int) -> str:
+    """Returns what can be seen of the text, on one line of at most `width` characters."""
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
 def _sign(found: re.Match[str]) -> str:
     match found.lastgroup:
         case "flag":

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from ..core.errors import ConfigError
 from ..core.files import cache_directory, make_private
-from ..core.texts import about, printable
+from ..core.texts import about, one_line, printable
 from . import figures, sentences
 
 HERE = Path(__file__).parent / "templates"
@@ -164,8 +164,7 @@ def excerpt(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    line = " ".join(text[:300].split())
-    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+    return one_line(text[:300], _LONGEST_LINE)
 
 
 def score_kind(value: float | None) -> str:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, TypeAlias
 
 from ..benchmark.intervals import skewed_interval, wilson
-from ..core.texts import printable
+from ..core.texts import one_line
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import DAYS, TRIALS, ShadowTrial, read_trials
 from ..evidence.watch import LossWatch, find_watch
@@ -170,7 +170,7 @@ def _lost_requests(trials: dict[str, ShadowTrial]) -> Iterator[LostRequest]:
     """Yields the last ones, newest first, of trials by their ids."""
     lost = [(key, trial) for key, trial in reversed(trials.items()) if trial.is_lost]
     for key, trial in lost[:MOST_LOST]:
-        yield LostRequest(key, trial.family, _excerpt(trial.prompt), _excerpt(trial.reason))
+        yield LostRequest(key, trial.family, one_line(trial.prompt, EXCERPT), one_line(trial.reason, EXCERPT))
 
 
 def _safety(loss: Estimate, promised: float) -> str:
@@ -230,11 +230,6 @@ def _estimate(found: Iterable[tuple[float | None, float]]) -> Estimate | None:
         return None
     mean, usual = _mean(values), fmean(weight for _, weight in values)
     return Estimate(mean, *skewed_interval([mean + weight / usual * (value - mean) for value, weight in values]))
-
-
-def _excerpt(text: str) -> str:
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _cells(each: FamilyEvidence) -> Sequence[str]:

@@ -41,7 +41,7 @@ from ..core.helping import (
     StuckFound,
 )
 from ..core.messages import Document, Image, ToolCall, ToolResult
-from ..core.texts import about
+from ..core.texts import about, one_line
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 from .figures import count, count_of, dollars, duration
 
@@ -321,8 +321,7 @@ def _plain(value: object) -> str:
 
 
 def _short_words(text: str) -> str:
-    line = " ".join(text[: 3 * LINE].split())
-    return line if len(line) <= LINE else f"{line[: LINE - 1]}…"
+    return one_line(text[: 3 * LINE], LINE)
 
 
 def arguments(call: ToolCall) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ai_battle.cli.live import LiveView, PlainLines, StreamedText, ViewOptions, view
-from ai_battle.cli.output import dollars, duration, one_line
+from ai_battle.cli.output import dollars, duration
 from ai_battle.cli.screen import Wrapping
 from ai_battle.config import load
 from ai_battle.core.events import (
@@ -30,7 +30,7 @@ from ai_battle.core.events import (
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant
-from ai_battle.core.texts import printable
+from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 
 STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)

@@ -35,7 +35,7 @@ def typed(section: str) -> tuple[dict[str, str], list[str]]:
     return variables, shlex.split(command)
 
 
-SERVERS = [block.text for block in pages.blocks(PAGE, "yaml")]
+SERVERS = [block.text for block in pages.blocks(PAGE, "yaml") if block.text.startswith("server:")]
 
 
 @pytest.fixture(scope="session")

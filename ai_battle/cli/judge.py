@@ -17,7 +17,7 @@ from ai_battle.core.events import Event, ModelReplied, ignore
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.texts import printable
 from ai_battle.reporting import write_reports
-from ai_battle.reporting.comparison import COMPARISON, ComparedRun, write_comparison
+from ai_battle.reporting.comparison import ComparedRun, write_comparison
 from ai_battle.reporting.figures import count_of
 
 from . import DONE, FAILED
@@ -67,9 +67,12 @@ def _report(verdicts: Sequence[tuple[Path, Verdict]], *, as_json: bool) -> None:
 
 
 def _compare(run_dirs: Sequence[Path]) -> Path:
-    """Writes a page with all runs, beside the first of them, and returns its path."""
+    """Writes a page with all runs, beside the first of them, and returns its path.
+
+    A series has a page of its own there, which stays.
+    """
     first = run_dirs[0]
-    path = first.parent / f"{first.name}-{COMPARISON}"
+    path = first.parent / f"{first.name}-judged.html"
     runs = [ComparedRun(run_dir, run_dir.name, run_dir.name) for run_dir in run_dirs]
     write_comparison(path, count_of(len(runs), "run"), runs, ())
     return path

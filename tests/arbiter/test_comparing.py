@@ -114,8 +114,8 @@ def test_runs_that_are_judged_together_stand_on_one_page(ai_battle: Run, judges:
         ai_battle("run", "bees.yaml", "-q", "--out", name)
     outcome = ai_battle("judge", "one", "two", "-m", "gpt-4o", "-q")
     assert outcome.code == 0
-    assert outcome.lines[-1] == "All beside each other: one-comparison.html"
-    page = Path("one-comparison.html").read_text()
+    assert outcome.lines[-1] == "All beside each other: one-judged.html"
+    page = Path("one-judged.html").read_text()
     assert "two: Judged by openai/gpt-4o" in page
     assert "one/report.html" in page
 

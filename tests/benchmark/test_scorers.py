@@ -193,8 +193,17 @@ async def test_judge() -> None:
     asked = model.requests[0].messages[0].text
     assert "Because." in asked
     assert asked.count("</answer>") == 1
-    assert [await value(scorer, task, "x") for _ in range(3)] == [None, None, None]
+    assert [await value(scorer, task, "x") for _ in range(2)] == [None, None]
     assert await value(scorer, task, "  ") is None
+
+
+async def test_a_judge_without_a_grade_is_asked_once_more() -> None:
+    model = ScriptedClient("It is quite good.", "GRADE: 8", "It is quite good.", "As I said.")
+    scorer, task = judge.create(model), Task("t", "Why?", "Because.")
+
+    assert await value(scorer, task, "So.") == 0.8
+    assert [message.role for message in model.requests[1].messages] == ["user", "assistant", "user"]
+    assert await value(scorer, task, "So.") is None
 
 
 async def test_the_first_scorer_that_can_read_an_answer_decides() -> None:

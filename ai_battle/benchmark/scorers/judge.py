@@ -1,4 +1,4 @@
-"""`judge`: another model grades the answer from 0 to 10; without a grade the judge has failed, not the answer."""
+"""`judge`: another model grades the answer from 0 to 10; one that gives no grade twice has failed, not the answer."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from string import Template
 from ...core.client import ModelClient
 from ...core.errors import ProviderError
 from ...core.exchange import ModelRequest
-from ...core.messages import user
+from ...core.messages import Message, assistant, user
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
@@ -16,6 +16,7 @@ from .exact import EMPTY
 MOST = 10
 LONGEST = 30_000
 PROMPT = Path(__file__).parent / "prompts" / "judge.md"
+REPAIR = "That has no grade. Give the same judgement once more, in one line: GRADE: a whole number from 0 to 10."
 _GRADE = re.compile(r"GRADE\W{1,8}(\d{1,2})(?:\.0)?(?:\s*/\s*10)?(?![\d.])")
 
 
@@ -32,19 +33,31 @@ class ModelJudge:
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
+        asked = user(self._request(task, answer))
         try:
-            response = await self._model.complete(ModelRequest((user(self._request(task, answer)),)))
+            said = await self._ask(asked)
+            if (grade := _grade(said)) is None:
+                said = await self._ask(asked, assistant(said), user(REPAIR))
+                grade = _grade(said)
         except ProviderError as error:
             return AnswerScore(None, f"the judge did not answer: {error}", scorer_failed=True)
-        grades = _GRADE.findall(response.text)
-        if not grades or int(grades[-1]) > MOST:
+        if grade is None:
             return AnswerScore(None, "the judge gave no grade", scorer_failed=True)
-        return AnswerScore(int(grades[-1]) / MOST, response.text.strip()[:500])
+        return AnswerScore(grade / MOST, said.strip()[:500])
+
+    async def _ask(self, *messages: Message) -> str:
+        return (await self._model.complete(ModelRequest(messages))).text
 
     def _request(self, task: Task, answer: ScoredAnswer) -> str:
         reference = f"<reference>\n{task.reference}\n</reference>" if task.reference else ""
         said = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:LONGEST])}
         return self._prompt.safe_substitute(said)
+
+
+def _grade(said: str) -> int | None:
+    """Returns the last grade in what a judge said; None where there is none from 0 to 10."""
+    grades = _GRADE.findall(said)
+    return int(grades[-1]) if grades and int(grades[-1]) <= MOST else None
 
 
 def _harmless(answer: str) -> str:

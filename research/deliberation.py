@@ -1,0 +1,80 @@
+"""What deliberation serves, by how its members rank: `python -m research.deliberation DIR`.
+
+DIR holds `answers.<dataset>.jsonl.gz`. The answers are recorded, the rankings are not: they are made here by three rules. A member
+puts the answers that say what its own says first (`own`); or knows which are right (`truth`); or draws lots (`lots`). What
+models really rank lies somewhere between the last two. What is pooled is served, as nobody can play the chair.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TypeAlias
+
+from ai_battle.collaboration._ranking import Ranking, pool, reading_order
+from ai_battle.judging.agreement import VoteCount
+from research.answer_tables import Answered, read_table
+from research.councils import THIRTEEN
+
+Favour: TypeAlias = Callable[[Sequence[Answered], int, int, int], bool]
+"""Whether a member (the third) puts the answer of another (the fourth) to a question (the second) before others."""
+
+
+def says_the_same(members: Sequence[Answered], question: int, reader: int, other: int) -> bool:
+    own, its = members[reader].ballots[question], members[other].ballots[question]
+    return own is not None and own == its
+
+
+def is_right(members: Sequence[Answered], question: int, reader: int, other: int) -> bool:
+    return members[other].right[question] > 0
+
+
+def is_drawn(members: Sequence[Answered], question: int, reader: int, other: int) -> bool:
+    return False
+
+
+RULES: dict[str, Favour] = {"own": says_the_same, "truth": is_right, "lots": is_drawn}
+
+
+def served_by_ranks(members: Sequence[Answered], question: int, favour: Favour) -> int:
+    numbers = range(len(members))
+
+    def ranking(reader: int) -> Ranking:
+        shown = reading_order(str(question), members[reader].model, (n for n in numbers if n != reader))
+        return tuple(sorted(shown, key=lambda other: not favour(members, question, reader, other)))
+
+    return pool(numbers, map(ranking, numbers))[0].number
+
+
+def served_by_vote(members: Sequence[Answered], question: int) -> int:
+    """The plurality; where there is none, the first, as nobody else can be asked here."""
+    return next(iter(VoteCount.of([member.ballots[question] for member in members]).leading), 0)
+
+
+def lines(folder: Path) -> Iterator[str]:
+    tables = {dataset: read_table(folder, dataset) for dataset, _, _ in THIRTEEN}
+    yield f"{'':9} {'best':>6} {'mean':>6} {'vote':>6} " + " ".join(f"{name:>6}" for name in RULES)
+    rows = []
+    for dataset, names, _ in THIRTEEN:
+        members, questions = tables[dataset].of(*names), range(len(tables[dataset].ids))
+        qualities = [member.quality for member in members]
+        vote = fmean(members[served_by_vote(members, n)].right[n] for n in questions)
+        ranked = [
+            fmean(members[served_by_ranks(members, n, rule)].right[n] for n in questions) for rule in RULES.values()
+        ]
+        rows.append((max(qualities), fmean(qualities), vote, *ranked))
+        yield f"{dataset:9} {_figures(rows[-1])}  {', '.join(names)}"
+    yield f"{'mean':9} {_figures([fmean(column) for column in zip(*rows, strict=True)])}"
+
+
+def _figures(row: Sequence[float]) -> str:
+    return " ".join(f"{each:6.3f}" for each in row)
+
+
+def main(arguments: Sequence[str]) -> None:
+    for line in lines(Path(*arguments)):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

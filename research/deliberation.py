@@ -1,8 +1,8 @@
 """What deliberation serves, by how its members rank: `python -m research.deliberation DIR`.
 
-DIR holds `answers.<dataset>.jsonl.gz`. The answers are recorded, the rankings are not: they are made here by three rules. A member
-puts the answers that say what its own says first (`own`); or knows which are right (`truth`); or draws lots (`lots`). What
-models really rank lies somewhere between the last two. What is pooled is served, as nobody can play the chair.
+DIR holds `answers.<dataset>.jsonl.gz`. The answers are recorded, the rankings are not: three rules make them here. A
+member puts the answers first that say what its own says (`own`), or those that are right (`truth`), or draws lots
+(`lots`). What models really rank lies between the last two. What is pooled is served, as nobody can play the chair.
 """
 
 import sys

@@ -1,10 +1,12 @@
 """What is said: a message and the parts that it is made of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from operator import is_
+from typing import Any, Generic, Literal, TypeVar
 
 Role = Literal["system", "user", "assistant", "tool"]
+T = TypeVar("T")
 
 
 def extra_fields() -> Any:
@@ -131,3 +133,24 @@ def user(text: str, speaker: str = "") -> Message:
 
 def assistant(text: str, speaker: str = "") -> Message:
     return Message("assistant", (Text(text),), speaker)
+
+
+class PrefixCache(Generic[T]):
+    """Computes a value of messages; of those that the request before began with too, it is known already.
+
+    `extend` returns the value with further messages. The last message of a request is not kept, since a note may stand
+    at its end for this one request. One talk is kept, so it serves a client that has one.
+    """
+
+    def __init__(self, empty: T, extend: Callable[[T, tuple[Message, ...]], T]) -> None:
+        self._extend = extend
+        self._empty = self._value = empty
+        self._prefix: tuple[Message, ...] = ()
+
+    def value(self, messages: tuple[Message, ...]) -> T:
+        # The very same messages, not equal ones: 1 and True are equal, and are written differently.
+        if len(self._prefix) >= len(messages) or not all(map(is_, self._prefix, messages)):
+            self._prefix, self._value = (), self._empty
+        self._value = self._extend(self._value, messages[len(self._prefix) : -1])
+        self._prefix = messages[:-1]
+        return self._extend(self._value, messages[-1:])

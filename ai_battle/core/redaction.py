@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import compress, count, repeat
 from operator import attrgetter, contains, is_, not_
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, quote_plus
 
 from .errors import AIBattleError
@@ -37,6 +37,7 @@ KEYS = re.compile(
 
 T = TypeVar("T")
 S = TypeVar("S", Message, ToolSpec)
+Messages: TypeAlias = tuple[Message, ...]
 _numbers = count(1)
 _ENCODED = attrgetter("encoded")
 
@@ -158,21 +159,24 @@ class Redactor:
         made: T = each_text(value, self.text, but=STRUCTURE)
         return made
 
-    def request(self, request: ModelRequest) -> ModelRequest:
-        """The request as it may be sent to a model; the very same where there is nothing to change."""
+    def request(self, request: ModelRequest, clean: Callable[[Messages], Messages]) -> ModelRequest:
+        """The request as it may be sent to a model; the very same where there is nothing to change.
+
+        `clean` does with its messages what `messages` of `for_models` does.
+        """
         sent = self.for_models
         if self._verbatim and (not sent or (request.raw and sent.is_clear_json(request.raw.data))):
             return request
         made: dict[str, Any] = {
             "system": sent.text(request.system),
-            "messages": sent.messages(request.messages),
+            "messages": clean(request.messages),
             "tools": sent._clean_once(request.tools, sent.value),
             "output_schema": sent.value(request.output_schema),
         }
         changed = {name: new for name, new in made.items() if new is not getattr(request, name)}
         return replace(request, **changed) if changed else request
 
-    def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    def messages(self, messages: Messages) -> Messages:
         """The very same where there is nothing to change."""
         return self._clean_once(messages, self._message)
 

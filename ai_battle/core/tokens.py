@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import ceil
 
 from .exchange import ModelRequest
-from .messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, file_of
+from .messages import Document, Image, Message, Part, PrefixCache, Text, Thinking, ToolCall, ToolResult, file_of
 
 CHARACTERS_PER_TOKEN = 3.6
 TOKENS_PER_MESSAGE = 6
@@ -35,9 +35,23 @@ def estimate_request(
     request: ModelRequest, characters_per_token: float = CHARACTERS_PER_TOKEN, provider: str = ""
 ) -> int:
     """Returns the tokens that a model has to read: system prompt, tools, messages, and files as its provider counts."""
-    tools = "".join(f"{tool.name} {tool.description} {tool.schema}" for tool in request.tools)
     said = sum(estimate_message(message, characters_per_token, provider) for message in request.messages)
-    return estimate_text(request.system + tools, characters_per_token) + said
+    return _estimate_fixed(request, characters_per_token) + said
+
+
+class TokenEstimator:
+    """Estimates requests as `estimate_request` does; of a talk that goes on it looks at what is new."""
+
+    def __init__(self) -> None:
+        self._said = PrefixCache(0, lambda tokens, new: tokens + sum(map(estimate_message, new)))
+
+    def estimate(self, request: ModelRequest) -> int:
+        return _estimate_fixed(request, CHARACTERS_PER_TOKEN) + self._said.value(request.messages)
+
+
+def _estimate_fixed(request: ModelRequest, characters_per_token: float) -> int:
+    tools = "".join(f"{tool.name} {tool.description} {tool.schema}" for tool in request.tools)
+    return estimate_text(request.system + tools, characters_per_token)
 
 
 def estimate_parts(

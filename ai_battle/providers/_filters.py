@@ -21,8 +21,8 @@ from ..core.events import (
     ignore,
 )
 from ..core.exchange import ModelRequest, ModelResponse
-from ..core.messages import FILE_KINDS, Document, Image, Message, Part, Text, ToolResult, file_of
-from ..core.redaction import Redactor
+from ..core.messages import FILE_KINDS, Document, Image, Message, Part, PrefixCache, Text, ToolResult, file_of
+from ..core.redaction import Messages, Redactor
 
 
 class NamedClient(ClientWrapper):
@@ -109,9 +109,11 @@ class RedactedClient(ClientWrapper):
     def __init__(self, client: ModelClient, redactor: Redactor) -> None:
         super().__init__(client)
         self.redactor = redactor
+        clean = redactor.for_models.messages
+        self._is_clear = PrefixCache(True, lambda is_clear, new: is_clear and clean(new) is new)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        clean = self.redactor.request(request)
+        clean = self.redactor.request(request, self._clean_messages)
         if not self.redactor:
             return await self.client.complete(clean, emit)
         pieces = _Pieces(self.redactor, emit)
@@ -125,6 +127,9 @@ class RedactedClient(ClientWrapper):
         if message is response.message and steps is response.steps:
             return response
         return replace(response, message=message, steps=steps)
+
+    def _clean_messages(self, messages: Messages) -> Messages:
+        return messages if self._is_clear.value(messages) else self.redactor.for_models.messages(messages)
 
 
 class _Pieces:

@@ -17,7 +17,7 @@ from ..core.events import (
 )
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..core.ledger import Quote, Reservation, book
-from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request, estimate_text
+from ..core.tokens import CHARACTERS_PER_TOKEN, TokenEstimator, estimate_message, estimate_request, estimate_text
 from ._prices import TokenPrice
 
 _ENOUGH_TOKENS = 200
@@ -68,6 +68,7 @@ class Meter:
         self.model = model
         self.is_bounded = terms.bounded
         self._terms = terms
+        self._input = TokenEstimator()
         self._characters = 0
         self._tokens = 0
         self._beyond_input: int | None = None
@@ -110,7 +111,7 @@ class Meter:
     def quote(self, request: ModelRequest) -> Quote:
         """Returns the bound of a call. What was used beyond such a bound before is expected again."""
         most = self._terms.most_output(request)
-        estimate = estimate_request(request)
+        estimate = self._input.estimate(request)
         beyond = HIDDEN if self._beyond_input is None else self._beyond_input
         input_tokens = int(estimate * INPUT_MARGIN) + beyond
         rates = self.price.highest_rates(input_tokens) if self.price else None
@@ -179,8 +180,8 @@ class Meter:
             self._characters += len(response.text)
             self._tokens += usage.output_tokens
         self._longest = max(self._longest, usage.output_tokens)
-        if reservation.quote:  # the estimate is a walk over the whole talk, and only a limit has a use for it
-            beyond = usage.input_tokens - int(estimate_request(request) * INPUT_MARGIN)
+        if reservation.quote:  # only a limit has a use for it
+            beyond = usage.input_tokens - int(self._input.estimate(request) * INPUT_MARGIN)
             self._beyond_input = max((self._beyond_input or 0) // 2, beyond)
         if (granted := reservation.output_tokens) is not None:
             self._beyond_output = max(self._beyond_output // 2, usage.output_tokens - granted)

@@ -1,7 +1,7 @@
 """Ollama's own API: the context is sized by the conversation, as its default cuts long ones without a word."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.exchange import ModelRequest
-from ..core.tokens import estimate_request
+from ..core.tokens import TokenEstimator
 from ..core.traits import ProviderTraits
 from ..wire import ollama as wire
 from . import _scope
@@ -75,9 +75,8 @@ class ServedModel:
     window: int | None = None
     num_ctx: int = SMALLEST_CONTEXT
 
-    def room_for(self, request: ModelRequest) -> int:
-        """The context for this request and its answer, in powers of two, never less than before."""
-        needed = estimate_request(request) + (request.options.get("max_tokens") or ROOM_TO_ANSWER)
+    def room_for(self, needed: int) -> int:
+        """Returns the context for so many tokens, in powers of two, never less than before."""
         while self.num_ctx < needed:
             self.num_ctx *= 2
         return min(self.num_ctx, self.window or self.num_ctx)
@@ -90,11 +89,13 @@ class Chat:
     model: str
     transport: Transport
     access: Access
+    input: TokenEstimator = field(default_factory=TokenEstimator)
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
         loaded = await self._served_model()
         if "num_ctx" not in request.options:
-            request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
+            needed = self.input.estimate(request) + (request.options.get("max_tokens") or ROOM_TO_ANSWER)
+            request = replace(request, options={**request.options, "num_ctx": loaded.room_for(needed)})
         return HttpRequest("/api/chat", wire.encode_request(request, loaded.tag, stream=request.wants.stream))
 
     def advise(self, error: ProviderError, there: Sequence[str] = ()) -> str:

@@ -24,7 +24,7 @@ from ..core.events import Emit, ScriptAdvanced, TextDelta, ThinkingDelta, ToolCa
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from ..core.plugins import near
-from ..core.tokens import estimate_message, estimate_request
+from ..core.tokens import TokenEstimator, estimate_message
 from ..core.traits import ProviderTraits
 
 
@@ -202,6 +202,7 @@ class ScriptedClient(ModelClient):
         self._loop = loop
         self._pace = pace
         self._calls = 0
+        self._input = TokenEstimator()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         self.requests.append(request)
@@ -215,7 +216,7 @@ class ScriptedClient(ModelClient):
         if said.fault:
             raise said.fault.to_error(said.say)
         message = Message("assistant", tuple(_parts(said)))
-        usage = Usage(estimate_request(request), estimate_message(message), cost_usd=0.0)
+        usage = Usage(self._input.estimate(request), estimate_message(message), cost_usd=0.0)
         return ModelResponse(message, stop="tool_calls" if said.calls else "end", usage=usage, model=self.model)
 
     def _next(self, request: ModelRequest) -> Line:

@@ -1,13 +1,14 @@
 """Benchmarks against a bare aiohttp loop in the same run, as ratios: `python -m tests.performance [NAME ...]`."""
 
 import argparse
+import asyncio
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import chdir
 from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 from ..ui.browser import CHROMIUM
 from . import (
@@ -16,6 +17,7 @@ from . import (
     _detecting,
     _dialects,
     _dispatching,
+    _helped,
     _measuring,
     _memory,
     _ours,
@@ -25,7 +27,7 @@ from . import (
     _writing,
 )
 from ._advising import advising
-from ._comparing import HEADER, Cost, compared, in_turn, milliseconds, of_times, of_wall
+from ._comparing import HEADER, Cost, Work, compared, in_turn, milliseconds, of_times, of_wall
 from ._paging import opening_page, watching_page
 from ._server import server
 from ._serving import advisors, serving
@@ -76,6 +78,15 @@ def growth() -> None:
         compared("cpu that a turn gains in 350 turns", ours, bare)
         single = of_times(partial(_ours.single_turns, url, 400), _gained)
         compared("the same of run_conversation_turn", single, bare)
+
+
+def helped() -> None:
+    """CPU of a turn of a helped discussion of 2,000, at its beginning and at its end, whoever listens."""
+    with server(words=60, chunks=12) as over_http:
+        for way, url in (("scripts", ""), ("HTTP", over_http)):
+            for name, listens in (("an event per word", True), ("whole answers", False)):
+                late, early = _late_and_early(partial(_helped.helped, url, 2_000, listens=listens))
+                in_turn(f"cpu, turn 2,000 to turn 20, {way}, {name}", late, early, rounds=3)
 
 
 def at_once() -> None:
@@ -204,6 +215,7 @@ BENCHMARKS = {
         unwatched,
         burst,
         growth,
+        helped,
         at_once,
         stream,
         first_token,
@@ -234,6 +246,17 @@ def _cpu(url: str, number: int) -> Iterator[Cost]:
 
 def _gained(times: Times) -> float:
     return median(times.cpu[-50:]) - median(times.cpu[:50])
+
+
+def _late_and_early(work: Work) -> tuple[Cost, Cost]:
+    """Two figures of each round: of its last 100 turns, and of the 100 from the 20th on."""
+    rounds: list[Times] = []
+
+    def late() -> float:
+        rounds.append(asyncio.run(work())[0])
+        return mean(rounds[-1].cpu[-100:]) * 1e3
+
+    return late, lambda: mean(rounds[-1].cpu[20:120]) * 1e3
 
 
 def _first(times: Times) -> float:

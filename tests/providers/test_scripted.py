@@ -74,6 +74,15 @@ async def test_usage_is_estimated_and_costs_nothing() -> None:
     assert usage.cost_usd == 0.0
 
 
+async def test_a_request_is_as_long_to_a_model_that_knows_its_beginning_as_to_one_that_does_not() -> None:
+    a, b, c, d, e = (user(f"Word {'after word ' * n}") for n in range(5))
+    long, noted = user("Something else altogether, and at length. " * 40), user("Word. And be brief about it.")
+    knowing = ScriptedClient("Yes.", loop=True)
+    for messages in ((a,), (a, b), (a, b, noted), (a, b, c, d), (a, long, c, d, e), (a, b), (long,), (), (b, a, c)):
+        known, new = [await client.complete(ModelRequest(messages)) for client in (knowing, ScriptedClient("Yes."))]
+        assert known.usage == new.usage
+
+
 async def test_a_used_up_script_says_so() -> None:
     client = ScriptedClient("only one")
     await client.complete(asked())

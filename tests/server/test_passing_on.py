@@ -93,6 +93,22 @@ async def test_a_secret_in_a_new_message_is_masked_though_the_talk_before_it_was
     assert SECRET not in "".join(sent)
 
 
+async def test_a_secret_is_masked_wherever_it_comes_into_a_talk_that_was_looked_through(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("{server: {}, providers: {ollama: {headers: {x-fleet: '${FLEET_TOKEN}'}}}}")
+    talks = ["a", "b", "c"], ["a", SECRET, "c", "d"], ["a", SECRET, "c", "d", "e"], ["a", "b", "c", "d", SECRET, "f"]
+    async with serving(fakes, str(file), BIG_MODEL="openai/m", FLEET_TOKEN=SECRET) as address:
+        for talk in talks:
+            messages = [{"role": ("user", "assistant")[n % 2], "content": said} for n, said in enumerate([*talk, "Go"])]
+            await asked(address, PATHS["messages"], {"model": "opus", "max_tokens": 9, "messages": messages})
+
+    sent = [question.raw.decode() for question in fakes.openai.questions]
+    assert [text.count("${FLEET_TOKEN}") for text in sent] == [0, 1, 1, 1]
+    assert SECRET not in "".join(sent)
+
+
 @both
 @pytest.mark.parametrize("spelled", [SECRET, SECRET.replace("h", "\\u0068"), SECRET.replace("-", "\\u002D")])
 async def test_secrets_are_masked_however_the_client_spells_them(

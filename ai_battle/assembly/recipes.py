@@ -184,7 +184,10 @@ class Recipe:
         return HelperPool(helpers, self.help.helper_timeout) if len(helpers) > 1 else next(iter(helpers), None)
 
     def _clients(self, key: str) -> tuple[ModelClient, ...]:
-        return tuple(model.client for model in self._at(key))
+        clients = (model.client for model in self._at(key))
+        if key == "secondary" and self.traits.steps_in:
+            return tuple(each.client if isinstance(each, ToolCapableClient) else each for each in clients)
+        return tuple(clients)
 
     def _at(self, key: str) -> tuple[Model, ...]:
         return tuple(model for name, model in self.helpers.items() if name.partition(".")[0] == key)

@@ -10,8 +10,7 @@ from typing import Any
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, Part, ToolCall, ToolResult, user
 from ..judging.assessment import steps_of
-from ..judging.trajectory import why_hand_over
-from ..signals.trouble import NEWEST, KnownSteps, ToolStep, tells_failure
+from ..signals.progress import NEWEST, ToolStep, WorkRecord
 from ._prompts import calls_again, data_section, packaged_prompt
 
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
@@ -68,8 +67,12 @@ class TurnRecord:
     @property
     def is_doubtful(self) -> bool:
         """Whether anything of the work since the last advice failed, brought nothing, or came again."""
-        known = KnownSteps()
-        return any(tells_failure(step) or known.trouble_of(step, step.result) for step in self.steps)
+        work = WorkRecord()
+        for step in self.steps:
+            work.add(step)
+            if work.lack or work.trouble:
+                return True
+        return False
 
     @property
     def steps(self) -> tuple[ToolStep, ...]:
@@ -84,23 +87,20 @@ class TurnRecord:
         return calls_again(ModelRequest((user("."), unchanged), tools=tuple(tools)), response)
 
 
-def trouble_now(steps: Sequence[ToolStep], prompt: str) -> str:
+def trouble_now(steps: Sequence[ToolStep]) -> str:
     """Returns what has gone wrong with the newest step; empty where nothing has, or it was known before it.
 
     So it is told once also where nobody remembers that advice was given: a client of a server sends each step anew,
     and knows nothing of an advisor. A call that is made again is no trouble where something else comes of it, as of a
     test after a change.
     """
-    known, reason, first = KnownSteps(), "", 0
-    steps = [replace(step, is_error=step.is_error or tells_failure(step)) for step in steps]
-    for place, step in enumerate(steps):  # each is looked at with those before it
+    work, reason = WorkRecord(), ""
+    for step in steps:  # each is looked at with those before it
         if reason:
-            known, first = KnownSteps(), place
-        reason = known.trouble_of(step, step.result)
-    newest = steps[first:]
-    if reason or not (likely := why_hand_over(newest, prompt)):
-        return reason
-    return "" if why_hand_over(newest[:-1], prompt) else likely
+            work = WorkRecord()
+        work.add(step)
+        reason = work.trouble or work.stalled
+    return reason
 
 
 def with_forced_calls_in_rounds(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     "instructions", "history", "prompt", "attempt", "check", "tools", "done", "done_since",
-    "advice", "criticism", "correction", "message", "question", "earlier_advice",
+    "advice", "criticism", "correction", "message", "question", "earlier_advice", "last_good", "in_vain",
 )  # fmt: skip
 HISTORY_TOKENS = 6_000
 CONSULTATION_TOKENS = 24_000

@@ -157,7 +157,7 @@ class AdvisedStep:
 
     async def meet_trouble(self) -> None:
         """Put a question before the model goes on where the newest result shows that its work goes wrong."""
-        reason = trouble_now(self._record.steps, self._prompt)
+        reason = trouble_now(self._record.steps)
         if reason and self._may_advise:
             await self._consult(self._new_call(), (), reason)
             self._attempts = self._new_attempts()

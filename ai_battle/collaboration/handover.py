@@ -1,10 +1,11 @@
-"""Handover: a small model works with tools until it is lost; from there on the large one goes on with the same request.
+"""Handover: a small model works with tools until it does not get on; then the large one does, until the work goes on.
 
-For tools that run elsewhere, so that each step comes as a request of its own: behind the server, and in agents.
+Who takes a step is read off the request alone: which calls were made since the prompt, and what they have brought. So
+it is the same wherever the tools run, in a discussion, behind the server or in an agent, and nothing is remembered.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -13,63 +14,121 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.traits import CalledModel, StrategyTraits
 from ..judging.assessment import steps_of
-from ..judging.trajectory import FIRST_TURN, HAND_OVER, failure_probability, why_hand_over
-from ..signals.trouble import ToolStep, troubles
+from ..signals.progress import ToolStep, WorkRecord
 from ._attempts import Strategy
-from ._prompts import HelpCase, without_tuning
+from ._prompts import HelpCase, data_section, excerpt, packaged_prompt, with_note, without_tuning
 from ._turn import Helping, Turn
 
 TRAITS = StrategyTraits(
-    "InterCode's SQL tasks, GPT-3.5 with GPT-4, 620 recorded trajectories: 77.6 % get there with 53 % of the small "
+    "InterCode's SQL tasks, GPT-3.5 with GPT-4, 620 recorded trajectories: 76.0 % get there with 61 % of the small "
     "model's turns, where the small model alone has 47.3 % and the large one 74.2 %",
-    models={"secondary": CalledModel("for the steps after {name} is lost", "unknown")},
+    models={"secondary": CalledModel("for the steps after {name} does not get on", "unknown")},
     sends_request_only=True,
+    each_step=True,
+    steps_in=True,
 )
-LONGEST = 50
-"""Steps of a task that are looked at; each is looked at with all before it."""
+HAND_BACK_AFTER, MOST_HANDOVERS = 3, 2
+"""Steps of the large model that bring something, after which the small one goes on; and how often that is tried."""
+SOLVED_ALL_THE_SAME = 0.08
+"""The share of the recorded tasks that the small model solved though its work had stalled."""
+LONGEST_STEP = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Who works on after some steps, and why that is the helper; it took over at `start`, and ended at `end`.
+
+    `last_good` is the last step that had brought something when the work stalled, `in_vain` are those behind it.
+    """
+
+    is_helped: bool = False
+    reason: str = ""
+    start: int = 0
+    end: int = 0
+    handovers: int = 0
+    last_good: ToolStep | None = None
+    in_vain: tuple[ToolStep, ...] = ()
+
+    @classmethod
+    def after(cls, steps: Sequence[ToolStep], hand_back_after: int = HAND_BACK_AFTER) -> "Shift":
+        """Returns who works on after these steps; with a `hand_back_after` of 0 who takes over keeps the task."""
+        shift, work, calm, good = cls(), WorkRecord(), 0, -1
+        for place, step in enumerate(steps):
+            work.add(step)
+            calm, good = (0, good) if work.lack else (calm + 1, place)
+            if not shift.is_helped and work.stalled and shift.handovers < MOST_HANDOVERS:
+                last_good, in_vain = (steps[good] if good >= 0 else None), tuple(steps[good + 1 : place + 1])
+                shift, calm = cls(True, work.stalled, place + 1, 0, shift.handovers + 1, last_good, in_vain), 0
+            elif shift.is_helped and calm == hand_back_after:
+                shift = replace(shift, is_helped=False, end=place + 1)
+        return shift
+
+    @property
+    def receipt(self) -> str:
+        """Returns what whoever takes over has to know: where the work last stood well, and what failed since."""
+        last = (self.last_good,) if self.last_good else ()
+        said = (data_section("last_good", _told(last)), data_section("in_vain", _told(self.in_vain)))
+        return packaged_prompt("handover", reason=self.reason, evidence="\n\n".join(filter(None, said)))
 
 
 class Handover(Strategy):
-    """`primary`, and `secondary` for each step after one at which `primary` was lost with more than `above`.
-
-    Which model goes on is read off the request alone, so it is the same for every step of one task.
-    """
+    """`primary`, and `secondary` for the steps after which the work of `primary` has stalled."""
 
     def __init__(
-        self, primary: ModelClient, secondary: ModelClient, above: float = HAND_OVER, helping: Helping | None = None
+        self,
+        primary: ModelClient,
+        secondary: ModelClient,
+        hand_back_after: int = HAND_BACK_AFTER,
+        helping: Helping | None = None,
     ) -> None:
         super().__init__(primary, secondary, helping=helping)
         if self.helping.sees == "prompt":
             raise ConfigError(
                 "handover shows the helper what was done so far: helper_sees is attempt or history.", "helper_sees"
             )
-        if not 0 <= above <= 1:
-            raise ConfigError(f"above of handover is a probability from 0 to 1, not {above!r}.", "above")
+        if hand_back_after < 0:
+            raise ConfigError(
+                f"hand_back_after of handover is a number of steps, 0 for never, not {hand_back_after!r}.",
+                "hand_back_after",
+            )
         self.secondary = secondary
-        self.above = above
+        self.hand_back_after = hand_back_after
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         case = HelpCase(request)
-        prompt = "".join(message.text for message in case.prompt)
         steps = steps_of(request.messages[case.place + 1 :])
-        if not (reason := self._why(steps, prompt)):
-            return await self.primary.complete(request, emit)
+        shift = Shift.after(steps, self.hand_back_after)
+        if not shift.is_helped:
+            own = with_note(request, _handed_back(shift)) if shift.handovers else request
+            return await self.primary.complete(own, emit)
         turn = Turn("handover", self.helping, emit)
-        probability = failure_probability(steps, prompt)
-        await emit(StuckFound(1 - probability, probability, reason, troubles(steps, prompt)))
+        if shift.start == len(steps):
+            await emit(StuckFound(SOLVED_ALL_THE_SAME, 1 - SOLVED_ALL_THE_SAME, shift.reason))
         shown = request
         if self.helping.sees != "history":
             shown = replace(request, messages=request.messages[case.place :], system="", extra={})
-        answer = await turn.ask(self.secondary, without_tuning(shown), reason)
+        answer = await turn.ask(self.secondary, without_tuning(with_note(shown, shift.receipt)), shift.reason)
         return await turn.accept(answer or await turn.request_draft(self.primary, request))
 
-    def _why(self, steps: Sequence[ToolStep], prompt: str) -> str:
-        """The reason of the first step that was one too many; empty when there was none."""
-        turns = range(FIRST_TURN, min(len(steps), LONGEST) + 1)
-        return next(filter(None, (why_hand_over(steps[:turn], prompt, self.above) for turn in turns)), "")
+
+def _handed_back(shift: Shift) -> str:
+    return packaged_prompt("handed_back", reason=shift.reason, steps=str(shift.end - shift.start))
+
+
+def _told(steps: Sequence[ToolStep]) -> str:
+    return "\n\n".join(
+        f"{excerpt(step.call, LONGEST_STEP)}\nreturned{' an error' if step.is_failure else ''}: "
+        f"{excerpt(step.result, LONGEST_STEP)}"
+        for step in steps
+    )
 
 
 def create(
-    primary: ModelClient, secondary: ModelClient, *, above: float = HAND_OVER, helping: Helping | None = None
+    primary: ModelClient,
+    secondary: ModelClient,
+    *,
+    hand_back_after: int = HAND_BACK_AFTER,
+    helping: Helping | None = None,
 ) -> ModelClient:
-    return Handover(primary, secondary, above, helping)
+    """Returns the helped model; after `hand_back_after` steps of the large one that all bring something it goes on."""
+    return Handover(primary, secondary, hand_back_after, helping)

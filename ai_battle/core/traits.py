@@ -41,7 +41,8 @@ class StrategyTraits:
     answers are plans, which a server may keep.
     `replayed` is what it gives where the small model is stuck, told from recorded answers of both models: the helper's,
     the better one, or a new one of the small model, which nobody knows; empty where they tell nothing.
-    `each_step`: it stands between a model and its tools, and so sees each step of a turn.
+    `each_step`: it stands between a model and its tools, and so sees each step of a turn. `steps_in`: so does its
+    secondary then, whose calls are run by the tools of the one that it stands in for.
     """
 
     measured: str = ""
@@ -53,6 +54,7 @@ class StrategyTraits:
     plans: bool = False
     replayed: Literal["", "helper", "better", "new"] = ""
     each_step: bool = False
+    steps_in: bool = False
     same_twice: bool = False
 
     @property

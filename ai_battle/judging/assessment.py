@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec
 from ..core.messages import Message, ToolCall, ToolResult
-from ..signals.trouble import ToolStep
+from ..signals.progress import ToolStep
 
 _TAG = re.compile(r"<([a-z][\w-]{0,40})>")
 NOTHING_BROUGHT: Mapping[str, float] = {}

@@ -14,7 +14,7 @@ from ..signals.endings import four_word_repetition, is_wanted
 from ..signals.final_answers import FinalAnswer, final_answer, options
 from ..signals.languages import names_time, sentences
 from ..signals.numbers import displayed_numbers, quantities, readings, rounded_values, stands_among, without_samples
-from ..signals.trouble import ToolStep
+from ..signals.progress import ToolStep
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
 from .assessment import NO_CONTEXT, Context, steps_of

@@ -11,14 +11,13 @@ from ..core.messages import ToolCall, ToolResult, user
 from ..signals.invention import Evidence, names_something
 from ..signals.languages import has_word_anywhere, name_stems, share, stems
 from ..signals.numbers import quantities, rounded_values, stands_among
+from ..signals.progress import NEWEST, kind_of_error, words
 from ..signals.provenance import Known, facts
 from ..signals.refusals import gives_up
-from ..signals.trouble import NEWEST, troubles, words
 from .case import Case
 from .family import asks_for_tools, property_texts, tools_meant
 
 MANY = 3
-_TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
 _WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
@@ -69,10 +68,14 @@ def on_the_way(case: Case) -> dict[str, float]:
     """Returns what became of the calls since the prompt; a call from which something else came is no repeated one."""
     if not case.steps:
         return {}
-    measured = troubles(case.steps)
-    calls = [(words(step.call), step.result) for step in case.steps[-NEWEST:]]
-    measured["repeated"] = float(len(set(calls)) < len(calls))
-    return {name: float(measured[key] > 0) for key, name in _TROUBLES.items()}
+    steps = case.steps[-NEWEST:]
+    calls = [(words(step.call), step.result) for step in steps]
+    errors = [kind_of_error(step) for step in steps if step.is_failure]
+    return {
+        "call_repeated": float(len(set(calls)) < len(calls)),
+        "errors_in_a_row": float(len(steps) > 1 and all(step.is_failure for step in steps[-2:])),
+        "same_error_twice": float(len(set(errors)) < len(errors)),
+    }
 
 
 def of_no_tool(case: Case) -> float | None:

@@ -13,10 +13,10 @@ from ..core.exchange import ToolSpec
 from ..core.messages import ToolResult
 from ..signals.invention import takes_anything
 from ..signals.languages import UNSPACED, has_word, language_of, name_stems, plain_words, words_everywhere
+from ..signals.progress import FAILURE, ToolStep, tells_failure
 from ..signals.provenance import Fact, facts
 from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
 from ..signals.states import denies
-from ..signals.trouble import FAILURE, ToolStep, tells_failure
 
 LONGEST, AKIN, MOST_PARTS, FEW_WORDS = 400, 4, 6, 3
 """Characters of an answer that is judged; letters that two words begin with that are forms of one; parts of a request

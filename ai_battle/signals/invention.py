@@ -27,9 +27,9 @@ from .languages import (
     stems,
     words_everywhere,
 )
+from .progress import ToolStep
 from .provenance import Fact, Known, facts, is_constant, misplaces
 from .states import denies, opposes
-from .trouble import ToolStep
 
 READ, LONGEST, MOST = 40_000, 400, 60
 """Characters of an answer that are read and of a claim that is quoted; sentences that are looked at."""

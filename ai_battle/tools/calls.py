@@ -21,7 +21,7 @@ from .results import LONGEST_ERROR, cut
 
 LONGEST_PAUSE = 5.0
 AT_ONCE = 8
-FAILURES = 3
+FAILURES = 5
 CIRCLE = "the model goes in a circle"
 GIVEN_ALREADY = "the model asks again for what it was given"
 NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"

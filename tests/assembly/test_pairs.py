@@ -77,8 +77,8 @@ OTHER = {"secondary": SCRIPTED}
             ".options: 'samples' of vote must be a whole number, not 'three'",
         ),
         (
-            {"primary": "Ada", "strategy": "handover", "options": {"above": True}, **OTHER},
-            ".options: 'above' of handover must be a number, not True",
+            {"primary": "Ada", "strategy": "handover", "options": {"hand_back_after": True}, **OTHER},
+            ".options: 'hand_back_after' of handover must be a whole number, not True",
         ),
         (
             {"primary": "Ada", "strategy": "draft_verify", "options": {"max_tokens": 0}, **OTHER},

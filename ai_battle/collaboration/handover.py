@@ -67,7 +67,7 @@ class Shift:
     def receipt(self) -> str:
         """Returns what whoever takes over has to know: where the work last stood well, and what failed since."""
         last = (self.last_good,) if self.last_good else ()
-        said = (data_section("last_good", _told(last)), data_section("in_vain", _told(self.in_vain)))
+        said = (data_section("last_good", _steps_text(last)), data_section("in_vain", _steps_text(self.in_vain)))
         return packaged_prompt("handover", reason=self.reason, evidence="\n\n".join(filter(None, said)))
 
 
@@ -115,7 +115,7 @@ def _handed_back(shift: Shift) -> str:
     return packaged_prompt("handed_back", reason=shift.reason, steps=str(shift.end - shift.start))
 
 
-def _told(steps: Sequence[ToolStep]) -> str:
+def _steps_text(steps: Sequence[ToolStep]) -> str:
     return "\n\n".join(
         f"{excerpt(step.call, LONGEST_STEP)}\nreturned{' an error' if step.is_failure else ''}: "
         f"{excerpt(step.result, LONGEST_STEP)}"

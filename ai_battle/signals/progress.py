@@ -85,10 +85,12 @@ class ToolStep:
 def _says_nothing(result: str) -> bool:
     """Says whether a result is empty, or says in a few words that there is nothing, in whole or in each field."""
     said = _MARKUP.sub("", result) if result.lstrip().startswith("<") else result
-    if _NOTHING.fullmatch(said.strip(_FRAME)) or not said.strip(_FRAME):
-        return True
+    return _is_nothing(said) or (result.lstrip()[:1] in ("{", "[") and _has_empty_fields(result))
+
+
+def _has_empty_fields(result: str) -> bool:
     try:
-        fields = [*_fields(json.loads(result))] if result.lstrip()[:1] in "{[" else ()
+        fields = [*_fields(json.loads(result))]
     except ValueError:
         return False
     is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in fields]
@@ -107,8 +109,9 @@ def _fields(value: object) -> Iterator[object]:
         yield None
 
 
-def _is_nothing(field: object) -> bool:
-    return not field or (isinstance(field, str) and bool(_NOTHING.fullmatch(field.strip(_FRAME))))
+def _is_nothing(said: object) -> bool:
+    words_said = said.strip(_FRAME) if isinstance(said, str) else said
+    return not words_said or (isinstance(words_said, str) and bool(_NOTHING.fullmatch(words_said)))
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -231,8 +232,8 @@ async def test_arguments_that_are_no_json_are_not_executed() -> None:
 
 async def test_a_tool_that_keeps_failing_is_no_longer_offered() -> None:
     tool, other = Recording(answer=ValueError("broken")), Recording("other")
-    script = [*(call("look", what=str(n)) for n in range(3)), "It is broken."]
-    _, model = await answer(*script, tools=[tool, other])
+    script = [*(call("look", what=str(n)) for n in range(5)), "It is broken."]
+    _, model = await answer(*script, tools=[tool, other], limits=replace(QUICK, max_rounds=6))
     assert [[spec.name for spec in request.tools] for request in model.requests][-2:] == [["look", "other"], ["other"]]
 
 

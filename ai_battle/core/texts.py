@@ -1,6 +1,7 @@
 """Every text inside of a value, and what of a text can be seen."""
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, lru_cache
@@ -24,6 +25,7 @@ _FILTERED = (
 TAB = "    "
 BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
 """They count as printable, and show nothing."""
+HIDDEN_IN_NAMES = BLANK_LETTERS + "⟨"
 FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
 """What stands under these keys has keys of others, whatever they are called."""
 NOTHING: frozenset[str] = frozenset()
@@ -78,6 +80,27 @@ def _visible_sign(character: str) -> str:
     if character.isprintable() and character not in BLANK_LETTERS:
         return character
     return chr(0x2400 + ord(character)) if character < " " else f"⟨U+{ord(character):04X}⟩"
+
+
+_ESCAPED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
+
+
+def escaped_name(name: str) -> str:
+    """Returns the name of a file with a sign for each character that is not seen, or turns the ones around it."""
+    return "".join(f"⟨U+{ord(each):04X}⟩" if _is_hidden(each) else each for each in name)
+
+
+def unescaped_name(shown: str) -> str:
+    """Returns the name that `escaped_name` shows so."""
+    return _ESCAPED.sub(lambda sign: each if _is_hidden(each := _character(sign[1])) else sign[0], shown)
+
+
+def _is_hidden(character: str) -> bool:
+    return not character.isprintable() or character in HIDDEN_IN_NAMES
+
+
+def _character(digits: str) -> str:
+    return chr(min(int(digits, 16), sys.maxunicode))
 
 
 def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NOTHING) -> Any:

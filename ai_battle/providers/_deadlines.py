@@ -130,7 +130,7 @@ class Clocks(_Timed):
         begun = self._loop.time()
         self._ends = min(begun + self._deadlines.total, _ends.get())
         self._first = min(begun + self._deadlines.first_content, self._ends)
-        self._seconds = self._ends - begun
+        self._seconds = max(0.0, self._ends - begun)
         return await super().__aenter__()
 
     def mark_content(self) -> None:

@@ -155,14 +155,14 @@ class HttpClient(ModelClient):
             if reply.status >= 300:
                 raise self.api.wire.decode_error(reply.status, await reply.whole(), reply.headers)
             if reply.headers.get("content-type", "").startswith("application/json"):
-                return await self._read_whole(reply, reader, emit)
+                return await self._read_whole(reply, reader, clocks, emit)
             return await self._read_stream(reply, reader, clocks, emit)
 
     async def _read_stream(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
         if data.removeprefix(BOM).lstrip()[:1] == b"{" and _is_unnamed(reply):
             reply.body += data
-            return await self._read_whole(reply, reader, emit)
+            return await self._read_whole(reply, reader, clocks, emit)
         while data:
             async with _Batch(emit) as events:
                 try:
@@ -195,11 +195,11 @@ class HttpClient(ModelClient):
         with suppress(ProviderError):
             await self._rest(reply, reader, ignore)
 
-    async def _read_whole(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> ModelResponse:
+    async def _read_whole(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream."""
         answer = None
         try:
-            body = await reply.whole()
+            body = await reply.whole(clocks.mark_content)
             answer = from_json(body.removeprefix(BOM).decode(errors="replace"))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
             async with _Batch(emit) as events:

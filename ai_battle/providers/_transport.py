@@ -80,6 +80,7 @@ MOST_REDIRECTS = 3
 REDIRECTS = frozenset({301, 302, 307, 308})
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _LARGE = 2**20
+_PIECE = 100
 _FOR_THE_END = 0.25
 _FOR_A_LISTENER = 1.0
 Headers: TypeAlias = CIMultiDict[str]
@@ -113,9 +114,17 @@ class HttpReply:
             )
         return data
 
-    async def whole(self) -> bytes:
+    async def whole(self, mark_content: Callable[[], None] = lambda: None) -> bytes:
+        """The body; `mark_content` is called with each piece of it that is as large as one of a stream.
+
+        White space before it, and single bytes, are signs of life alone.
+        """
+        marked = 0
         while not self._at_end() and (data := await self.more()):
-            self.body += data
+            self.body += data if self.body else data.lstrip()
+            if len(self.body) - marked >= _PIECE:
+                marked = len(self.body)
+                mark_content()
         return bytes(self.body)
 
     async def rest(self) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..core.errors import ToolError
+from ..core.texts import escaped_name, unescaped_name
 
 
 def _flags(*names: str) -> int:
@@ -50,7 +51,7 @@ Kind = Literal["file", "folder", "link", "pipe", "socket", "device"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something in a folder; `path` starts from the root."""
+    """Something in a folder; `path` starts from the root, with signs for characters that are not seen."""
 
     path: str
     kind: Kind
@@ -99,7 +100,8 @@ class RootedFolder:
             for one in listed:
                 with suppress(OSError):
                     status = one.stat(follow_symlinks=False)
-                    found.append(Entry("/".join((*steps, one.name)), kind_of(status.st_mode), status.st_size))
+                    path = escaped_name("/".join((*steps, one.name)))
+                    found.append(Entry(path, kind_of(status.st_mode), status.st_size))
                 if len(found) >= most:
                     break
         return found
@@ -132,7 +134,8 @@ class RootedFolder:
 
 
 def parts(path: str, *, folder: bool = False) -> tuple[str, ...]:
-    """The steps of a path that stays inside; raises `ToolError` for one that does not, or that names no file."""
+    """The steps of a path that stays inside, also as `Entry` shows it; raises `ToolError` for any other."""
+    path = unescaped_name(path) if isinstance(path, str) else path
     _must_be_relative(path)
     steps = tuple(step for step in path.split("/") if step not in ("", "."))
     if ".." in steps:

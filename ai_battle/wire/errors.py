@@ -39,7 +39,8 @@ STATUS_OF = {
     "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
 QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
-WRONG_KEY = {"API_KEY_INVALID"}  # which Google says with HTTP 400
+WRONG_KEY = {"API_KEY_INVALID"}  # which Google says with HTTP 400, and its gateways in words alone
+WRONG_KEY_WORDS = re.compile(r"\bapi[ _]?key (is )?(not (valid|found)|invalid|expired|missing)", re.IGNORECASE)
 BLOCKED = {"content_filter", "content_policy_violation"}
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 TOO_LONG = re.compile(
@@ -83,8 +84,6 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
     is_final = known.get("x-should-retry", "").strip().lower() == "false"  # a provider may forbid what others allow
     error = _provider_error(complaint, "always" if _may_pass(status) and not is_final else "never")
-    if complaint.kinds & WRONG_KEY:
-        error.status = 401
     error.raw = head(body)
     error.request_id = known.get("x-request-id") or known.get("request-id") or ""
     return error
@@ -201,6 +200,7 @@ def _provider_error(said: Complaint, again: Again) -> ProviderError:
     if _is_out_of_money(said):
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
     if status != 429:
+        status = 401 if _is_wrong_key(said) else status
         return ProviderError(text, again=again, status=status, retry_after=said.retry_after)
     if _is_out_for_today(said):
         return RateLimited(f"{text} (a quota of a whole day is used up)", status=429)
@@ -221,6 +221,10 @@ def _is_out_of_money(said: Complaint) -> bool:
     if said.status == 402 or said.kinds & QUOTA:
         return True
     return said.status in (None, 400, 403, 429) and said.retry_after is None and bool(NO_MONEY.search(said.message))
+
+
+def _is_wrong_key(said: Complaint) -> bool:
+    return bool(said.kinds & WRONG_KEY) or (said.status == 400 and bool(WRONG_KEY_WORDS.search(said.message)))
 
 
 def _is_out_for_today(said: Complaint) -> bool:

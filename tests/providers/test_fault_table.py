@@ -63,7 +63,7 @@ class Scene:
 
     def _client(self, fake: FakeProvider) -> ModelClient:
         silence, whole = (2.0, 30.0) if self.name in SILENT else (60.0, 90.0)
-        first = 60.0 if self.name == "stall_mid_stream" and self.streamed else silence
+        first = 60.0 if self.name == "stall_mid_stream" else silence
         url = f"{fake.url}/v1" if self.wire == "openai" else fake.url
         create = import_module(f"ai_battle.providers.{self.wire}").create
         clocks = Deadlines(connect=30.0, first_byte=first, idle=silence, total=whole)

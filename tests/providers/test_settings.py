@@ -4,12 +4,14 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 from ai_battle.providers import anthropic, gemini, ollama, openai
 from ai_battle.testing import FakeProviders, ModelCard, fault
+from tests.tools.servers import serving
 
 from .conftest import Way
 
@@ -97,6 +99,20 @@ async def test_a_key_that_google_refuses_with_400_is_named_as_one_refused_with_4
 
     with pytest.raises(ProviderError, match=r"HTTP 400.*Is GEMINI_API_KEY right") as told:
         await gemini.create("gemini-2.5-pro").complete(asked)
+    assert told.value.status == 401
+
+
+@pytest.mark.parametrize("said", ["API key not valid.", "API Key not found. Pass a valid one.", "API key expired."])
+async def test_a_key_that_is_refused_with_400_in_words_alone_is_named_too(said: str) -> None:
+    body = {"error": {"code": 400, "message": said, "status": "INVALID_ARGUMENT"}}
+
+    async def refuse(_: web.Request) -> web.Response:
+        return web.json_response(body, status=400)
+
+    async with serving(refuse) as served:
+        client = gemini.create("gemini-2.5-pro", base_url=served.url, api_key="another")
+        with pytest.raises(ProviderError, match="Is the api_key of gemini right") as told:
+            await client.complete(ModelRequest((user("Hello"),)))
     assert told.value.status == 401
 
 

@@ -426,6 +426,26 @@ async def test_hostile_names_are_listed_without_harm(
     assert "error" not in await called(files, action="search", query="milk")
 
 
+@pytest.mark.parametrize(
+    "name", ["invoice\u202efdp.exe", "a\u2066b\u2069.txt", "pay\u200bpal", "⟨U+202E⟩", "new\nline"]
+)
+async def test_what_is_not_seen_of_a_name_is_listed_as_a_sign_and_opens_the_file(
+    files: FileManipulationTool, workspace: Path, called: Call, name: str
+) -> None:
+    (workspace / "notes" / name).write_text("milk", encoding="utf-8")
+    entries = (await called(files, action="list", path="notes"))["entries"]
+    (shown,) = [entry["path"] for entry in entries if "plan" not in entry["path"]]
+
+    assert shown.isprintable()
+    assert shown != f"notes/{name}"
+    assert (await called(files, action="read", path=shown))["content"] == "milk"
+
+
+@pytest.mark.parametrize("path", ["⟨U+002E⟩⟨U+002E⟩/secret.txt", "⟨U+002F⟩etc/passwd", "a⟨U+0000⟩", "⟨U+DC80⟩"])
+async def test_a_sign_in_a_path_leads_nowhere_else(files: FileManipulationTool, called: Call, path: str) -> None:
+    assert set(await called(files, action="read", path=path)) == {"error"}
+
+
 async def test_binary_and_damaged_text_is_not_edited(
     files: FileManipulationTool, workspace: Path, called: Call
 ) -> None:

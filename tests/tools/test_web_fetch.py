@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from io import BytesIO
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -282,6 +283,19 @@ async def test_a_page_that_drips_is_given_up(called: Call) -> None:
 
     async with fetching(drips, timeout=0.5) as (fetch, served):
         assert "did not answer in time" in (await called(fetch, url=served.url))["error"]
+
+
+async def test_a_page_that_takes_long_to_read_ends_with_the_clock_of_the_tool(called: Call) -> None:
+    async with fetching(text("<div>" * 200_000 + "deep"), timeout=0.2) as (fetch, served):
+        begun = asyncio.get_running_loop().time()
+        output = await called(fetch, url=served.url)
+        assert "could not be read within 0.2 s" in output["error"]
+        assert asyncio.get_running_loop().time() - begun < fetch.timeout
+
+
+def test_reading_a_page_ends_by_itself_when_its_time_has_come() -> None:
+    with pytest.raises(TimeoutError):
+        readable_page("<div>" * 200_000, ends=monotonic() + 0.05)
 
 
 async def test_nothing_of_one_page_is_told_to_the_next(called: Call) -> None:

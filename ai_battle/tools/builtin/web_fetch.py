@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ... import files
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..web.requests import Page
 
 HTML_SIZE, LINKS = 2 << 20, 200
+GRACE = 2.0
 PDF_PROGRAM = Path(files.__file__).with_name("pdf_text.py")
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
 TEXTUAL = re.compile(
@@ -44,25 +46,30 @@ class WebFetchTool(Tool):
     ) -> None:
         """Takes `allow_addresses`, private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
         self.bounds = web.Bounds(seconds=timeout)
-        self.timeout = 2 * timeout + 5
+        self.timeout = timeout + GRACE
         self.allowed = frozenset(allow_addresses)
         self.resolver = resolver
 
     @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ends = monotonic() + self.bounds.seconds
         page = await web.Web(self.allowed, self.bounds, self.resolver).get(parameters["url"])
         if page.status >= 400:
             raise ToolError(f"{page.url} answered with the status {page.status}.")
-        fields = await self._read(page, links=bool(parameters.get("links")))
+        try:
+            async with asyncio.timeout(ends - monotonic()):
+                fields = await self._read(page, ends, links=bool(parameters.get("links")))
+        except TimeoutError as error:
+            raise ToolError(f"{page.url} could not be read within {self.bounds.seconds:g} s.") from error
         more = {"truncated": True} if page.is_cut else {}
         return {"url": page.url, "content_type": page.content_type, **fields, **more}
 
-    async def _read(self, page: "Page", *, links: bool) -> dict[str, Any]:
+    async def _read(self, page: "Page", ends: float, *, links: bool) -> dict[str, Any]:
         kind = page.content_type
         if kind == PDF or page.body.startswith(b"%PDF-"):
             return await self._pdf(page)
         if kind in HTML:
-            found = await in_thread(readable_page, _decode(page)[:HTML_SIZE], page.url)
+            found = await in_thread(readable_page, _decode(page)[:HTML_SIZE], page.url, ends)
             listed = [{"text": words[:200], "url": target} for words, target in found.links[: LINKS * links]]
             return {"title": found.title, "text": found.text} | ({"links": listed} if links else {})
         if _is_text(kind) and b"\0" not in page.body:
@@ -72,7 +79,7 @@ class WebFetchTool(Tool):
     async def _pdf(self, page: "Page") -> dict[str, Any]:
         if page.is_cut:
             raise ToolError(f"{page.url} is a PDF of more than {self.bounds.size >> 20} MB.")
-        return await _pdf_text(page.body, self.bounds.seconds)
+        return await _pdf_text(page.body)
 
 
 def _is_text(kind: str) -> bool:
@@ -91,7 +98,7 @@ def _decode(page: "Page") -> str:
     return page.body.decode("utf-8", "replace")
 
 
-async def _pdf_text(data: bytes, seconds: float) -> dict[str, Any]:
+async def _pdf_text(data: bytes) -> dict[str, Any]:
     """Its title, text and number of pages, read by another process: one that takes too much is ended.
 
     Raises `ToolError` for what can't be read.
@@ -102,10 +109,7 @@ async def _pdf_text(data: bytes, seconds: float) -> dict[str, Any]:
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env={},
     )  # fmt: skip
     try:
-        async with asyncio.timeout(seconds):
-            written, _ = await child.communicate(data)
-    except TimeoutError as error:
-        raise ToolError(f"The PDF could not be read within {seconds:g} s.") from error
+        written, _ = await child.communicate(data)
     finally:
         if child.returncode is None:
             child.kill()

@@ -5,6 +5,8 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import islice
+from math import inf
+from time import monotonic
 from typing import Literal
 from urllib.parse import urljoin
 
@@ -30,7 +32,7 @@ AROUND = frozenset(
     )
 )  # fmt: skip
 MARKS = {"li": "-"} | {f"h{level}": "#" * level for level in range(1, 7)}
-ENOUGH, MOST = 200, 300_000
+ENOUGH, MOST, LOOKED_AT = 200, 300_000, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +121,26 @@ class ReadablePage:
     links: tuple[tuple[str, str], ...] = ()
 
 
-def readable_page(html: str, url: str = "") -> ReadablePage:
-    """Returns what a person would read: the article or main part where there is one, else all but the frame, or all."""
-    found = list(islice(tokens(html), MOST))
+def readable_page(html: str, url: str = "", ends: float = inf) -> ReadablePage:
+    """Returns what a person would read: the article or main part where there is one, else all but the frame, or all.
+
+    Raises `TimeoutError` when that is not done at `ends`, by the monotonic clock: no one else can end a thread.
+    """
+    found = list(_until(ends, islice(tokens(html), MOST)))
     title = _title(found)
     for chosen in (_inside(found, ("article", "main")), found):
-        page = _PageText(url, AROUND).read(chosen)
+        page = _PageText(url, AROUND).read(_until(ends, chosen))
         if len(page.text) >= ENOUGH:
             return ReadablePage(title, page.text, tuple(page.links))
-    page = _PageText(url, frozenset(("script", "style", "template", "title"))).read(found)
+    page = _PageText(url, frozenset(("script", "style", "template", "title"))).read(_until(ends, found))
     return ReadablePage(title, page.text, tuple(page.links))
+
+
+def _until(ends: float, found: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
+    for number, token in enumerate(found):
+        if number % LOOKED_AT == 0 and monotonic() >= ends:
+            raise TimeoutError
+        yield token
 
 
 def plain_line(html: str) -> str:

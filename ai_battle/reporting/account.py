@@ -123,7 +123,8 @@ class RunAccount:
     """The sums over the entries of a run. `overhead` are those of no turn: speakers chosen, notes, the outcome.
 
     `goal` is what the run was about; `config` its configuration as YAML, empty where it was begun from Python.
-    `consulted` has the turns in which another model was called in, each with its participant, to a number of `LISTED`.
+    `called_in` are the models beside those of the participants, `consulted` the turns in which they were called in,
+    each with its participant, to a number of `LISTED`.
     `verdicts` are what judges made of it, the last one last; `judging` is what they took, no part of its usage.
     """
 
@@ -140,6 +141,7 @@ class RunAccount:
     help: HelpSummed | None = None
     goal: str = ""
     config: str = ""
+    called_in: list[str] = field(default_factory=list)
     consulted: list[tuple[int, str]] = field(default_factory=list)
     consulted_turns: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
@@ -202,6 +204,8 @@ class RunAccount:
             return
         self.participant(entry.speaker).usage += entry.usage
         key = (entry.speaker, entry.role != "own")
+        if entry.role != "own" and entry.model not in self.called_in and len(self.called_in) < LISTED:
+            self.called_in.append(entry.model)
         took = (entry.usage.total_tokens, entry.seconds, entry.usage.cost_usd or 0.0)
         bar[key] = _plus(bar.get(key, NOTHING), took)
 

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 
 from pydantic_core import from_json, to_json
@@ -181,10 +182,10 @@ def openai_messages(run_dir: Path) -> Iterator[str]:
 
 def table(run_dir: Path) -> Iterator[str]:
     """A turn a row. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    turns = (event for _, event in read(run_dir) if isinstance(event, TurnFinished))
+    first_turn = [*islice(turns, 1)]  # read before anything is written: what is no run gets no file
     yield csv_row(COLUMNS)
-    for _, turn in read(run_dir):
-        if not isinstance(turn, TurnFinished):
-            continue
+    for turn in chain(first_turn, turns):
         usage = turn.usage
         said = (turn.speaker, turn.model, turn.message.text)
         used = (usage.input_tokens, usage.output_tokens, "" if usage.cost_usd is None else usage.cost_usd)

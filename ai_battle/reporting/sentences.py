@@ -189,7 +189,9 @@ def _answers_compared(event: AnswersCompared) -> str:
         return f"The helper's answer replaces that of {event.speaker}, of quality {event.before:.2f}"
     if event.is_replaced:
         return f"With help the answer of {event.speaker} went from quality {event.before:.2f} to {event.after:.2f}"
-    return f"Help brought {event.speaker} no better answer: quality {event.before:.2f} before, {event.after:.2f} after"
+    # One that fails a hard check is never the better one, whatever its quality.
+    found = "answer that passes every check" if event.after > event.before else "better answer"
+    return f"Help brought {event.speaker} no {found}: quality {event.before:.2f} before, {event.after:.2f} after"
 
 
 def _answers_ranked(event: AnswersRanked) -> str:

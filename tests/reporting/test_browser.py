@@ -14,6 +14,7 @@ import pypdf
 import pytest
 
 from ai_battle.conversation.manager import ConversationManager
+from ai_battle.core.helping import HelpSummed
 from ai_battle.reporting import write_reports
 
 from ..server.advisor.node import install
@@ -135,18 +136,34 @@ async def test_on_paper_every_turn_is_whole_and_one_that_fits_a_page_is_not_cut(
 
 @pytest.mark.parametrize("width", [390, 1000])
 async def test_nothing_of_the_page_is_wider_than_the_window(tmp_path: Path, bait: Bait, width: int) -> None:
-    """Seen in a frame of that width: a window can't be as narrow as a telephone's."""
     report = await hostile_report(tmp_path, bait)
-    measured = "<script>document.title = 'WIDE' + document.documentElement.scrollWidth</script></body>"
-    (tmp_path / "inner.html").write_text(POLICY.sub("", report.read_text()).replace("</body>", measured))
+    assert int(measured(tmp_path, report, width, "document.documentElement.scrollWidth")) <= width
+
+
+async def test_no_heading_and_no_role_is_broken_within_a_word_on_a_telephone(tmp_path: Path) -> None:
+    used = {"participant": "ann", "calls": 1, "input_tokens": 1_245, "output_tokens": 40, "cost_usd": 0.0011}
+    rows = tuple(used | {"role": role, "seconds": 61.0} for role in ("own", "helper", "wasted"))
+    report = write_reports(await written(tmp_path / "run", *EVENTS[:-1], HelpSummed(3, 1, 0.1, rows=rows), EVENTS[-1]))
+    words = "document.querySelectorAll('section > table th, [aria-label=help] td:nth-child(2)')"
+    split = "each.textContent.split(' ').length < lines(each)"
+    lines = "(each, all = document.createRange()) => (all.selectNodeContents(each), all.getClientRects().length)"
+
+    found = measured(tmp_path, report[1], 390, f"(lines => [...{words}].filter(each => {split}).length)({lines})")
+    assert int(found) == 0
+
+
+def measured(folder: Path, report: Path, width: int, expression: str) -> str:
+    """Returns what a script says in a frame of that width: a window can't be as narrow as a telephone's."""
+    script = f"<script>document.title = 'MEASURED' + ({expression})</script></body>"
+    (folder / "inner.html").write_text(POLICY.sub("", report.read_text()).replace("</body>", script))
     frame = f'<iframe src="inner.html" style="width:{width}px;height:900px;border:0"></iframe>'
     seen = "<script>onload = () => document.title = frames[0].document.title</script>"
-    (tmp_path / "outer.html").write_text(f"{frame}{seen}")
+    (folder / "outer.html").write_text(f"{frame}{seen}")
 
-    shown = browser(tmp_path, tmp_path / "outer.html", "--dump-dom", "--allow-file-access-from-files")
-    found = re.search(r"<title>WIDE(\d+)</title>", shown)
+    shown = browser(folder, folder / "outer.html", "--dump-dom", "--allow-file-access-from-files")
+    found = re.search(r"<title>MEASURED(.*)</title>", shown)
     assert found, shown[:500]
-    assert int(found[1]) <= width
+    return found[1]
 
 
 def serious_findings(report: Path, folder: Path, packages: pytest.TempPathFactory, *wish: str) -> list[tuple[str, str]]:

@@ -68,6 +68,12 @@ def test_a_directory_without_a_run_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("format_", FORMATS)
+def test_what_is_no_run_is_exported_to_no_output(tmp_path: Path, format_: str) -> None:
+    with pytest.raises(JournalError, match="is no run directory"):
+        next(iter(export(tmp_path, format_)))
+
+
 @pytest.mark.parametrize(
     "format_",
     [pytest.param(each, marks=() if each == "html" else pytest.mark.slow) for each in FORMATS if each != "dpo"],

@@ -8,7 +8,7 @@ from ai_battle.cli.remarks import Remarks
 from ai_battle.conversation.help_account import HelpAccount
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
-from ai_battle.core.helping import DraftDropped, HelpAsked, Role, StuckFound
+from ai_battle.core.helping import AnswersCompared, DraftDropped, HelpAsked, Role, StuckFound
 from ai_battle.reporting import export
 from ai_battle.reporting.sentences import sentence
 
@@ -46,6 +46,16 @@ def test_a_peer_that_answers_in_each_turn_is_not_told_as_help() -> None:
     asked = HelpAsked("council", "a second opinion to compare with", "prompt", speaker="Small", role="peer")
 
     assert sentence(asked) == "A peer answers beside Small, shown the prompt"
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [(0.2, "no better answer: quality 0.30 before, 0.20 after"),
+     (0.4, "no answer that passes every check: quality 0.30 before, 0.40 after")],
+)  # fmt: skip
+def test_why_the_answer_with_help_is_not_taken_is_told_also_where_it_is_rated_higher(after: float, words: str) -> None:
+    compared = AnswersCompared(0.3, after, is_replaced=False, speaker="Small")
+    assert sentence(compared) == f"Help brought Small {words}"
 
 
 def test_another_reason_is_told_as_well() -> None:

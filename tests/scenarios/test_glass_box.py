@@ -71,6 +71,11 @@ async def test_transcript_and_report_tell_it_in_the_order_in_which_it_happened(r
     assert places == sorted(places)
 
 
+async def test_the_report_begins_with_who_was_called_in_and_for_which_turns(rescued: Path) -> None:
+    page = "".join(export(rescued, "html"))
+    assert 'Called in: openai/gpt-4o, for <a href="#turn-1">turn 1, small</a>' in page[: page.index('id="turn-1"')]
+
+
 def test_show_tells_what_led_to_an_answer(ai_battle: Run, rescued: Path) -> None:
     shown = ai_battle("show", rescued, 1).out
 

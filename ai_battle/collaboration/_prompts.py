@@ -32,6 +32,7 @@ ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
 UNSEEN = "a check has found it poor."
+_KEPT_AS = "as text"
 NOTHING_YET = ModelResponse(Message("assistant", ()))
 
 
@@ -210,7 +211,7 @@ def _newest(messages: Sequence[Message], tokens: int) -> list[str]:
     """Returns what was said, the first (what it is all about) and the newest first where not all fits."""
     if not messages:
         return []
-    first = excerpt(_message_text(messages[0]), ATTEMPT_CHARACTERS)
+    first = _message_text(messages[0])
     kept = _last_texts(messages[1:], tokens - estimate_text(first), estimate_text)
     missing = len(messages) - 1 - len(kept)
     return [first, *([f"[{missing} messages left out]"] if missing else []), *kept]
@@ -220,7 +221,7 @@ def _last_texts(messages: Sequence[Message], room: int, size: Callable[[str], in
     """The texts of the last messages for which there is room; no more of a long history is looked at."""
     kept: list[str] = []
     for message in reversed(messages):
-        text = excerpt(_message_text(message), ATTEMPT_CHARACTERS)
+        text = _message_text(message)
         room -= size(text)
         if room < 0:
             break
@@ -229,7 +230,16 @@ def _last_texts(messages: Sequence[Message], room: int, size: Callable[[str], in
 
 
 def _message_text(message: Message) -> str:
-    """A message as text: who speaks, what is said, called and returned; what was thought is left out."""
+    """A message as text, bounded: who speaks, what is said, called and returned; what was thought is left out.
+
+    It is kept with the message, as a talk is shown again with each of its turns.
+    """
+    if _KEPT_AS not in message.encoded:
+        message.encoded[_KEPT_AS] = excerpt(_written_out(message), ATTEMPT_CHARACTERS).encode(errors="surrogatepass")
+    return message.encoded[_KEPT_AS].decode(errors="surrogatepass")
+
+
+def _written_out(message: Message) -> str:
     said = [excerpt(message.text, ATTEMPT_CHARACTERS)] if message.text.strip() else []
     said += [f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls]
     said += [

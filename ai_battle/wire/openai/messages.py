@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, compress, groupby, repeat
+from operator import contains
 from typing import Any
 
 from ...core.events import Event, ThinkingDelta
@@ -102,13 +103,16 @@ def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
     """
     key = f"{WIRE} {quirks.reasoning} {quirks.names}"
     after = f"{key} after"
+    messages = with_system(request)
+    every = [message.encoded for message in messages]
+    for message in compress(messages, [key not in encoded for encoded in every]):
+        plain = _plain(message)
+        message.encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
+    if not any(map(contains, every, repeat(after))):  # as a rule; a long talk has many messages
+        return b",".join([encoded[key] for encoded in every])
     said: list[bytes] = []
     waiting: list[bytes] = []
-    for message in with_system(request):
-        encoded = message.encoded
-        if key not in encoded:
-            plain = _plain(message)
-            encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
+    for message, encoded in zip(messages, every, strict=True):
         if waiting and not message.tool_results:
             said += waiting
             waiting = []

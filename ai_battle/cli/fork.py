@@ -80,7 +80,10 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     original = (ComparedRun(run_dir, RECORDED, run_dir.name, turn, pattern),)
     limits = SpendingLimits(how["max_cost"])
     at_once = runs_at_once(runs, how["at_once"], usual=AT_ONCE)
-    return Series(runs, display, limits, how["allow_unsandboxed"], "branch", original, pattern, at_once).play()
+    # Of settings the names alone: a value may be a key.
+    named = ", ".join((*how["swaps"], *(each.partition("=")[0] for each in settings)))
+    change = f" behind turn {turn}{named and f', changed: {named}'}"
+    return Series(runs, display, limits, how["allow_unsandboxed"], "branch", original, pattern, at_once, change).play()
 
 
 def _plan(

@@ -65,8 +65,8 @@ class Series:
     """Plays its runs and reports on all of them; `limits` hold for what they use together.
 
     With `at_once` above 1 so many run at the same time, and are not shown while they do. `kind` is what their variants
-    are; `original` is a run before them that they stand beside, `expected` what the
-    ending of each should have.
+    are; `original` is a run before them that they stand beside, `expected` what the ending of each should have.
+    `change` is what the title of their page says of them all.
     """
 
     runs: Sequence[PlannedRun]
@@ -77,6 +77,7 @@ class Series:
     original: tuple[ComparedRun, ...] = ()
     expected: re.Pattern[str] | None = None
     at_once: int = 1
+    change: str = ""
     _used: RunUse = field(default_factory=RunUse)
     _budget: Budget = field(init=False)
     _begun: dict[str, float] = field(default_factory=dict)
@@ -212,7 +213,7 @@ class Series:
         first = self._ended[0]
         folder = first.result.run_dir.parent
         path = folder / (COMPARISON if first.run.out else f"{first.result.run_dir.name}-{COMPARISON}")
-        title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}: {len(runs)} runs"
+        title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}{self.change}: {len(runs)} runs"
         write_comparison(path, title, runs, changes)
         click.echo(f"All beside each other: {path}", err=self.display.as_json)
 

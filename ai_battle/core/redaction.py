@@ -160,10 +160,7 @@ class Redactor:
         return made
 
     def request(self, request: ModelRequest, clean: Callable[[Messages], Messages]) -> ModelRequest:
-        """The request as it may be sent to a model; the very same where there is nothing to change.
-
-        `clean` does with its messages what `messages` of `for_models` does.
-        """
+        """The request as it may be sent, its messages made so by `clean`; the very same where nothing is to change."""
         sent = self.for_models
         if self._verbatim and (not sent or (request.raw and sent.is_clear_json(request.raw.data))):
             return request

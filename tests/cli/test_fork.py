@@ -152,6 +152,16 @@ class TestAComparison:
         )
         assert told in outcome.lines, outcome.out
 
+    def test_the_page_says_where_the_branches_begin_and_what_is_changed_and_no_value_of_a_setting(
+        self, ai_battle: Run, talk: Path
+    ) -> None:
+        change = ("--swap", "Bob=gpt-4o-mini", "--set", "discussion.models.Ann.persona=orchid-4711")
+        ai_battle("fork", talk, "--at", 39, *change, "--out", "b", "--quiet")
+
+        page = Path("b/comparison.html").read_text()
+        assert "behind turn 39, changed: Bob=gpt-4o-mini, discussion.models.Ann.persona: 2 runs</h1>" in page
+        assert "orchid-4711" not in page
+
     def test_without_a_change_there_is_nothing_to_compare_and_all_branches_are_beside_each_other(
         self, ai_battle: Run, letters: Path
     ) -> None:
@@ -159,6 +169,7 @@ class TestAComparison:
 
         page = Path("b/comparison.html").read_text()
         assert page.count('scope="col">as-it-was-') == 3
+        assert "behind turn 2: 4 runs</h1>" in page
         assert "Did it matter" not in page
 
     def test_programs_get_the_values_behind_each_interval(

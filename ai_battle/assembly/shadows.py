@@ -1,9 +1,7 @@
 """Makes the shadow of a pair: both arms and a judge, as models of its own, so that their faults are nobody else's."""
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from hashlib import sha256
 
 from .. import assembly
 from ..collaboration import Shadow, ShadowTerms
@@ -15,6 +13,7 @@ from ..core.ledger import SpendingLimits
 from ..core.redaction import without_keys
 from ..judging.calibration import Calibration
 from ..judging.detector import StuckDetector
+from ..judging.promise import digest
 from ..providers._endpoints import provider_traits
 from . import strategies
 from .models import BuildContext, Model, require_priced
@@ -91,8 +90,7 @@ def _cut_digest(recipe: "assembly.Recipe", promised: float | None) -> str:
     """Returns the same for pairs that ask for help in the same cases, and may lose as much."""
     pair, detector = recipe.help, recipe.detector
     calibration = detector.calibration.as_json() if detector and detector.calibration else None
-    decides = [calibration, pair.threshold, pair.max_retries, pair.help_rate, pair.max_cost, promised]
-    return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:12]
+    return digest([calibration, pair.threshold, pair.max_retries, pair.help_rate, pair.max_cost, promised])
 
 
 def _require_prices(models: Iterable[Model], limits: SpendingLimits) -> None:

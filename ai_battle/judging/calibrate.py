@@ -2,9 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
+from math import sqrt
+from typing import Literal, Self
 
 from ..core.errors import ConfigError
 from .assessment import NO_CONTEXT, Context
@@ -88,6 +89,11 @@ class Report:
     large: tuple[float, ...] = field(default=(), repr=False)
     lengths: tuple[int, ...] = field(default=(), repr=False)
 
+    def with_curve(self, gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> Self:
+        """Returns the report with what more help brings, drawn by gains that have seen none of the labels."""
+        points = tuple(curve_points(gains, small, large))
+        return replace(self, curve=points, scores=tuple(gains), small=tuple(small), large=tuple(large))
+
 
 def calibrate(answers: Sequence[LabelledAnswer], target: Target, weights: Weights | None = None) -> Report:
     """Raises `ConfigError` for data that can't tell what the target asks for."""
@@ -153,7 +159,7 @@ def _by_quantile(answers: Sequence[LabelledAnswer], rate: float, weights: Weight
 def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
     """The curve is drawn with scores of answers that the corrections have not seen."""
     samples = [_sample(answer) for answer in labelled]
-    small, large = tuple(each.small for each in samples), tuple(each.large for each in samples)
+    small, large = [each.small for each in samples], [each.large for each in samples]
     corrections = fitted_corrections(samples, weights)
     gains = _unseen_gains(labelled, samples, weights) if corrections else _gains(samples, weights, {})
     if helps := mean(large) > mean(small):
@@ -162,36 +168,19 @@ def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weig
         calibration = cut_at(rate, ranks, corrections, target.kind)
     else:
         calibration = Calibration(NEVER, corrections=corrections)
-    return Report(
-        calibration,
-        len(labelled),
-        refit=bool(corrections),
-        helps=helps,
-        note="" if helps else no_use(mean(small), mean(large)),
-        curve=tuple(curve_points(gains, small, large)),
-        scores=tuple(gains),
-        small=small,
-        large=large,
-        lengths=lengths(labelled),
-    )
+    note = "" if helps else no_use(mean(small), mean(large))
+    made = Report(calibration, len(labelled), bool(corrections), helps, note, lengths=lengths(labelled))
+    return made.with_curve(gains, small, large)
 
 
 def _by_promise(labelled: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
     """The weights stay as they are shipped: a test needs scores that have not seen its labels."""
     samples = [_sample(answer) for answer in labelled]
     gains = _gains(samples, weights, {})
-    small, large = tuple(each.small for each in samples), tuple(each.large for each in samples)
+    small, large = [each.small for each in samples], [each.large for each in samples]
     made, promise = promised_cut(_ranks(gains, labelled), small, large, target, labelled)
-    return Report(
-        made.with_promise(promise),
-        len(labelled),
-        refit=False,
-        curve=tuple(curve_points(gains, small, large)),
-        scores=tuple(gains),
-        small=small,
-        large=large,
-        lengths=lengths(labelled),
-    )
+    report = Report(made.with_promise(promise), len(labelled), refit=False, lengths=lengths(labelled))
+    return report.with_curve(gains, small, large)
 
 
 def promised_cut(
@@ -206,7 +195,6 @@ def promised_cut(
     found = safe_cut(ranks, losses, target.value, target.confidence, (NEVER, 0.0))
     gain, tie_break = found.cut
     share = sum(each >= found.cut for each in ranks) / len(ranks)
-    error = SURE * (share * (1 - share) / len(ranks)) ** 0.5
     promise = Promise(
         target.value,
         target.confidence,
@@ -217,7 +205,7 @@ def promised_cut(
         models=target.models,
         tools=tuple(sorted({tool.name for answer in answers for tool in answer.context.tools})),
     )
-    return Calibration(gain, round(share, 4), round(error, 4), tie_break=tie_break), promise
+    return Calibration(gain, round(share, 4), _error(share, len(ranks)), tie_break=tie_break), promise
 
 
 def _ranks(gains: Sequence[float], answers: Sequence[LabelledAnswer]) -> list[Rank]:
@@ -287,9 +275,15 @@ def cut_at(rate: float, ranks: Sequence[Rank], corrections: Corrected, kind: Kin
     most = rate + 1e-9 if kind == "max_cost" else 1.0
     allowed = [cut for cut in candidates if least <= shares[cut] <= most]
     cut = min(allowed, key=lambda each: abs(shares[each] - rate))
-    error = SURE * (rate * (1 - rate) / len(ranks)) ** 0.5
     gain, tie_break = cut
-    return Calibration(round(gain, 6), round(shares[cut], 4), round(error, 4), corrections, tie_break=tie_break)
+    return Calibration(
+        round(gain, 6), round(shares[cut], 4), _error(rate, len(ranks)), corrections, tie_break=tie_break
+    )
+
+
+def _error(share: float, answers: int) -> float:
+    """Returns how far a share of so many answers may be off, with 95 % confidence."""
+    return round(SURE * sqrt(share * (1 - share) / answers), 4)
 
 
 def curve_points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:

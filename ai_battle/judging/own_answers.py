@@ -18,7 +18,6 @@ from .calibrate import (
     LabelledAnswer,
     Report,
     Target,
-    curve_points,
     cut_at,
     no_use,
     promised_cut,
@@ -159,28 +158,25 @@ def _is_labelled(answer: LabelledAnswer) -> bool:
 
 def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Report:
     weights, scores = _weights_and_scores(polled)
-    small, large = tuple(each.served for each in polled), tuple(each.helper for each in polled)
+    small, large = [each.served for each in polled], [each.helper for each in polled]
     report = replace(report, refit=weights is not BY_VOTES, helps=mean(large) > mean(small))
     if report.helps:
         made = _cut(report, polled, weights, share_for(target, _ranks(scores, polled), small, large), target)
     else:
         never = replace(report.calibration, cut=NEVER, agreement=Agreement(NEVER, weights))
         made = replace(report, calibration=never, note=no_use(mean(small), mean(large)))
-    curve = tuple(curve_points(scores, small, large))
-    return replace(made, curve=curve, scores=tuple(scores), small=small, large=large)
+    return made.with_curve(scores, small, large)
 
 
 def _by_promise(report: Report, answers: Sequence[LabelledAnswer], target: Target) -> Report:
     """The votes count as they are shipped: a test needs scores that have not seen its labels."""
     polled = list(map(_poll, answers))
     scores = [_score(each, BY_VOTES.score(each.known)) for each in polled]
-    small, large = tuple(each.served for each in polled), tuple(each.helper for each in polled)
+    small, large = [each.served for each in polled], [each.helper for each in polled]
     found, promise = promised_cut(_ranks(scores, polled), small, large, target, answers)
     agreement = Agreement(found.cut, BY_VOTES, found.tie_break)
     made = replace(report.calibration, agreement=agreement, help_rate=found.help_rate, error=found.error, promise=None)
-    curve = tuple(curve_points(scores, small, large))
-    calibration = made.with_promise(promise)
-    return replace(report, calibration=calibration, curve=curve, scores=tuple(scores), small=small, large=large)
+    return replace(report, calibration=made.with_promise(promise)).with_curve(scores, small, large)
 
 
 def _weights_and_scores(polled: Sequence[Polled]) -> tuple[LogisticModel, list[float]]:

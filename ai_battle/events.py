@@ -37,6 +37,7 @@ from .core.helping import (
     HintGiven,
     RunJudged,
     StuckFound,
+    Veiled,
 )
 from .core.tooling import ToolCalled, ToolDecided, ToolProposed, ToolReturned
 
@@ -78,5 +79,6 @@ __all__ = [
     "TurnFailed",
     "TurnFinished",
     "TurnStarted",
+    "Veiled",
     "Warned",
 ]

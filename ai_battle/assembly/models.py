@@ -26,6 +26,7 @@ from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
 from ..providers._recordings import RecordedExchanges, Recorder
 from ..providers._refusals import RefusalMemory
+from ..providers._veil import VeiledClient, VeilRules
 from ..providers.replay import RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ..config.benchmark import SuiteLimits
     from ..config.collaboration import PairLimits
     from ..config.discussion import Limits
-    from ..config.participants import ParticipantSettings
+    from ..config.participants import ParticipantSettings, VeilSettings
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
 
@@ -169,10 +170,20 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
     if around.tape and not isinstance(spec, HelperSettings):
         _require_recorded(model_name, around.tape)
     settings = _script(spec, around.starts.get(name, 0)) if _takes_script(model_name, around) else {}
-    made = _within(spec.capabilities, model(model_name, settings, around), around)
+    made = _within(spec.capabilities, _behind_veil(spec.veil, model(model_name, settings, around), around), around)
     if around.local_only and not made.local:
         raise ConfigError(f"{name} is {made.name}, which is not on this machine, and the file says 'local_only: true'.")
     return replace(made, options={**made.options, **spec.parameters.options()})
+
+
+def _behind_veil(written: "VeilSettings | None", made: Model, around: BuildContext) -> Model:
+    """Returns the model behind a veil; raises `ConfigError` for one that is on this machine."""
+    if written is None:
+        return made
+    if made.local and not around.tape:
+        raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
+    rules = VeilRules(written.names, written.terms, sends_files=written.files == "send")
+    return replace(made, client=VeiledClient(made.client, str(made.name), rules))
 
 
 def _within(stated: Capabilities, made: Model, around: BuildContext) -> Model:

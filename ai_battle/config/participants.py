@@ -112,6 +112,22 @@ class ScriptRule(ScriptEntry):
 Script = tuple[Annotated[ScriptEntry, Short(_script_entry, TEXT)], ...]
 
 
+class VeilSettings(Section):
+    """What a model elsewhere is sent placeholders for, beside what rules find; see docs/how-to/veil.md."""
+
+    names: Listed[Name] = Field(
+        default=(), description="Names of people; single words of them too.", examples=[["Ada King"]]
+    )
+    terms: Listed[Name] = Field(default=(), description="Other words that must not leave: projects, customers.")
+    files: Literal["refuse", "send"] = Field(
+        default="refuse", description="What becomes of pictures and documents, which can't be veiled."
+    )
+
+
+def _veil(written: Any) -> Any:
+    return {"false": None, "true": {}}.get(str(written).lower(), written)
+
+
 class ModelSettings(Section):
     """How any model is called, whether it takes part or helps."""
 
@@ -120,6 +136,12 @@ class ModelSettings(Section):
         default=Capabilities(),
         description="What the model can do, where the built-in knowledge is wrong.",
         examples=[{"images": True}],
+    )
+    veil: Annotated[VeilSettings | None, Short(_veil, {"type": "boolean"})] = Field(
+        default=None,
+        description="Placeholders for what is private: true, or {names, terms, files}. Only for models that are not "
+        "on this machine.",
+        examples=[True],
     )
     script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
     when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import DraftDropped, HelpEvent, HintGiven, Role, RunJudged
+from .helping import DraftDropped, HelpEvent, HintGiven, Role, RunJudged, Veiled
 from .messages import Message
 from .tooling import (
     FabricationSuspected,
@@ -327,7 +327,7 @@ class RunFinished:
 
 Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
-    | UsageReported | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
+    | UsageReported | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned | Veiled
     | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | HelpEvent
     | RunStarted | RunForked | RunResumed | PromptGiven

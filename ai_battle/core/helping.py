@@ -1,4 +1,4 @@
-"""The events of models that help each other, judge or are steered, and what a model can be called for."""
+"""The events of models that help each other, judge, are steered or veiled, and what a model can be called for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -245,6 +245,15 @@ class FileDescribed:
     usage: Usage
     model: str = ""
     digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Veiled:
+    """A model elsewhere is sent placeholders for `values` private values; `text` is what leaves of the last message."""
+
+    model: str
+    text: str
+    values: int
 
 
 HelpEvent = (

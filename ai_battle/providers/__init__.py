@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._prices import FREE, TokenPrice, context_window, price
     from ._recordings import RecordedExchanges, Recorder
     from ._refusals import RefusalMemory
+    from ._veil import VeiledClient, VeilRules
 
 _HOME = {
     "_calls": ("ProviderCaller", "RetryPolicy"),
@@ -31,6 +32,7 @@ _HOME = {
     "_prices": ("FREE", "TokenPrice", "context_window", "price"),
     "_recordings": ("RecordedExchanges", "Recorder"),
     "_refusals": ("RefusalMemory",),
+    "_veil": ("VeilRules", "VeiledClient"),
 }
 
 __all__ = [
@@ -49,6 +51,8 @@ __all__ = [
     "RetryPolicy",
     "Stalled",
     "TokenPrice",
+    "VeilRules",
+    "VeiledClient",
     "ask",
     "built_in_providers",
     "capabilities",

@@ -1,0 +1,178 @@
+"""What a veil finds, what it puts back, and what it costs: `python -m research.veil` writes research/figures/veil.md.
+
+Secrets of seven kinds are planted in 300 talks of three turns, in forms of writing of which the rules were made with
+one half; the other half was written when the rules stood. A client in place of the cloud keeps what it reads, and
+repeats it in a stream of single characters.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ai_battle.core.client import ModelClient
+from ai_battle.core.events import Emit, EventLog, TextDelta, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.messages import Message, assistant, user
+from ai_battle.providers import VeiledClient, VeilRules
+
+PAGE = Path(__file__).parent / "figures" / "veil.md"
+TALKS, TURNS, SECRETS = 300, 3, 1_000
+NAMES = ("Anna Schmidt", "Li Wei", "José Álvarez", "Mary O'Neill", "Jean-Luc Moreau")
+STREETS = ("Linden", "Garten", "Schiller", "Berg")
+Form = Callable[[random.Random], str]
+
+
+def _digits(chance: random.Random, count: int) -> str:
+    return "".join(chance.choices("123456789", k=count))
+
+
+def _word(chance: random.Random, count: int = 8) -> str:
+    return "".join(chance.choices("abcdefghkmnpqrstuvwxyz", k=count))
+
+
+def _iban(chance: random.Random) -> str:
+    account = "37040044" + _digits(chance, 10)
+    return f"DE{98 - int(account + '131400') % 97:02}{account}"
+
+
+def _card(chance: random.Random) -> str:
+    body = "4" + _digits(chance, 14)
+    doubled = sum(sum(divmod(int(each) * (2 - place % 2), 10)) for place, each in enumerate(body))
+    return body + str(-doubled % 10)
+
+
+def _in_groups(text: str, sign: str) -> str:
+    return sign.join(text[at : at + 4] for at in range(0, len(text), 4))
+
+
+MADE: Mapping[str, tuple[Form, ...]] = {
+    "e-mail": (
+        lambda c: f"{_word(c)}.{_word(c)}@{_word(c)}.org",
+        lambda c: f"{_word(c)} (at) {_word(c)}.com",
+        lambda c: f"mailto:{_word(c)}%40{_word(c)}.de",
+    ),
+    "phone": (
+        lambda c: f"+49 170 {_digits(c, 7)}",
+        lambda c: f"0{_digits(c, 3)}/{_digits(c, 6)}",
+        lambda c: f"({_digits(c, 3)}) {_digits(c, 3)}-{_digits(c, 4)}",
+    ),
+    "IBAN": (_iban, lambda c: _in_groups(_iban(c), " ")),
+    "card": (_card, lambda c: _in_groups(_card(c), " ")),
+    "key": (lambda c: f"sk-proj-{_word(c, 24)}", lambda c: f"ghp_{_word(c, 36)}"),
+    "address": (lambda c: f"{c.choice(STREETS)}straße {_digits(c, 2)}", lambda c: f"{_digits(c, 3)} Oak Tree Road"),
+    "name": (lambda c: c.choice(NAMES), lambda c: f"Dr. {_word(c).capitalize()}"),
+}
+SET_ASIDE: Mapping[str, tuple[Form, ...]] = {
+    "e-mail": (
+        lambda c: f"{_word(c)}+{_word(c, 3)}@mail.{_word(c)}.co.uk",
+        lambda c: f"{_word(c)} [at] {_word(c)} [dot] net",
+        lambda c: f"<{_word(c).upper()}@{_word(c).upper()}.COM>",
+    ),
+    "phone": (
+        lambda c: f"0044-20-{_digits(c, 4)}-{_digits(c, 4)}",
+        lambda c: f"+1.{_digits(c, 3)}.{_digits(c, 3)}.{_digits(c, 4)}",
+        lambda c: f"+33 (0)6 {_digits(c, 2)} {_digits(c, 2)} {_digits(c, 2)} {_digits(c, 2)}",
+    ),
+    "IBAN": (lambda c: _iban(c).lower(), lambda c: _in_groups(_iban(c), "-")),
+    "card": (lambda c: _in_groups(_card(c), "-"), lambda c: _in_groups(_card(c), ".")),
+    "key": (lambda c: f"xoxb-{_digits(c, 11)}-{_word(c, 20)}", lambda c: f"password: {_word(c)}{_digits(c, 3)}"),
+    "address": (lambda c: f"Am Alten Markt {_digits(c, 2)}", lambda c: f"{_digits(c, 4)} Sunset Blvd"),
+    "name": (lambda c: c.choice(NAMES).upper(), lambda c: f"Frau {_word(c).capitalize()}"),
+}
+FRAMES = (
+    "Please note {} for the file.", "It was {}, I believe.", "Contact: {}\nThanks!", "We have ({}) on record.",
+    "Use {}, then report.", "| customer | {} |",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of a planted secret: whether it left, and whether the answer came back as it was meant."""
+
+    kind: str
+    has_left: bool
+    is_whole: bool
+
+
+class Cloud(ModelClient):
+    """Keeps what leaves, and repeats the end of the last message in single characters: `most` of them."""
+
+    def __init__(self, most: int = 100_000) -> None:
+        self.read: list[str] = []
+        self._most = most
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.read += [request.system, *(message.text for message in request.messages)]
+        last = request.messages[-1].text[-self._most :]
+        for each in last:
+            await emit(TextDelta(each))
+        return ModelResponse(assistant(last))
+
+
+def _secret(chance: random.Random, number: int, forms: Mapping[str, tuple[Form, ...]]) -> tuple[str, str]:
+    kind = list(forms)[number % len(forms)]
+    return kind, forms[kind][number // len(forms) % len(forms[kind])](chance)
+
+
+def _core(secret: str) -> str:
+    """Returns what of a planted text is the secret, without the words that lead to it."""
+    return (
+        secret.removeprefix("mailto:").removeprefix("password: ").removeprefix("Dr. ").removeprefix("Frau ").strip("<>")
+    )
+
+
+async def play(forms: Mapping[str, tuple[Form, ...]], seed: int) -> list[Row]:
+    """Plays half of the talks, with half of the secrets."""
+    chance, rows = random.Random(seed), []  # noqa: S311 - chance that can be repeated
+    secrets = [_secret(chance, number, forms) for number in range(SECRETS // 2)]
+    for talk in range(TALKS // 2):
+        cloud = Cloud()
+        client = VeiledClient(cloud, "cloud/model", VeilRules(NAMES))
+        told: list[Message] = []
+        planted: list[tuple[str, str, bool]] = []
+        for turn in range(talk * TURNS, talk * TURNS + TURNS):
+            new = secrets[turn :: TALKS // 2 * TURNS]
+            text = " ".join(chance.choice(FRAMES).format(secret) for _, secret in new)
+            told.append(user(text))
+            answer = await client.complete(ModelRequest(tuple(told)), log := EventLog())
+            told.append(answer.message)
+            planted += ((*each, answer.text == text == log.text) for each in new)
+        left = "\n".join(cloud.read)
+        rows += [Row(kind, _core(secret) in left, is_whole) for kind, secret, is_whole in planted]
+    return rows
+
+
+async def cost(size: int = 10_000, turns: int = 20) -> float:
+    """Returns the milliseconds that a veil adds to a turn with so many new characters, and 500 pieces of answer."""
+    words = "The veil reads each word of a text once, whatever it says, and looks for what is private in it. "
+    bare, seconds = Cloud(500), []
+    client = VeiledClient(bare, "cloud/model", VeilRules(NAMES))
+    for turn in range(turns):
+        text = f"Turn {turn}. " + words * (size // len(words))
+        for each in (client, bare):
+            begun = time.perf_counter()
+            await each.complete(ModelRequest((user(text),)))
+            seconds.append(time.perf_counter() - begun)
+    return 1_000 * (sorted(seconds[::2])[turns // 2] - sorted(seconds[1::2])[turns // 2])
+
+
+def lines() -> Iterator[str]:
+    yield "# A veil before a model elsewhere\n\n`python -m research.veil` writes this page.\n"
+    yield "Forms set aside were written when the rules stood, by the same hand; no rule was changed for them.\n"
+    yield "| forms | kind | planted | left | whole answers |\n|---|---|---|---|---|"
+    for name, forms, seed in (("known", MADE, 1), ("set aside", SET_ASIDE, 2)):
+        rows = asyncio.run(play(forms, seed))
+        for kind in (*forms, "all"):
+            of_kind = [row for row in rows if kind in (row.kind, "all")]
+            left, whole = sum(row.has_left for row in of_kind), sum(row.is_whole for row in of_kind)
+            yield f"| {name} | {kind} | {len(of_kind)} | {left} | {whole} |"
+    yield f"\nA turn with 10 kB of new text took {asyncio.run(cost()):.2f} ms more than without a veil (median of 20)."
+
+
+if __name__ == "__main__":
+    text = "\n".join(lines()) + "\n"
+    PAGE.write_text(text, encoding="utf-8")
+    print(text)

@@ -1,0 +1,163 @@
+"""What is private stays here: a model elsewhere is sent placeholders, and its answer has the values again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle import ConfigError, ConversationManager
+from ai_battle.core.errors import ProviderError
+from ai_battle.core.events import EventLog, ToolCallDelta, Warned
+from ai_battle.core.exchange import ModelRequest, ToolSpec
+from ai_battle.core.helping import Veiled
+from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, user
+from ai_battle.providers import VeiledClient, VeilRules, ollama
+from ai_battle.testing import FakeProviders, reply
+
+RULES = VeilRules(names=("Anna Schmidt", "Zoë Park"), terms=("Project Heron",))
+SECRETS = (
+    "anna.schmidt@example.org", "+49 170 1234567", "DE89 3704 0044 0532 0130 00", "4111 1111 1111 1111",
+    "sk-proj-abcdefghijkl", "Anna Schmidt", "project heron", "Lindenstraße 12",
+)  # fmt: skip
+LETTER = "Write to " + ", then ".join(SECRETS) + "."
+
+
+def veil_client(rules: VeilRules = RULES) -> VeiledClient:
+    return VeiledClient(ollama.create("phi4"), "ollama/phi4", rules)
+
+
+def sent(fakes: FakeProviders) -> str:
+    return json.dumps(fakes.ollama.requests[-1].body, ensure_ascii=False)
+
+
+def placeholders(fakes: FakeProviders) -> str:
+    """The last message as the fake cloud has read it."""
+    text: str = fakes.ollama.requests[-1].body["messages"][-1]["content"]
+    return text
+
+
+async def test_nothing_private_leaves_and_the_answer_has_it_again(fakes: FakeProviders) -> None:
+    client, log = veil_client(), EventLog()
+    await client.complete(ModelRequest((user(LETTER),), system="You help Zoë Park."), log)
+    letter = placeholders(fakes)
+    assert not [secret for secret in (*SECRETS, "Zoë", "Park", "Schmidt") if secret.lower() in sent(fakes).lower()]
+    assert [event.text for event in log.events if isinstance(event, Veiled)] == [letter]
+
+    fakes.ollama.says(reply(letter.lower()))
+    answer = await client.complete(ModelRequest((user(LETTER),)))
+    assert answer.text == LETTER.replace("Write", "write")
+
+
+async def test_a_placeholder_is_put_back_wherever_a_stream_is_cut(fakes: FakeProviders) -> None:
+    client = veil_client()
+    await client.complete(ModelRequest((user(LETTER),)))
+    letter = placeholders(fakes)
+    for size in (1, 2, 5):
+        fakes.ollama.says(reply(letter, chunks=-(-len(letter) // size)))
+        answer = await client.complete(ModelRequest((user(LETTER),)), log := EventLog())
+        assert (answer.text, log.text) == (LETTER, LETTER)
+
+
+async def test_one_value_has_one_placeholder_in_a_run(fakes: FakeProviders) -> None:
+    client = veil_client()
+    await client.complete(ModelRequest((user("Anna Schmidt met Zoë Park."),)))
+    first = placeholders(fakes)
+    await client.complete(ModelRequest((user("Zoë Park thanked Anna Schmidt."),)))
+    assert (first, placeholders(fakes)) == ("PERSON_1 met PERSON_2.", "PERSON_2 thanked PERSON_1.")
+
+
+async def test_tools_are_veiled_and_their_arguments_put_back(fakes: FakeProviders) -> None:
+    client = veil_client(VeilRules(names=('Anna "Ann" Lee',)))
+    call = ToolCall("mail", {"to": "lee@example.org"}, "c1")
+    result = Message("tool", (ToolResult(call, (Text('Sent to Anna "Ann" Lee, lee@example.org.'),)),))
+    asked = ModelRequest(
+        (user("Mail lee@example.org."), Message("assistant", (call,)), result), tools=(ToolSpec("mail"),)
+    )
+    fakes.ollama.says(reply(calls=(ToolCall("mail", {"to": "EMAIL_1", "dear": "PERSON_1"}),)))
+    answer = await client.complete(asked, log := EventLog())
+
+    assert "lee@" not in sent(fakes)
+    assert "Ann" not in sent(fakes)
+    assert answer.tool_calls[0].arguments == {"to": "lee@example.org", "dear": 'Anna "Ann" Lee'}
+    pieces = "".join(event.arguments for event in log.events if isinstance(event, ToolCallDelta))
+    assert not pieces or json.loads(pieces) == answer.tool_calls[0].arguments
+
+
+async def test_an_invented_placeholder_stays_and_is_told_and_never_stands_for_another_s_value(
+    fakes: FakeProviders,
+) -> None:
+    client = veil_client()
+    await client.complete(ModelRequest((user("Anna Schmidt called."),)))
+    fakes.ollama.says("PERSON_1 and PERSON_12, as EMAIL_9.")
+    answer = await client.complete(ModelRequest((user("Who called?"),)), log := EventLog())
+
+    assert answer.text == "PERSON_1 and PERSON_12, as EMAIL_9."
+    (told,) = [event.message for event in log.events if isinstance(event, Warned)]
+    assert "EMAIL_9, PERSON_1, PERSON_12, which stands for nothing it was sent" in told
+
+
+async def test_what_looks_like_a_placeholder_already_comes_back_as_it_was(fakes: FakeProviders) -> None:
+    client = veil_client()
+    await client.complete(ModelRequest((user("person_1 is Anna Schmidt."),)))
+    assert placeholders(fakes) == "TERM_1 is PERSON_1."
+    fakes.ollama.says("TERM_1, PERSON_1")
+    answer = await client.complete(ModelRequest((user("person_1 is Anna Schmidt."),)))
+    assert answer.text == "person_1, Anna Schmidt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The build 2024-11-23 14:05 took 1,234.56 s on 10.0.0.5.", "Order 4111 1111 1111 1112 of 2,000 pieces.",
+        "He will park the car; mark it.", "Version 3.12.1 of the API, RFC 2616, § 0815.",
+        "The secret is revealed later.",
+    ],
+)  # fmt: skip
+async def test_ordinary_numbers_and_words_are_sent_as_they_are(fakes: FakeProviders, text: str) -> None:
+    await veil_client(VeilRules(names=("Mark Park", "Will Stone"))).complete(ModelRequest((user(text),)))
+    assert placeholders(fakes) == text
+
+
+async def test_pictures_are_refused_or_sent_with_a_warning(fakes: FakeProviders) -> None:
+    shown = ModelRequest((Message("user", (Text("What is this?"), Image("image/png", b"\x89PNG"))),))
+    with pytest.raises(ProviderError, match="ollama/phi4: 1 picture or document can't be veiled, and nothing was sent"):
+        await veil_client().complete(shown)
+    assert not fakes.ollama.requests
+
+    await veil_client(VeilRules(sends_files=True)).complete(shown, log := EventLog())
+    assert [event.option for event in log.events if isinstance(event, Warned)] == ["veil"]
+
+
+def discussion(model: str, veil: Any) -> dict[str, Any]:
+    people = {"ann": {"type": model, "role": "human", "veil": veil}, "bob": {"type": "scripted", "script": ["Fine."]}}
+    return {"discussion": {"goal": "Ask Anna Schmidt about lee@example.org.", "turns": 1, "models": people}}
+
+
+async def test_a_discussion_takes_a_veil_and_its_journal_says_what_left(
+    fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fakes.ollama.always("I asked PERSON_1 by EMAIL_1.")
+    config = discussion("ollama/phi4:cloud", {"names": "Anna Schmidt"})
+    result = await ConversationManager.from_config(config).run_discussion()
+
+    assert "Anna" not in sent(fakes)
+    assert "lee@" not in sent(fakes)
+    journal = (tmp_path / result.run_dir / "journal.jsonl").read_text(encoding="utf-8")
+    (left,) = [each["text"] for each in map(json.loads, journal.splitlines()) if each["type"] == "veiled"]
+    assert "Ask PERSON_1 about EMAIL_1." in left
+    assert result.messages[1].text == "I asked Anna Schmidt by lee@example.org."
+
+
+@pytest.mark.parametrize(
+    ("model", "veil", "said"),
+    [
+        ("ollama/phi4", True, "veil does nothing for ollama/phi4, which is on this machine"),
+        ("ollama/phi4:cloud", {"name": "Anna"}, "did you mean 'names'"),
+        ("ollama/phi4:cloud", {"files": "maybe"}, "'refuse' or 'send'"),
+    ],
+)
+def test_a_veil_that_can_not_be_is_an_error(fakes: FakeProviders, model: str, veil: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        ConversationManager.from_config(discussion(model, veil))

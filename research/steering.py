@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ai_battle.config.signals import SignalThresholds
+from ai_battle.config.discussion import SignalThresholds
 from ai_battle.signals.conversation import ConversationSignals, TurnSignals
 
 DIALOGUES = Path(__file__).parents[1] / "tests/conversation/data/dialogues"

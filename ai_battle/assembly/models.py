@@ -18,14 +18,13 @@ from ..core.ledger import SpendingLimits, unpriced_reason
 from ..core.messages import FILE_KINDS
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
-from ..providers._capabilities import capabilities_offline, readable_files
+from ..providers._capabilities import RefusalMemory, capabilities_offline, readable_files
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
 from ..providers._recordings import RecordedExchanges, Recorder
-from ..providers._refusals import RefusalMemory
 from ..providers._veil import VeiledClient, VeilRules
 from ..providers.replay import RecordingClient, ReplayClient
 

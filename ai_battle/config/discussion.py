@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -12,7 +12,6 @@ from .judge import AnyJudge
 from .participants import ParticipantSettings
 from .phases import Phases, Visibility
 from .providers import BaseDirectory, ContextWindows, Prices, Providers
-from .signals import AnySignals
 from .tools import AnyTools, Sandbox
 from .values import (
     AS_NUMBER,
@@ -27,9 +26,46 @@ from .values import (
     Positive,
     Seconds,
     Section,
+    Share,
     Short,
     is_null,
 )
+
+SteeringStep: TypeAlias = Literal["hint", "stronger", "template"]
+
+
+def _written_out(written: Any) -> Any:
+    return {"enabled": written} if isinstance(written, bool | str) else written
+
+
+class SignalThresholds(Section):
+    """A measure above its threshold is a fault; 1 is never passed."""
+
+    repetition: Share = Field(default=0.5, description="The last turns say what had been said.")
+    agreement: Share = Field(default=0.7, description="The last turns agree and praise without reservation.")
+    drift: Share = Field(default=0.7, description="The last turns have left what the conversation opened with.")
+    formulaic: Share = Field(default=0.6, description="The last turns are stock phrases in one pattern.")
+
+
+class Signals(Section):
+    """Measures of the conversation, and what is done about its faults; false turns all of it off."""
+
+    enabled: Flag = Field(default=True, description="Measures the turns.")
+    thresholds: SignalThresholds = Field(
+        default=SignalThresholds(), description="From where on a measure is a fault.", examples=[{"repetition": 0.7}]
+    )
+    steps: Listed[SteeringStep] = Field(
+        default=("hint", "stronger", "template"),
+        description="What a participant gets, one after another, while a fault stays: a hint, a stronger one, the "
+        "instructions of another template. An empty list measures only.",
+    )
+    cool_down: Count = Field(
+        default=3, description="Turns of the participant without a word on a fault that it was told of."
+    )
+
+
+AnySignals = Annotated[Signals, Short(_written_out, {"type": "boolean"})]
+
 
 FileType = Literal["image", "video", "text", "code", "pdf"]
 Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]

@@ -13,12 +13,11 @@ from pydantic import ValidationError
 from ..core.errors import ConfigError
 from ..core.plugins import likely_names
 from ..core.redaction import NO_SECRETS, Redactor
-from .environment import Expansion, TreeExpander, with_dotenv, written_back
+from .environment import Expansion, TreeExpander, can_be_hidden, secrets_in_environment, with_dotenv, written_back
 from .messages import problems_of
 from .packaged import packaged_config, packaged_names
 from .problems import ConfigProblems, KeyPath, Located, Problem, dotted_path
 from .rewriting import apply_overrides
-from .secrets import can_be_hidden, secrets_in_environment
 from .tree import Node, Place, compose, from_python, place_of
 from .values import Section
 

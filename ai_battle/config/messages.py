@@ -7,8 +7,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from pydantic import ValidationError
 
 from ..core.plugins import near
+from .environment import is_secret_key
 from .problems import KeyPath, Problem
-from .secrets import is_secret_key
 from .tree import Node, is_number
 from .values import Section
 

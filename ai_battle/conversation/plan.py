@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
+from ..config.discussion import Signals
 from ..config.documents import checked_section
-from ..config.signals import Signals
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
 from ..core.messages import Part

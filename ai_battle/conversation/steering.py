@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..config.signals import SteeringStep
+from ..config.discussion import SteeringStep
 from ..core.events import Event, TurnFailed, TurnFinished, TurnStarted
 from ..core.helping import HintGiven
 from ..signals.conversation import RECENT

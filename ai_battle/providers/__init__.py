@@ -10,7 +10,7 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ._calls import ProviderCaller, RetryPolicy
-    from ._capabilities import ModelCapabilities
+    from ._capabilities import ModelCapabilities, RefusalMemory
     from ._deadlines import Deadlines, Stalled
     from ._endpoints import built_in_providers
     from ._listing import ask, capabilities, list_models
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from ._names import KNOWN, RETIRED, SHORT, ModelName, is_local, nearest_tag, parse
     from ._prices import FREE, TokenPrice, context_window, price
     from ._recordings import RecordedExchanges, Recorder
-    from ._refusals import RefusalMemory
     from ._veil import VeiledClient, VeilRules
 
 _HOME = {
     "_calls": ("ProviderCaller", "RetryPolicy"),
-    "_capabilities": ("ModelCapabilities",),
+    "_capabilities": ("ModelCapabilities", "RefusalMemory"),
     "_deadlines": ("Deadlines", "Stalled"),
     "_endpoints": ("built_in_providers",),
     "_listing": ("ask", "capabilities", "list_models"),
@@ -31,7 +30,6 @@ _HOME = {
     "_names": ("KNOWN", "RETIRED", "SHORT", "ModelName", "is_local", "nearest_tag", "parse"),
     "_prices": ("FREE", "TokenPrice", "context_window", "price"),
     "_recordings": ("RecordedExchanges", "Recorder"),
-    "_refusals": ("RefusalMemory",),
     "_veil": ("VeilRules", "VeiledClient"),
 }
 

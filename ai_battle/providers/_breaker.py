@@ -1,13 +1,61 @@
-"""Circuit breakers: an upstream that can't be reached, or a model that fails, is left alone for a while."""
+"""What the calls of one event loop share: connection pools, and circuit breakers for upstreams and models that fail."""
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
-from . import _scope
+
+
+class Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Closable)
+
+_kept: dict[asyncio.AbstractEventLoop, dict[Hashable, Any]] = {}
+
+
+def loop_value(key: Hashable, make: Callable[[], T]) -> T:
+    """The value of `key` in the running event loop, made when it is first asked for."""
+    here = _of_this_loop()
+    if key not in here:
+        here[key] = make()
+    value: T = here[key]
+    return value
+
+
+async def loop_resource(key: Hashable, opening: Callable[[], C]) -> C:
+    """Returns what `opening()` opens, once per event loop; the loop closes it when it shuts down."""
+    here = _of_this_loop()
+    if key not in here:
+        holder = _hold(opening())
+        here[key] = (await anext(holder), holder)
+    resource: C = here[key][0]
+    return resource
+
+
+async def _hold(resource: C) -> AsyncGenerator[C]:
+    """Suspended while in use: `loop.shutdown_asyncgens()` (asyncio.run, pytest) ends it, which closes the resource."""
+    try:
+        yield resource
+    finally:
+        _kept.pop(asyncio.get_running_loop(), None)
+        await resource.close()
+
+
+def _of_this_loop() -> dict[Hashable, Any]:
+    loop = asyncio.get_running_loop()
+    if loop not in _kept:
+        for closed in [other for other in _kept if other.is_closed()]:
+            del _kept[closed]
+        _kept[loop] = {}
+    return _kept[loop]
+
 
 FAILURES, ENOUGH_CALLS = 5, 20
 MINUTE, PROBE_AFTER = 60.0, 30.0
@@ -203,7 +251,7 @@ class Upstream:
 
 
 def upstream_at(endpoint: str) -> Upstream:
-    return _scope.loop_value((Upstream, endpoint), Upstream)
+    return loop_value((Upstream, endpoint), Upstream)
 
 
 def _is_outage(error: ProviderError) -> bool:

@@ -17,10 +17,10 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.ledger import reserve
 from ..core.telemetry import span
 from ._breaker import Circuit, CircuitBreaker, NotCalled, upstream_at
+from ._capabilities import LearnedRefusals
 from ._deadlines import Deadline, Deadlines, Stalled
 from ._endpoints import provider_traits
 from ._metered import FOR_NOTHING, CallTerms, Meter, ReplyListener
-from ._refusals import LearnedRefusals
 
 if TYPE_CHECKING:
     from ..config.discussion import Timeouts

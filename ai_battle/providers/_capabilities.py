@@ -1,14 +1,192 @@
-"""What a model can do, and who says so: the file, refusals, the server now, or a table."""
+"""What a model can do, and who says so: the file, refusals that this machine remembers, the server now, or a table."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import json
+import logging
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from ..core.errors import ContextTooLong, ProviderError
+from ..core.events import Emit, Warned
+from ..core.exchange import ModelRequest
+from ..core.files import cache_directory, make_private
 from ..core.messages import FILE_KINDS
 from ._names import KNOWN_ON, ModelName
 from ._prices import context_window
-from ._refusals import RefusalMemory
+
+SECONDS = 24 * 3600
+_LARGE = 256 * 1024
+_log = logging.getLogger(__name__)
+
+
+class RefusalMemory:
+    """`load()` gives the one memory of this machine's user; it costs a look at the file's date."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._refused: dict[tuple[str, str], dict[str, float]] = {}
+        self._seen: tuple[int, int] = (0, 0)
+        self._warned = False
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> "RefusalMemory":
+        path = path or cache_directory() / "refused.jsonl"
+        memory = _memories.setdefault(path, cls(path))
+        memory._refresh()
+        return memory
+
+    def refuses(self, endpoint: str, model: str) -> frozenset[str]:
+        """The parameters and features that this model refused within a day."""
+        earliest = time.time() - SECONDS
+        refused = self._refused.get((endpoint, model), {})
+        return frozenset(name for name, at in refused.items() if at > earliest)
+
+    def remember(self, endpoint: str, model: str, refused: str) -> None:
+        """Remembers a refusal; where the directory can't be written, as long as the process lives."""
+        if refused in self.refuses(endpoint, model):
+            return
+        at = time.time()
+        self._refused.setdefault((endpoint, model), {})[refused] = at
+        with suppress(OSError):
+            make_private(self.path.parent)
+            _append(self.path, _line(endpoint, model, refused, at))
+
+    def _refresh(self) -> None:
+        try:
+            stat = self.path.stat()
+            if (seen := (stat.st_mtime_ns, stat.st_size)) != self._seen:
+                self._read()
+                self._seen = seen
+        except OSError:
+            return
+        if stat.st_size > _LARGE:
+            self._compact()
+
+    def _read(self) -> None:
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        for line in filter(None, text.split("\n")):
+            try:
+                entry = json.loads(line)
+                key = (entry["endpoint"], entry["model"])
+                self._refused.setdefault(key, {})[entry["refuses"]] = float(entry["at"])
+            except (ValueError, KeyError, TypeError):
+                self._warn()
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning("%s is damaged; what can't be read of it is ignored. It can be deleted.", self.path)
+
+    def _compact(self) -> None:
+        """Leaves out what is older than a day; what another process adds meanwhile is learned again."""
+        with suppress(OSError):
+            with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
+                file.writelines(self._fresh_lines())
+            os.replace(file.name, self.path)
+
+    def _fresh_lines(self) -> Iterator[str]:
+        earliest = time.time() - SECONDS
+        for (endpoint, model), refused in self._refused.items():
+            yield from (_line(endpoint, model, name, at) for name, at in refused.items() if at > earliest)
+
+
+_memories: dict[Path, RefusalMemory] = {}
+
+
+def _line(endpoint: str, model: str, refused: str, at: float) -> str:
+    return json.dumps({"endpoint": endpoint, "model": model, "refuses": refused, "at": at}) + "\n"
+
+
+def _append(path: Path, line: str) -> None:
+    """Appends in one write, begun on a new line in case another process was killed in the middle of its own."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, f"\n{line}".encode())
+    finally:
+        os.close(descriptor)
+
+
+_SPELLINGS = {
+    "temperature": ("temperature",),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"),
+    "top_p": ("top_p", "topP"),
+    "top_k": ("top_k", "topK"),
+    "seed": ("seed",),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+    "reasoning": ("reasoning", "reasoning_effort", "thinking", "think", "thinkingConfig", "thinking_config", "effort"),
+}
+_FOR_GOOD = re.compile(
+    r"unsupported|not supported|(does not|doesn't) support|unknown|unrecogni[sz]ed|not permitted|not allowed|unexpected"
+    r"|deprecated|only the default|not available|cannot be (used|specified)",
+    re.IGNORECASE,
+)
+
+
+class LearnedRefusals:
+    """What a model refuses is left out of requests; it is remembered on this machine as that of `endpoint`.
+
+    A script refuses nothing for good (`learns`): what it says does not follow from its options.
+    """
+
+    def __init__(self, endpoint: str, model: str, *, learns: bool = True) -> None:
+        self._learns = learns
+        self._remembered_as = (endpoint, model)
+        self._refused: set[str] = set()
+        self._said: set[str] = set()
+
+    async def without_known(self, request: ModelRequest, emit: Emit) -> ModelRequest:
+        """The request without the options that were refused before."""
+        if not (request.options and self._learns):
+            return request
+        for option in sorted({*self._refused, *self._memory.refuses(*self._remembered_as)} & request.options.keys()):
+            request = await self._without(request, option, ", as it did before.", emit)
+        return request
+
+    async def without_refused(self, request: ModelRequest, error: ProviderError, emit: Emit) -> ModelRequest | None:
+        """The request without the option that `error` refuses; None where it refuses none.
+
+        On disk only what is refused whatever its value; a value out of range says nothing about the next one.
+        """
+        option = _refused_option(error, request.options) if self._learns else None
+        if option is None:
+            return None
+        if _FOR_GOOD.search(str(error)):
+            self._refused.add(option)
+            self._memory.remember(*self._remembered_as, option)
+        return await self._without(request, option, f": {error}", emit)
+
+    @cached_property
+    def _memory(self) -> RefusalMemory:
+        """Looked for once: what another process learns meanwhile is not worth a look at the disk with each call."""
+        return RefusalMemory.load()
+
+    async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
+        if option not in self._said or request.wants.each_warning:
+            self._said.add(option)
+            await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}", option))
+        return replace(request, options={name: value for name, value in request.options.items() if name != option})
+
+
+def _refused_option(error: ProviderError, options: Iterable[str]) -> str | None:
+    """The one of `options` that a 400 names, under any of the names that the APIs have for it."""
+    if error.status not in (400, 422) or isinstance(error, ContextTooLong):
+        return None
+    options = tuple(options)
+    return next((option for text in (str(error), error.raw) for option in options if _names(text, option)), None)
+
+
+def _names(text: str, option: str) -> bool:
+    spellings = "|".join(map(re.escape, _SPELLINGS.get(option, (option,))))
+    return re.search(rf"(?<![\w-])({spellings})(?![\w-])", text) is not None
+
 
 _ALL = {"tools": True, "images": True, "json_schema": True, "reasoning": True}
 _READING = {**_ALL, "documents": True}

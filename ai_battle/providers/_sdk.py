@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from ..core import plugins
 from ..core.errors import ProviderError, translate_errors
-from . import _scope
+from ._breaker import loop_resource
 from ._settings import Access
 from ._transport import (
     MOST_REDIRECTS,
@@ -103,7 +103,7 @@ class SdkTransport(Transport):
         if self._sdk.brought is not None:
             return self._sdk.brought
         key = (SdkTransport, self._sdk.package, self.access.url, *self.access.headers.items())
-        return await _scope.loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
+        return await loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 
     async def _send_through(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """Through `openai` or `anthropic`: their status errors are answers to us."""

@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from ..core.errors import BadReply, TimedOut, Unreachable
-from . import _scope
+from ._breaker import loop_resource
 from ._settings import Access, public_url
 
 _ERRNOS = {
@@ -225,7 +225,7 @@ class AiohttpTransport(Transport):
             raise connection_fault(error, self.access) from error
 
     async def _request(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
-        session = await _scope.loop_resource(AiohttpTransport, _session)
+        session = await loop_resource(AiohttpTransport, _session)
         data = BytesIO(body) if len(body) > _LARGE else body or None
         return await session.request(
             method, url, data=data, headers=headers, timeout=self._timeout,

@@ -10,8 +10,8 @@ from ..core.exchange import ModelRequest
 from ..core.traits import ProviderTraits
 from ..wire import anthropic as wire
 from ..wire.anthropic import sent_max_tokens
-from ..wire.aws import Frames
 from ..wire.bodies import own
+from ..wire.streams import Frames
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList, mapping_at
 from ._sdk import Sdk, SdkTransport

@@ -15,7 +15,7 @@ from ..core.exchange import ModelRequest
 from ..core.tokens import TokenEstimator
 from ..core.traits import ProviderTraits
 from ..wire import ollama as wire
-from . import _scope
+from ._breaker import loop_value
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList, ask_server, mapping_at
 from ._names import nearest_tag
@@ -109,7 +109,7 @@ class Chat:
 
     async def _served_model(self) -> ServedModel:
         """Returns what the server says of the model, asked once; if that is nothing, the call shows what is wrong."""
-        models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self.transport.access.url), dict)
+        models: dict[str, ServedModel] = loop_value((ServedModel, self.transport.access.url), dict)
         if self.model not in models:
             try:
                 models[self.model] = await self._look_up()

@@ -22,9 +22,9 @@ from ..wire.bodies import decode_body
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
+from .metrics import RequestStats
 from .routes import is_anthropic, model_entry, model_list
 from .state import ServerState
-from .stats import RequestStats
 from .stored import Conversation
 from .streaming import ClientStream, ServedRequest
 

@@ -16,7 +16,7 @@ from ..core.errors import ProviderError
 from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, ToolCall
-from ..providers._refusals import RefusalMemory
+from ..providers._capabilities import RefusalMemory
 
 TOOLS = "tools"
 LONGEST_SIGNATURE = 32_768

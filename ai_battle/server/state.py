@@ -17,9 +17,8 @@ from .advisors import AdvisorPolicy
 from .clients import PlanStore
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, Keys
-from .metrics import Metrics, RequestLog
+from .metrics import Metrics, RequestLog, RequestStats
 from .routes import Routes
-from .stats import RequestStats
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
 from .webhook import post_event

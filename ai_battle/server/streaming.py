@@ -15,8 +15,8 @@ from ..core.tooling import ToolCalled, ToolReturned
 from ..wire.blocks import BlockWriter, Failure
 from .apis import Api, ApiRequest
 from .errors import BrokenStream, ClientDisconnected
+from .metrics import RequestStats
 from .routes import Route
-from .stats import RequestStats
 from .stored import Conversation
 
 EVENT_STREAM = {

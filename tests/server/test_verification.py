@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ai_battle.testing import FakeProviders, reply
-from ai_battle.tools.program_runs import FairPlaces, shared_places
 from ai_battle.tools.sandbox import NoFence, choose
+from ai_battle.tools.verification import FairPlaces, shared_places
 
 from .serving import asked, serving_to
 

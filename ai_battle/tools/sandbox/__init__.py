@@ -2,13 +2,11 @@
 
 from .addresses import Address, AddressFilter, RequestRefused, proxy_request
 from .backends import Backend, Bubblewrap, Docker, GuestPaths, HostPaths, Landlock
-from .choice import Level, choose, why_not
 from .egress import EgressLimits, EgressProxy
-from .folders import discard
 from .inside.kernel import landlock_version
 from .program import Language, NoFence, Outcome, Program, SandboxLimits
-from .sandbox import Sandbox
-from .snapshot import Snapshot, protected_paths
+from .sandbox import Level, Sandbox, choose, why_not
+from .snapshot import Snapshot, discard, protected_paths
 from .syscalls import SyscallFilter, syscall_number
 
 __all__ = [

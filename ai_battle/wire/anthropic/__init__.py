@@ -1,12 +1,21 @@
 """Anthropic's Messages API: requests, answers, streams and errors, both ways."""
 
 from ..errors import http_error as decode_error
+from .answers import MessagesReader as StreamReader
+from .answers import MessagesWriter as StreamWriter
 from .answers import decode_response, decode_usage, encode_error, encode_response, encode_usage, stop_of
 from .blocks import WIRE
-from .options import CLASSIC, CURRENT, clamped_options, sent_max_tokens, unsupported_options
-from .requests import decode_request, encode_request, options_in, pass_request
-from .streams import MessagesReader as StreamReader
-from .streams import MessagesWriter as StreamWriter
+from .requests import (
+    CLASSIC,
+    CURRENT,
+    clamped_options,
+    decode_request,
+    encode_request,
+    options_in,
+    pass_request,
+    sent_max_tokens,
+    unsupported_options,
+)
 
 __all__ = [
     "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped_options", "decode_error",

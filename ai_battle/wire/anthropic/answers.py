@@ -1,16 +1,21 @@
-"""Answers and errors of the Messages API."""
+"""Answers of the Messages API: bodies and streams to values and back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
+from ...core.events import Event, ThinkingDelta, ToolCallDelta
 from ...core.exchange import NOTHING_USED, UNKNOWN_USAGE, ModelResponse, Stop, Usage
-from ...core.messages import Message, Part, Thinking
-from ..bodies import count, dumps, field_or, own, unknown_fields
+from ...core.messages import Document, Image, Message, Part
+from ..advice import CALL_BLOCK
+from ..blocks import WAITING, AnswerBlock, BlockWriter, Failure
+from ..bodies import count, dumps, field_or, own, present, read_arguments, required_field, unknown_fields
 from ..checks import ObjectShape, TaggedShape, object_, text
 from ..errors import no_answer_error, readable_answer, require_content
 from ..messages import with_ids
-from .blocks import BLOCKS, WIRE, Block, Calls, decode_block, encode_part
+from ..streams import StreamReader
+from .blocks import BLOCKS, WIRE, Block, Calls, answer_blocks, decode_block, encode_part, is_whole_block, wire_id
 
 STOPS: Mapping[str | None, Stop] = {
     "end_turn": "end",
@@ -35,7 +40,7 @@ ERRORS = {
     404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 502: "api_error",
     503: "overloaded_error", 504: "timeout_error", 529: "overloaded_error",
 }  # fmt: skip
-# ObjectShape of an answer that have a place of their own in our values; its id is made anew for each client.
+# Fields of an answer that have a place of their own in our values; its id is made anew for each client.
 _READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
 _BLOCK = TaggedShape("type", {**BLOCKS, "tool_use": {"id": text, "name!": text}})
 _ANSWER = ObjectShape({"content!": [_BLOCK], "model": text, "stop_details": object_})
@@ -49,7 +54,7 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": list(_content_of(response.message.parts)),
+        "content": list(answer_blocks(response.message.parts)),
         "stop_reason": reason,
         "stop_sequence": sequence,
         "usage": usage_of(response),
@@ -128,13 +133,6 @@ def _counts(usage: Mapping[str, Any]) -> Usage:
     return Usage(read_in, count(usage, "output_tokens"), read, written, reasoning, cache_hour_tokens=hour)
 
 
-def _others(iterations: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Usage]]:
-    """Yields the usage of advisors, which that of the answer does not count."""
-    for each in iterations:
-        if each.get("type") == "advisor_message":
-            yield each.get("model") or "", _counts(each)
-
-
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
     """Returns the body of an error; `kind` is that of a `Failure`. A client's mistake is `invalid_request_error`."""
     what = ERRORS.get(status, "invalid_request_error" if status < 500 else "api_error")
@@ -148,7 +146,8 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
     reason = body.get("stop_reason")
     stop = STOPS.get(reason, "end")
     extra = unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"})
-    if iterations := _iterations(body):
+    iterations = _iterations(body)
+    if iterations:
         extra[WIRE] = {**own(WIRE, extra), "usage": body["usage"]}
     return ModelResponse(
         Message("assistant", parts),
@@ -156,14 +155,244 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         usage=decode_usage(body),
         model=body.get("model") or "",
         extra=extra,
-        others=tuple(_others(iterations)),
+        # The usage of the answer does not count that of advisors.
+        others=tuple(
+            (each.get("model") or "", _counts(each)) for each in iterations if each.get("type") == "advisor_message"
+        ),
         id=str(body.get("id") or ""),
     )
 
 
-def _content_of(parts: Iterable[Part]) -> Iterable[Block]:
-    for part in parts:
-        if isinstance(part, Thinking) and not part.signature and part.text:  # another provider's: nothing is signed
-            yield {"type": "thinking", "thinking": part.text, "signature": ""}
-        elif block := encode_part(part):
-            yield block
+PING = b'event: ping\ndata: {"type":"ping"}\n\n'
+STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+ENDS = b"}}\n\n"
+DELTAS = {
+    "text": b'"text_delta","text":',
+    "thinking": b'"thinking_delta","thinking":',
+    "call": b'"input_json_delta","partial_json":',
+}
+LATE_FIELDS = ("container", "stop_details")  # of an answer, which its stream has beside the reason of the stop
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A block as it opened, and the fragments of its text, its thinking or the JSON of its input."""
+
+    block: Block
+    fragments: list[str] = field(default_factory=list)
+    uncited: list[Any] = field(default_factory=list)  # sources that came before the text that they belong to
+
+    def add(self, grows: str, fragment: str) -> None:
+        if grows != self._grows:
+            raise TypeError(f"{grows} in a block of {self.block['type']}")
+        self.fragments.append(fragment)
+
+    def whole(self) -> Block:
+        text = "".join(self.fragments)
+        if self._grows != "input":
+            return {**self.block, self._grows: text}
+        arguments, wrong = read_arguments(text)
+        return {**self.block, "input": wrong or arguments} if text else self.block
+
+    @property
+    def _grows(self) -> str:
+        kind: str = self.block["type"]
+        return kind if kind in ("text", "thinking") else "input"
+
+
+class MessagesReader(StreamReader):
+    """Puts the message together from its events; whole only when `message_stop` has come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._message: dict[str, Any] = {}
+        self._blocks: list[_Growing] = []
+        self._open: dict[int, _Growing] = {}
+        self._growing = _Growing({})
+
+    def finish(self) -> ModelResponse:
+        if not self.is_done:
+            raise self._cut_error()
+        return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
+
+    def _read(self, name: str, event: dict[str, Any], events: list[Event]) -> str:
+        match event.get("type", name):
+            case "content_block_delta":
+                return self._grow(self._open[event["index"]], event["delta"], events)
+            case "content_block_start":
+                self._start(event["index"], dict(event["content_block"]), events)
+            case "content_block_stop":
+                self._stop(self._open[event["index"]], events)
+            case "message_start":
+                self.bill = self._message = dict(event["message"])
+            case "message_delta":
+                self._end(event["delta"], event.get("usage") or {})
+            case "message_stop":
+                self.is_done = True
+        return ""
+
+    def _end(self, delta: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
+        """Counts are cumulative; those that an event leaves out stand as they were."""
+        self._message |= delta
+        self._message["usage"] = {**(self._message.get("usage") or {}), **present(usage)}
+
+    def _start(self, index: int, block: Block, events: list[Event]) -> None:
+        """Opens a block; some servers put all of it in here."""
+        self._open[index] = self._growing = _Growing(block)
+        self._blocks.append(self._growing)
+        match required_field(block, "type", str):
+            case "text":
+                self._say(field_or(block, "text", ""), events)
+            case "thinking":
+                self._think(field_or(block, "thinking", ""), events)
+            case "tool_use":
+                number, block["id"] = self._number_call(field_or(block, "id", ""))
+                arguments = dumps(block["input"]).decode() if block.get("input") else ""
+                events.append(ToolCallDelta(number, block["id"], required_field(block, "name", str), arguments))
+
+    def _stop(self, growing: _Growing, events: list[Event]) -> None:
+        """Blocks that only this API knows are passed on whole, so that they keep their place between the others."""
+        if growing.block["type"] not in ("text", "thinking", "tool_use"):
+            events.append(ThinkingDelta("", extra={WIRE: {"block": growing.whole()}}))
+        elif growing.uncited:
+            events.append(_citations_event(growing.uncited))
+
+    def _grow(self, growing: _Growing, delta: Mapping[str, Any], events: list[Event]) -> str:
+        self._growing = growing
+        match delta["type"]:
+            case "text_delta":
+                self._say(text := required_field(delta, "text", str), events)
+                return text
+            case "thinking_delta":
+                self._think(required_field(delta, "thinking", str), events)
+            case "input_json_delta":
+                growing.add("input", text := required_field(delta, "partial_json", str))
+                if text and growing.block["type"] == "tool_use":  # of the API's own tools nobody else need know
+                    events.append(ToolCallDelta(self._numbers[growing.block["id"]], arguments=text))
+            case "signature_delta":
+                growing.block["signature"] = delta["signature"]
+                events.append(ThinkingDelta("", delta["signature"]))
+            case "citations_delta":
+                self._cite(growing, delta["citation"], events)
+        return ""
+
+    def _cite(self, growing: _Growing, citation: Any, events: list[Event]) -> None:
+        growing.block["citations"] = [*(growing.block.get("citations") or ()), citation]
+        if any(growing.fragments):
+            events.append(_citations_event([citation]))
+        else:
+            growing.uncited.append(citation)
+
+    def _say(self, text: str, events: list[Event]) -> None:
+        self._growing.add("text", text)
+        super()._say(text, events)
+
+    def _think(self, thought: str, events: list[Event]) -> None:
+        self._growing.add("thinking", thought)
+        super()._think(thought, events)
+
+
+def _citations_event(citations: list[Any]) -> Event:
+    return ThinkingDelta("", extra={WIRE: {"citations": citations}})
+
+
+class MessagesWriter(BlockWriter):
+    """One per answer. `model` is the name that the client asked for, `input_tokens` an estimate until usage is known.
+
+    This API always tells the usage.
+    """
+
+    def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
+        super().__init__()
+        self._model = model
+        self._input_tokens = input_tokens
+        self._before = b""
+
+    def begin(self) -> bytes:
+        message: dict[str, Any] = {
+            "id": f"msg_{token_hex(12)}",
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": encode_usage(Usage(self._input_tokens)),
+        }
+        return _event("message_start", {"message": message})
+
+    def feed(self, event: Event) -> bytes:
+        if type(event) is ThinkingDelta and event.extra:
+            return self._cite(event.extra) or super().feed(event)
+        return super().feed(event)
+
+    def finish(self, response: ModelResponse) -> bytes:
+        rest = self.finish_blocks(response.message)
+        reason, sequence = stop_of(response)
+        extra = own(WIRE, response.extra)
+        delta = {"stop_reason": reason, "stop_sequence": sequence}
+        delta |= {name: extra[name] for name in LATE_FIELDS if name in extra}
+        usage = {"output_tokens": 0} if response.usage == UNKNOWN_USAGE else usage_of(response)
+        managed = {"context_management": extra["context_management"]} if "context_management" in extra else {}
+        return rest + _event("message_delta", {"delta": delta, "usage": usage, **managed}) + STOP
+
+    def whole(self, response: ModelResponse) -> bytes:
+        return encode_response(response, self._model)
+
+    def fail(self, failed: Failure) -> bytes:
+        return b"event: error\ndata: " + encode_error(failed.status, failed.message, failed.kind) + b"\n\n"
+
+    def ping(self) -> bytes:
+        return PING
+
+    def is_whole(self, part: Part) -> bool:
+        return isinstance(part, Image | Document) or is_whole_block(part)
+
+    def _cite(self, extra: Mapping[str, Any]) -> bytes:
+        """Writes the sources of the text that is being said."""
+        citations, block = own(WIRE, extra).get("citations", ()), self.last
+        if block is None or block.kind != "text" or block.index == WAITING:
+            return b""
+        deltas = ({"type": "citations_delta", "citation": citation} for citation in citations)
+        return b"".join(_event("content_block_delta", {"index": block.index, "delta": delta}) for delta in deltas)
+
+    def _open_block(self, block: AnswerBlock) -> bytes:
+        if block.kind in DELTAS:
+            head = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":'
+            self._before = head % block.index + DELTAS[block.kind]
+        opening = _opening(block)
+        given = opening.get("input") if opening.get("type") == CALL_BLOCK else None
+        if given:  # clients read the input of any call from its deltas
+            opening = {**opening, "input": {}}
+        start = _event("content_block_start", {"index": block.index, "content_block": opening})
+        if not given:
+            return start
+        delta = {"type": "input_json_delta", "partial_json": dumps(given).decode()}
+        return start + _event("content_block_delta", {"index": block.index, "delta": delta})
+
+    def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes:
+        return b"".join((self._before, dumps(fragment), ENDS))
+
+    def _close_block(self, block: AnswerBlock) -> bytes:
+        end = _event("content_block_stop", {"index": block.index})
+        if not block.signature:
+            return end
+        delta = {"type": "signature_delta", "signature": block.signature}
+        return _event("content_block_delta", {"index": block.index, "delta": delta}) + end
+
+
+def _opening(block: AnswerBlock) -> dict[str, Any]:
+    """Returns a block before its first delta, with what a part of this API has beside what deltas bring."""
+    extra = own(WIRE, block.part.extra) if block.part else {}
+    match block.kind:
+        case "text":
+            return {"type": "text", "text": "", **extra}
+        case "thinking":
+            return {"type": "thinking", "thinking": "", "signature": "", **extra}
+        case "call":
+            return {"type": "tool_use", "id": wire_id(block.id), "name": block.name, "input": {}, **extra}
+    return (encode_part(block.part) if block.part else None) or {"type": "text", "text": ""}
+
+
+def _event(name: str, fields: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), dumps({"type": name, **fields}))

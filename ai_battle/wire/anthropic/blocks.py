@@ -185,3 +185,11 @@ def _words(block: Mapping[str, Any]) -> str:
 
 def _whole(block: Mapping[str, Any]) -> dict[str, Any]:
     return {WIRE: {"block": dict(block)}}
+
+
+def answer_blocks(parts: Iterable[Part]) -> Iterable[Block]:
+    for part in parts:
+        if isinstance(part, Thinking) and not part.signature and part.text:  # another provider's: nothing is signed
+            yield {"type": "thinking", "thinking": part.text, "signature": ""}
+        elif block := encode_part(part):
+            yield block

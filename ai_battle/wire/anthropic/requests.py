@@ -1,18 +1,20 @@
-"""Requests of the Messages API."""
+"""Requests of the Messages API and their options, both ways; models differ in the options that they take."""
 
+import re
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..advice import RESULT, RESULT_BLOCK
-from ..bodies import DecodeCache, dumps, encode_raw, own, unknown_fields, with_each_message
+from ..bodies import ANY_OBJECT, DecodeCache, dumps, encode_raw, own, present, unknown_fields, with_each_message
 from ..checks import (
     ObjectShape,
     TaggedShape,
     check,
+    check_choice,
     flag,
     list_of,
     number,
@@ -27,7 +29,159 @@ from ..checks import (
 from ..errors import readable_request
 from ..messages import MessageCache, turns
 from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_client_block, encode_part
-from .options import CURRENT, decode_options, decode_tool_choice, encode_options
+
+CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
+CLASSIC = "2023-06-01"
+
+MAX_TOKENS = 4_096
+BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_576, "max": 24_576}
+SMALLEST_BUDGET = 1_024
+
+HIGHEST = {"temperature": 1.0}  # others take up to 2
+
+_SAMPLING = ("temperature", "top_p", "top_k")
+_NUMBERS = ("max_tokens", *_SAMPLING)
+_KNOWN = {*_SAMPLING, "max_tokens", "stop", "reasoning", "parallel_tool_calls", "cache"}
+_MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+
+
+def unsupported_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
+    """Returns the options that are set and that a request to `model` leaves out."""
+    given = present(options)
+    refused = {name for name in given if name not in _KNOWN}
+    level = given.get("reasoning", "none")
+    reasons = level in BUDGETS and _thinks(model) != "never"
+    if not reasons and level != "none":
+        refused.add("reasoning")
+    if reasons or version >= CURRENT:  # the older version refuses sampling parameters beside thinking
+        refused.update(_SAMPLING)
+    return tuple(name for name in given if name in refused)
+
+
+def clamped_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> dict[str, float]:
+    """Returns the options that are set too high for this API, as a request to `model` sends them."""
+    dropped = unsupported_options(options, version, model)
+    given = {name: options.get(name) for name in HIGHEST if name not in dropped}
+    return {name: HIGHEST[name] for name, value in given.items() if value is not None and value > HIGHEST[name]}
+
+
+def sent_max_tokens(request: ModelRequest, model: str) -> int:
+    """Returns the `max_tokens` of a request to `model`, which this API always wants."""
+    most: int = encode_options(request, model, CURRENT)["max_tokens"]
+    return most
+
+
+def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
+    """Returns the body's fields beside the system prompt, the tools and the messages."""
+    dropped = unsupported_options(request.options, version, model)
+    given = {name: value for name, value in present(request.options).items() if name not in dropped}
+    given |= clamped_options(request.options, version, model)
+    body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
+    came: dict[str, Any] = own(WIRE, request.extra).get("reasoning", {})
+    if came and _level(came) == request.options.get("reasoning"):  # a client's own words, which nobody has changed
+        body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
+    if request.output_schema not in (None, ANY_OBJECT):  # which the API refuses: all properties are to be named
+        schema = {"type": "json_schema", "schema": request.output_schema}
+        body["output_config"] = {**body.get("output_config", {}), "format": schema}
+    if stop := given.get("stop"):
+        body["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
+    return body | {name: given[name] for name in _SAMPLING if name in given} | _tool_choice(request)
+
+
+def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the options, and what of the fields read here goes to `extra` because options can't say it."""
+    options: dict[str, Any] = {name: body[name] for name in _NUMBERS if body.get(name) is not None}
+    if stop := body.get("stop_sequences"):
+        options["stop"] = list(stop)
+    if (body.get("tool_choice") or {}).get("disable_parallel_tool_use"):
+        options["parallel_tool_calls"] = False
+    reasoning, extra = _decode_reasoning(body)
+    return options | reasoning, extra
+
+
+def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Collection[str], served: Collection[str]) -> str:
+    """Ignores a tool that the API runs itself: nobody else can. Raises `ConfigError` for one that nobody offers."""
+    match choice:
+        case {"type": "tool", "name": str(name)}:
+            check_choice(name, (*tools, *served), "tool_choice.name")
+            return name if name in tools else "auto"
+        case {"type": "any"}:
+            return "required"
+        case {"type": "none"}:
+            return "none"
+    return "auto"
+
+
+def _tool_choice(request: ModelRequest) -> dict[str, Any]:
+    """Says nothing where the API's own default is meant; without tools it refuses any choice."""
+    one_at_a_time = request.options.get("parallel_tool_calls") is False
+    if not request.tools or (request.tool_choice == "auto" and not one_at_a_time):
+        return {}
+    names = {"auto": "auto", "none": "none", "required": "any"}
+    choice: dict[str, Any] = {"type": names.get(request.tool_choice, "tool")}
+    if choice["type"] == "tool":
+        choice["name"] = request.tool_choice
+    if one_at_a_time and choice["type"] != "none":
+        choice["disable_parallel_tool_use"] = True
+    return {"tool_choice": choice}
+
+
+def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
+    """Claude 3.7 to 4.5 and other vendors' models take a budget, later ones an effort, earlier ones neither."""
+    if "claude" not in model:
+        return "by_budget"
+    found = _MODEL.search(model)
+    number = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
+    if number < (3, 7):
+        return "never"
+    return "by_budget" if number < (4, 6) else "by_effort"
+
+
+def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[str, Any]:
+    """Returns `thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
+    how, usual = _thinks(model), MAX_TOKENS if max_tokens is None else max_tokens
+    if level is None or how == "never":
+        return {"max_tokens": usual}
+    if level == "none":
+        return {"max_tokens": usual, "thinking": {"type": "disabled"}}
+    if how == "by_budget":
+        return _budget(BUDGETS[level], max_tokens)
+    return {
+        "max_tokens": max_tokens or MAX_TOKENS + BUDGETS[level],
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": "low" if level == "minimal" else level},
+    }
+
+
+def _budget(budget: int, max_tokens: int | None) -> dict[str, Any]:
+    """Gives thinking at most half of what was allowed, and `SMALLEST_BUDGET` at least, as the API wants it."""
+    room = max(max_tokens, 2 * SMALLEST_BUDGET) if max_tokens else MAX_TOKENS + budget
+    if max_tokens:
+        budget = max(SMALLEST_BUDGET, min(budget, max_tokens // 2))
+    return {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _decode_reasoning(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Reads what a client said about reasoning, without the format that stands in `output_config` too."""
+    config = {key: value for key, value in (body.get("output_config") or {}).items() if key != "format"}
+    came = present({"thinking": body.get("thinking") or None, "output_config": config or None})
+    level = _level(came)
+    would_be = _reasoning(level, body.get("max_tokens"), body.get("model", ""))
+    exact = not came or {**came, "max_tokens": body.get("max_tokens")} == would_be
+    return {"reasoning": level} if level else {}, {} if exact else {"reasoning": came}
+
+
+def _level(came: Mapping[str, Any]) -> str | None:
+    effort = came.get("output_config", {}).get("effort")
+    match came.get("thinking"):
+        case {"type": "disabled" | "between_tools"}:
+            return "none"
+        case {"type": "enabled", "budget_tokens": int(budget)} if not effort:
+            return next((level for level, tokens in BUDGETS.items() if budget <= tokens), "max")
+        case {"type": "adaptive"} if not effort:
+            return "high"  # what the API does when no effort is given
+    return effort if effort in BUDGETS else None
+
 
 Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
 

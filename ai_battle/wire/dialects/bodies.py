@@ -12,8 +12,7 @@ from .calls import NotArguments, Offered, Unknown, calls_in
 from .fences import Fence
 from .lines import read_lines
 from .loose_json import CONSTANT, QUOTE, Unreadable, read_value, read_word, skip_space
-from .reading import Issue, Piece, issue
-from .source import Source
+from .reading import Issue, Piece, Source, issue
 from .tags import ARGUMENT_PAIRS, BLOCKS, CHANNELS, PARAMETERS, Notation, read_arguments, tag_notation
 
 _SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"

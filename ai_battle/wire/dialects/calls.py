@@ -8,7 +8,7 @@ from typing import Any
 from ...core.exchange import ToolSpec
 from ...core.messages import ToolCall
 from .loose_json import Unreadable
-from .source import parse_object
+from .reading import parse_object
 
 Offer = ToolSpec | Mapping[str, Any] | str
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .source import Source
+from .reading import Source
 
 CALLING = frozenset(
     {"tool", "tool_call", "tool_calls", "tool_code", "tool-call", "tool-calls", "toolcall", "toolcalls", "tool_request"}

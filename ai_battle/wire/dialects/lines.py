@@ -9,7 +9,7 @@ from typing import Any
 from ...core.messages import ToolCall
 from .calls import ARGUMENTS, NAMES, Offered
 from .loose_json import Unreadable
-from .source import Source, value_of_type
+from .reading import Source, value_of_type
 
 _ENTRY = re.compile(
     r"(?P<indent>[ \t]*)(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?P<key>[\w.\-]{1,80})[*_`\"']{0,3}[ \t]*[:=][*_]{0,2}[ \t]*"

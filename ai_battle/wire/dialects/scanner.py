@@ -19,8 +19,7 @@ from .fences import (
     is_set_off,
     is_within_code,
 )
-from .reading import Piece, issue
-from .source import Source
+from .reading import Piece, Source, issue
 from .tags import ATTRIBUTES, read_attributes
 from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_line, read_parenthesis
 

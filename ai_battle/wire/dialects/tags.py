@@ -10,7 +10,7 @@ from typing import Any
 from ...core.messages import ToolCall
 from .calls import Offered
 from .loose_json import Unreadable
-from .source import Source, types_of, value_of_type
+from .reading import Source, types_of, value_of_type
 
 _NOISE = r"(?:\s|\]<\]minimax\[>\[)*"
 _TAGGED = r"<(?P<key>[A-Za-z_][\w.\-]*)>"

@@ -11,8 +11,7 @@ from .calls import NotArguments, Offered, Unknown, calls_in
 from .fences import is_answer, is_quotation
 from .lines import announced_call, read_lines, read_table
 from .loose_json import Unreadable
-from .reading import Piece, issue
-from .source import Source, parse_object, value_of_type
+from .reading import Piece, Source, issue, parse_object, value_of_type
 
 _OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“‘`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”’`\\]{0,2}\s{0,200}[:,}(]|\}|//|/\*|#)")
 _LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])")

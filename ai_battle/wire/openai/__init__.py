@@ -1,11 +1,11 @@
 """OpenAI's Chat Completions, which most servers speak: bodies to values and back."""
 
 from ..errors import http_error as decode_error
+from .answers import ChatReader as StreamReader
+from .answers import ChatWriter as StreamWriter
 from .answers import decode_response, decode_usage, encode_error, encode_response
 from .messages import Quirks
 from .requests import decode_request, encode_request, options_in, pass_request
-from .streams import ChatReader as StreamReader
-from .streams import ChatWriter as StreamWriter
 
 __all__ = [
     "Quirks", "StreamReader", "StreamWriter", "decode_error", "decode_request", "decode_response", "decode_usage",

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
-    from ._calls import ProviderCaller, RetryPolicy
+    from ._calls import Deadlines, ProviderCaller, RetryPolicy, Stalled
     from ._capabilities import ModelCapabilities, RefusalMemory
-    from ._deadlines import Deadlines, Stalled
     from ._endpoints import built_in_providers
     from ._listing import ask, capabilities, list_models
     from ._metered import CallTerms
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
     from ._veil import VeiledClient, VeilRules
 
 _HOME = {
-    "_calls": ("ProviderCaller", "RetryPolicy"),
+    "_calls": ("Deadlines", "ProviderCaller", "RetryPolicy", "Stalled"),
     "_capabilities": ("ModelCapabilities", "RefusalMemory"),
-    "_deadlines": ("Deadlines", "Stalled"),
     "_endpoints": ("built_in_providers",),
     "_listing": ("ask", "capabilities", "list_models"),
     "_metered": ("CallTerms",),

@@ -17,7 +17,7 @@ from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..wire import streams
 from ..wire.errors import UNREADABLE
 from ..wire.streams import BOM, StreamReader
-from ._deadlines import Clocks, Deadlines
+from ._calls import Clocks, Deadlines
 from ._listing import A_LOOK, ListedModel, ModelList, ask_server
 from ._settings import Access, public_url
 from ._transport import HttpReply, Transport

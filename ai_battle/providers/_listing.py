@@ -8,8 +8,8 @@ from pydantic_core import from_json
 
 from ..core import plugins
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
+from ._calls import Clocks, Deadlines
 from ._capabilities import ModelCapabilities, Says, merge_capabilities
-from ._deadlines import Clocks, Deadlines
 from ._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ._names import ModelName
 from ._transport import Transport

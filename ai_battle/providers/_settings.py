@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ..core.errors import ConfigError, ProviderError
 from ..core.plugins import check_options, near
 from ..core.redaction import Redactor
-from ._deadlines import DEFAULT, Deadlines
+from ._calls import DEFAULT, Deadlines
 from ._names import KNOWN, is_loopback
 
 NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one

@@ -17,7 +17,7 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.plugins import near, optional
 from ..core.traits import ProviderTraits
 from . import openai
-from ._deadlines import Deadlines
+from ._calls import Deadlines
 
 _MAGIC = b"GGUF"
 _STRING, _ARRAY = 8, 9

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._names import KNOWN, RETIRED, SHORT, ModelName, is_local, nearest_tag, parse
     from ._prices import FREE, TokenPrice, context_window, price
     from ._recordings import RecordedExchanges, Recorder
-    from ._veil import VeiledClient, VeilRules
+    from ._veil import Veil, VeiledClient, VeilRules
 
 _HOME = {
     "_calls": ("Deadlines", "ProviderCaller", "RetryPolicy", "Stalled"),
@@ -28,7 +28,7 @@ _HOME = {
     "_names": ("KNOWN", "RETIRED", "SHORT", "ModelName", "is_local", "nearest_tag", "parse"),
     "_prices": ("FREE", "TokenPrice", "context_window", "price"),
     "_recordings": ("RecordedExchanges", "Recorder"),
-    "_veil": ("VeilRules", "VeiledClient"),
+    "_veil": ("Veil", "VeilRules", "VeiledClient"),
 }
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "RetryPolicy",
     "Stalled",
     "TokenPrice",
+    "Veil",
     "VeilRules",
     "VeiledClient",
     "ask",

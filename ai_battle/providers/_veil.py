@@ -51,7 +51,7 @@ _RULES: Mapping[str, str] = {
     "EMAIL": r"[\w.+-]{1,200}+(?:@|%40|&#64;|\s?[\[(]\s?at\s?[\])]\s?)"
     r"[\w-]{1,63}(?:(?:\.|\s?[\[(]\s?dot\s?[\])]\s?)[\w-]{1,63}){1,8}",
     "IBAN": r"(?=[a-zA-Z]{2}[ .-]?\d)(?i:[A-Z]{2}[ .-]?\d{2}(?:[ .-]?[A-Z0-9]){11,30}\b)",
-    "ADDRESS1": rf"(?=[A-ZÄÖÜ])(?:{_CAPITALISED}[ -]){{0,2}}[\w'-]{{0,30}}{_STREET}\s\d{{1,4}}\s?[a-z]?\b",
+    "ADDRESS1": rf"(?=[A-ZÄÖÜ])(?:{_CAPITALISED} ){{0,2}}[\w'-]{{0,60}}{_STREET}\s\d{{1,4}}\s?[a-z]?\b",
 }
 _NUMBERS: Mapping[str, str] = {
     "PHONE1": r"(?<![\w.])(?:\+|00)[1-9]\d{0,2}(?:[ ./()\xa0-]{0,3}\d){6,13}(?!\w)",
@@ -209,6 +209,7 @@ class VeiledClient(ClientWrapper):
             system=cover(request.system),
             messages=tuple(_each_part(message, cover) for message in request.messages),
             tools=cover(request.tools),
+            tool_choice=cover(request.tool_choice),
             output_schema=cover(request.output_schema),
             options=cover(request.options),
             extra=cover(request.extra),

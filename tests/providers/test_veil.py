@@ -12,8 +12,9 @@ from ai_battle.core.events import EventLog, ToolCallDelta, Warned
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.helping import Veiled
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, user
-from ai_battle.providers import VeiledClient, VeilRules, ollama
+from ai_battle.providers import Veil, VeiledClient, VeilRules, ollama
 from ai_battle.testing import FakeProviders, reply
+from tests.growing import IN_PROPORTION, growth
 
 RULES = VeilRules(names=("Anna Schmidt", "Zoë Park"), terms=("Project Heron",))
 SECRETS = (
@@ -148,6 +149,34 @@ async def test_a_discussion_takes_a_veil_and_its_journal_says_what_left(
     (left,) = [each["text"] for each in map(json.loads, journal.splitlines()) if each["type"] == "veiled"]
     assert "Ask PERSON_1 about EMAIL_1." in left
     assert result.messages[1].text == "I asked Anna Schmidt by lee@example.org."
+
+
+async def test_the_helper_of_a_pair_takes_a_veil(
+    fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fakes.ollama.always("Ask PERSON_1.")
+    helper = {"type": "ollama/phi4:cloud", "veil": {"names": "Anna Schmidt"}}
+    models = {
+        "ann": {"type": "scripted", "role": "human", "script": ["I don't know."], "loop": True},
+        "bob": {"type": "scripted", "script": ["Fine, Anna Schmidt: 0170/1234567."], "loop": True},
+    }
+    pairs = {"pairs": [{"primary": "ann", "secondary": helper}]}
+    goal = "Ask Anna Schmidt about lee@example.org."
+    config = {"discussion": {"goal": goal, "turns": 2, "models": models, "collaboration": pairs}}
+    await ConversationManager.from_config(config).run_discussion()
+
+    assert "PERSON_1" in sent(fakes)
+    assert not [secret for secret in ("Anna", "lee@", "1234567") if secret in sent(fakes)]
+
+
+HOSTILE = ("a.", "Aa-", "Aa ", "1 ", "1.", "de12 abcd ", "eyJ.", "a(at)", "a@a.a-", "Dr. Aa ", "+1 ", "0 1 ", "Bearer ")
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+async def test_looking_takes_time_that_grows_with_the_text_only(piece: str) -> None:
+    veil = Veil(RULES)
+    assert growth(lambda size: veil.cover(piece * (size // len(piece)), {}), 1 << 11) < IN_PROPORTION
 
 
 @pytest.mark.parametrize(

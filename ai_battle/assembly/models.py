@@ -176,13 +176,20 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
 
 
 def _behind_veil(written: "VeilSettings | None", made: Model, around: BuildContext) -> Model:
-    """Returns the model behind a veil; raises `ConfigError` for one that is on this machine."""
+    """Returns the model behind a veil; raises `ConfigError` for one that is on this machine.
+
+    A vendor's API at an address of this machine is a gateway, which sends on what it gets.
+    """
     if written is None:
         return made
-    if made.local and not around.tape:
+    if made.local and not around.tape and not _is_gateway(made):
         raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
     rules = VeilRules(written.names, written.terms, sends_files=written.files == "send")
     return replace(made, client=VeiledClient(made.client, str(made.name), rules))
+
+
+def _is_gateway(made: Model) -> bool:
+    return bool(made.endpoint) and not provider_traits(made.name.provider).local
 
 
 def _within(stated: Capabilities, made: Model, around: BuildContext) -> Model:

@@ -172,6 +172,8 @@ def _path_of(file: InputFile, base: Path) -> Path:
     except PermissionError as error:
         raise ConfigError(f"{file.path!r} can't be read: {error.strerror}") from error
     except (OSError, ValueError) as error:  # also a name that no file can have
+        if path.is_symlink():
+            raise ConfigError(f"{file.path!r} is a link that leads to no file") from error
         raise ConfigError(f"there is no file {file.path!r} in {base}{near_file(path)}") from error
     if is_directory:
         raise ConfigError(f"{file.path!r} is a directory; input_files takes one as 'directory'")

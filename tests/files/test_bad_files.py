@@ -152,6 +152,13 @@ def test_a_pipe_and_a_device_are_not_waited_for(refused: Check, folder: Path) ->
     assert "/dev/zero is no regular file but a device or a socket" in refused(["/dev/zero"])
 
 
+def test_a_link_that_leads_nowhere_is_named_as_that(refused: Check, folder: Path) -> None:
+    (folder / "round.txt").symlink_to("round.txt")
+    (folder / "gone.txt").symlink_to("not-there.txt")
+    assert "'round.txt' is a link that leads to no file" in refused(["round.txt"])
+    assert "'gone.txt' is a link that leads to no file" in refused(["gone.txt"])
+
+
 def test_a_folder_of_too_many_files_is_not_looked_through(refused: Check, folder: Path) -> None:
     (folder / "many").mkdir()
     for number in range(20_001):

@@ -48,6 +48,12 @@ class SignalCurves:
             self.rows, self.width = self.rows[1::2], 2 * self.width
 
     @property
+    def has_chart(self) -> bool:
+        """Says whether there is something to be seen; lines along the ground show nothing."""
+        is_risen = any(row.signals.get(name, 0.0) > 0 for row in self.rows for name in FAULTS)
+        return len(self.rows) > 2 and (is_risen or bool(self.hints))
+
+    @property
     def names(self) -> list[str]:
         """Those of all measures, for the head of a table."""
         return list(dict.fromkeys(name for row in self.rows for name in row.signals))

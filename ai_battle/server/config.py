@@ -99,6 +99,7 @@ class ServerConfig:
         state.limits = limits = self.server.limits
         if self.has_budgets and not state.budgets.folder:
             state.budgets = KeyBudgets.load(self.state)
+            state.budgets.warn = lambda words: state.log.log_warning(words)
         state.budgets.unpriced = limits.unpriced
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
         state.keys, state.log_content = self.keys, self.server.log_content

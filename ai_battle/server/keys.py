@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -120,12 +120,15 @@ def _is_web(origin: str) -> bool:
 class KeyBudgets:
     """One budget for each key, by its holder's name; `folder` is where what they spent is kept, None for nowhere.
 
-    `unpriced` says whether models may answer for a key with a budget whose price is unknown.
+    `unpriced` says whether models may answer for a key with a budget whose price is unknown. While what was spent can't
+    be kept, `warn` is told once and keys with a budget are refused, so that no restart gives them dollars twice.
     """
 
     spent: dict[str, Ledger] = field(default_factory=dict)
     folder: Path | None = None
     unpriced: Literal["refuse", "allow"] = "refuse"
+    warn: Callable[[str], object] = str
+    _fault: str = ""
     _lock: RunLock | None = None
     _timer: asyncio.TimerHandle | None = None
     _open: dict[str, Budget] = field(default_factory=dict)
@@ -152,25 +155,43 @@ class KeyBudgets:
         ledger = self.spent.setdefault(holder.name, Ledger())
         budget = self._open.setdefault(holder.name, Budget(ledger=ledger, payer=holder.name))
         budget.limits = SpendingLimits(holder.budget, unpriced=self.unpriced)
+        if self._fault and holder.budget is not None:
+            raise BudgetExceeded(
+                f"The budget of {holder.name} is closed, as what is spent can't be kept: {self._fault}."
+            )
         if budget.full_limit and holder.budget is not None:
             spent = f"${ledger.known_cost:.4f} of ${holder.budget:.2f}"
             raise BudgetExceeded(f"The budget of {holder.name} is used up with this worker: {spent}.")
         return budget
 
     def save_soon(self) -> None:
-        """Has what was spent written down soon."""
+        """Has what was spent written down soon; where that fails, again and again until it can be."""
         if self.folder and not self._timer:
-            self._timer = asyncio.get_running_loop().call_later(SOON, self._save)
+            self._timer = asyncio.get_running_loop().call_later(SOON, self._try_to_save)
 
     def close(self) -> None:
         if self._timer:
             self._timer.cancel()
-            self._save()
+            self._try_to_save(again=False)
         if self._lock:
             self._lock.release()
 
-    def _save(self) -> None:
+    def _try_to_save(self, *, again: bool = True) -> None:
         self._timer = None
+        try:
+            self._save()
+        except OSError as error:
+            fault, self._fault = self._fault, error.strerror or str(error)
+            if not fault:
+                self.warn(f"What keys spend can't be kept in {self.folder}: {self._fault}. Their budgets are closed.")
+            if again:
+                self.save_soon()
+            return
+        if self._fault:
+            self._fault = ""
+            self.warn(f"What keys spend is kept in {self.folder} again.")
+
+    def _save(self) -> None:
         if self.folder:
             new = self.folder / f"{SPENT}.new"
             new.write_bytes(to_json({name: ledger.known_cost for name, ledger in self.spent.items()}))

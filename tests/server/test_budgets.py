@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ai_battle.core.errors import ConfigError
+from ai_battle.core.errors import BudgetExceeded, ConfigError
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
 from ai_battle.core.ledger import book, charge_to
@@ -73,6 +73,29 @@ async def test_each_worker_has_a_place_of_its_own(tmp_path: Path) -> None:
 
     again = [KeyBudgets.load(tmp_path), KeyBudgets.load(tmp_path)]
     assert [budgets.spent["team"].known_cost for budgets in again] == [0.25, 0.5]
+
+
+async def test_budgets_are_closed_while_what_is_spent_can_not_be_kept(tmp_path: Path) -> None:
+    """Where the file stands there is a folder: told once, and open again when it is gone."""
+    budgets, told = KeyBudgets.load(tmp_path), list[str]()
+    budgets.warn = told.append
+    team, in_the_way = KeyHolder("team", 1.0), tmp_path / "worker-0" / "spent.json" / "in-the-way"
+    in_the_way.mkdir(parents=True)
+    budgets.save_soon()
+    await until(lambda: bool(told))
+    with pytest.raises(BudgetExceeded, match="The budget of team is closed, as what is spent can't be kept: "):
+        budgets.budget_of(team)
+    assert budgets.budget_of(KeyHolder("without"))
+    await asyncio.sleep(1.2)
+    assert len(told) == 1
+
+    in_the_way.rmdir()
+    in_the_way.parent.rmdir()
+    await until(lambda: len(told) > 1)
+    assert told[1].endswith("again.")
+    assert budgets.budget_of(team)
+    budgets.close()
+    assert (tmp_path / "worker-0" / "spent.json").read_text() == '{"team":0.0,"without":0.0}'
 
 
 def test_what_was_written_and_can_not_be_read_is_not_taken_for_nothing(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import base64
 import mimetypes
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress, groupby, repeat
@@ -110,16 +110,20 @@ def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
         message.encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
     if not any(map(contains, every, repeat(after))):  # as a rule; a long talk has many messages
         return b",".join([encoded[key] for encoded in every])
-    said: list[bytes] = []
+    return b",".join(_in_order(messages, key, after))
+
+
+def _in_order(messages: Iterable[Message], key: str, after: str) -> Iterator[bytes]:
+    """Yields the encoded messages; what may not stand among results waits until the last of them."""
     waiting: list[bytes] = []
-    for message, encoded in zip(messages, every, strict=True):
-        if waiting and not message.tool_results:
-            said += waiting
+    for message in messages:
+        if not message.tool_results:
+            yield from waiting
             waiting = []
-        said.append(encoded[key])
-        if after in encoded:
-            waiting.append(encoded[after])
-    return b",".join(said + waiting)
+        yield message.encoded[key]
+        if after in message.encoded:
+            waiting.append(message.encoded[after])
+    yield from waiting
 
 
 def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent / "ai_battle"
 LAYERS = (
     {"core"},
     {"wire", "signals", "config"},
-    {"judging", "files", "evidence"},
+    {"judging", "files", "evidence", "executors"},
     {"providers", "tools", "collaboration"},
     {"assembly"},
     {"conversation", "arbiter", "server", "benchmark", "reporting"},

@@ -14,11 +14,11 @@ from ..config.problems import KeyPath
 from ..core import plugins
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
+from ..executors import EXECUTORS
 from ..providers._endpoints import provider_traits
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
-from .executors import EXECUTORS
 from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting
 from .suite import DATASET_KEY, Suite, is_code, name_of

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -12,14 +13,14 @@ from time import monotonic
 from typing import Any, Literal
 
 from ..core import plugins
-from ..core.errors import BudgetExceeded, ConfigError, NoSuchRecord
+from ..core.errors import BudgetExceeded, ConfigError, JobLost, NoSuchRecord
 from ..core.files import write_private
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..core.texts import each_text
-from .executors import EXECUTORS, Executor
+from ..executors import EXECUTORS, Executor
 from .forecast import forecast
 from .loading import LoadOptions, frozen, load
-from .playing import Discuss, SampleContext
+from .playing import Discuss, Player, SampleContext
 from .sample import Sample, SampleKey
 from .scoring import ScorerFactory
 from .settings import Setting
@@ -67,12 +68,17 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Says how a suite is run: who hears of its progress, what runs discussions, and whether failures are repeated."""
+    """Says how a suite is run: who hears of its progress, what runs discussions, and whether failures are repeated.
+
+    `tell` is given what else its user should know; `address` is where the executor is, for one that is elsewhere.
+    """
 
     hear: Callable[[BenchmarkProgress], None] = lambda progress: None
     discuss: Discuss | None = None
     again: bool = False
     allow_unsandboxed: bool = False
+    tell: Callable[[str], None] = lambda words: None
+    address: str = ""
 
 
 def begin(suite: Suite, folder: Path) -> Store:
@@ -111,9 +117,10 @@ def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOu
 
 
 async def play(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
-    context = _sample_context(suite, options)
-    keeper = store if suite.benchmark.cache and suite.benchmark.repeats == 1 and _asked_twice(suite) else None
-    executor = plugins.create(EXECUTORS, suite.benchmark.executor, context, keeper)
+    make = partial(Player, _sample_context(suite, options))
+    keeper = [store] if suite.benchmark.cache and suite.benchmark.repeats == 1 and _asked_twice(suite) else []
+    there = {"address": options.address} if options.address else {}
+    executor = plugins.create(EXECUTORS, suite.benchmark.executor, make, *keeper, tell=options.tell, **there)
     try:
         return await BenchmarkRunner(suite, store, executor, options).run()
     finally:
@@ -222,7 +229,9 @@ class BenchmarkRunner:
                 return
             self._running += 1
             try:
-                sample = await self._executor.play(key, task)
+                sample: Sample = await self._executor.play(key, task)
+            except JobLost as lost:
+                sample = Sample(*key, error=str(lost))
             except BudgetExceeded as refused:
                 self._reason = f"the limit of ${self._limit:g}. {refused}"
                 return

@@ -32,7 +32,7 @@ from ai_battle.core.telemetry import set_up_telemetry
 
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
-from .options import allow_unsandboxed, as_json, quiet, trust
+from .options import address, allow_unsandboxed, as_json, executor, quiet, trust
 from .output import dollars, print_json
 from .trust import require_trust_in
 
@@ -49,6 +49,8 @@ def command() -> None:
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that it may cost.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N tasks of each dataset.")
 @click.option("--dry-run", is_flag=True, help="Check the suite and show a forecast of the cost; call no model.")
+@executor
+@address
 @quiet
 @trust
 @allow_unsandboxed
@@ -70,6 +72,8 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Another limit for all that it may cost.")
 @click.option("--retry-failed", is_flag=True, help="Play the samples again whose calls failed.")
+@executor
+@address
 @quiet
 @trust
 @allow_unsandboxed
@@ -114,6 +118,8 @@ def _load_options(how: dict[str, object]) -> LoadOptions:
     changes = [str(change) for change in how.get("changes") or ()]  # type: ignore[attr-defined]
     if how["max_cost"] is not None:
         changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
+    if how["executor"]:
+        changes.append(f"benchmark.executor={how['executor']}")
     limit = how.get("limit")
     unfenced = bool(how["allow_unsandboxed"])
     return LoadOptions(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced, bool(how["trust"]))
@@ -133,7 +139,14 @@ def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
     set_up_telemetry(os.environ, partial(click.echo, err=True))
     shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
-    options = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
+    options = RunOptions(
+        shown,
+        discuss,
+        bool(how.get("retry_failed")),
+        bool(how["allow_unsandboxed"]),
+        tell=shown.tell,
+        address=str(how["address"]),
+    )
     try:
         ended = play(suite, store, options)
         shown.close()

@@ -68,10 +68,17 @@ class ProgressDisplay:
 
     def __init__(self, limit: float | None, *, quiet: bool) -> None:
         self._limit = limit
+        self._quiet = quiet
         self._line = StatusLine(quiet=quiet)
 
     def __call__(self, progress: BenchmarkProgress) -> None:
         self._line.show(progress_line(progress, self._limit), is_last=progress.finished >= progress.total)
+
+    def tell(self, words: str) -> None:
+        """Shows a sentence that stays."""
+        if not self._quiet:
+            self._line.erase()
+            click.echo(words, err=True)
 
     def close(self) -> None:
         self._line.close()

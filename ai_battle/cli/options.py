@@ -69,6 +69,17 @@ at_once = click.option(
 )
 
 
+executor = click.option(
+    "--executor", metavar="NAME", default="", help="Where it is played: ray is a cluster, local is this machine."
+)
+address = click.option(
+    "--address",
+    metavar="HOST:PORT",
+    default="",
+    help="The head of the Ray cluster; else RAY_ADDRESS, or a new one here.",
+)
+
+
 class WithStrategies(click.Command):
     """A command whose help lists the strategies that are installed, which are looked up when it is shown."""
 

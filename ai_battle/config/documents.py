@@ -122,7 +122,7 @@ def read_document(
     Raises `ConfigError` with all that is wrong.
     """
     origin = _origin_of(source, base, kind.name)
-    variables = os.environ if environment is None else environment
+    variables: Mapping[str, str] = dict(os.environ if environment is None else environment)
     if not isinstance(source, Mapping):
         variables = with_dotenv(variables, origin.base)
     return check_document(kind, make, origin, variables, overrides, also)

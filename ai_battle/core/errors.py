@@ -51,6 +51,10 @@ class BudgetExceeded(AIBattleError):
         self.reached = reached
 
 
+class JobLost(AIBattleError):
+    """A job whose process or machine was lost again and again, so that nobody knows what became of it."""
+
+
 class CutShort(AIBattleError):
     """Raised by a listener that has heard enough: the answer is not read to its end. What came is in it."""
 

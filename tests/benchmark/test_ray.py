@@ -1,9 +1,15 @@
-"""The same suite on a Ray cluster, which has to give the same table."""
+"""Samples on a Ray cluster: the same table, though workers and nodes are lost, and no word of Ray's own."""
 
 import importlib.util
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -12,10 +18,20 @@ from ai_battle.core.errors import ConfigError
 
 from .suites import ALWAYS_4, KNOWS, played, suite
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 HAS_RAY = importlib.util.find_spec("ray") is not None
-needs_ray = pytest.mark.skipif(not HAS_RAY, reason="needs Ray: pip install 'ai-battle[ray]'")
+IF_THERE = pytest.mark.skipif(not HAS_RAY, reason="needs Ray: pip install 'ai-battle[ray]'")
+Test = TypeVar("Test", bound=Callable[..., None])
 SETTINGS = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
+SLOW = {
+    "name": "slow",
+    "model": {"type": "scripted/slow", "when": [{"match": "What", "say": "It is 4.", "delay": 0.3}]},
+}
+
+
+def needs_ray(test: Test) -> Test:
+    """A cluster takes seconds to start."""
+    marked: Test = pytest.mark.slow(IF_THERE(test))
+    return marked
 
 
 @needs_ray
@@ -31,21 +47,48 @@ def test_both_executors_give_the_same_table(tmp_path: Path) -> None:
 
 
 @needs_ray
-def test_a_lost_worker_costs_only_what_it_was_playing(tmp_path: Path) -> None:
-    """The first worker that reports is killed; its samples are played again elsewhere."""
-    slow = {"type": "scripted/slow", "when": [{"match": "What", "say": "It is 4.", "delay": 0.3}]}
+@pytest.mark.parametrize("lost", ["ray::_play", "raylet/raylet"])
+def test_a_lost_worker_or_node_costs_only_what_it_was_playing(tmp_path: Path, lost: str) -> None:
+    """It is killed once a sample is finished; what it was playing is played again, on a new node if there is none."""
     killed: list[int] = []
+    told: list[str] = []
 
     def kill(progress: BenchmarkProgress) -> None:
         if not killed:
-            killed.extend(workers()[:1])
+            killed.extend(processes(lost)[:1])
             os.kill(killed[0], signal.SIGKILL)
 
-    ended, samples = played(
-        tmp_path, suite(tmp_path, {"name": "slow", "model": slow}, executor="ray", concurrency=2), RunOptions(kill)
-    )
+    written = suite(tmp_path, SLOW, executor="ray", concurrency=2, repeats=3)
+    ended, samples = played(tmp_path, written, RunOptions(kill, tell=told.append))
     assert killed
-    assert (ended.status, ended.progress.failed, len(samples)) == ("done", 0, 4)
+    assert (ended.status, ended.progress.failed, len(samples)) == ("done", 0, 12)
+    assert [words for words in told if not words.startswith("A process or a node of Ray was lost")] == []
+
+
+@needs_ray
+def test_the_benchmark_of_a_lost_node_is_one_json_document(tmp_path: Path) -> None:
+    path = tmp_path / "suite.yaml"
+    path.write_text(json.dumps(suite(tmp_path, SLOW, repeats=4)))
+    command = [sys.executable, "-m", "ai_battle", "bench", "run", str(path), "--executor", "ray", "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    run: subprocess.Popen[str] = subprocess.Popen([*command, "--out", str(tmp_path / "out")], **pipes)  # type: ignore[call-overload]
+    for words in ("ray::_play", "raylet/raylet"):  # it is lost while it plays
+        last = wait_for_process(words)
+    os.kill(last, signal.SIGKILL)
+    out, err = run.communicate(timeout=120)
+    assert (run.returncode, json.loads(out)["settings"][0]["samples"]) == (0, 16), err
+    assert [line for line in err.splitlines() if "ray" in line.lower() and "of Ray was lost" not in line] == []
+
+
+@needs_ray
+def test_an_address_where_nothing_answers_ends_it_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^No Ray cluster answers at 127\.0\.0\.1:1: .*HOST:PORT"):
+        played(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"), RunOptions(address="127.0.0.1:1"))
+
+
+def test_the_local_executor_has_no_address(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="local has no option 'address'"):
+        played(tmp_path, suite(tmp_path, *SETTINGS), RunOptions(address="127.0.0.1:1"))
 
 
 @pytest.mark.skipif(HAS_RAY, reason="Ray is here")
@@ -54,15 +97,26 @@ def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path) -> None:
         played(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"))
 
 
-def workers() -> list[int]:
-    """The processes of Ray that play samples, by what they call themselves."""
-    found = []
+def wait_for_process(words: str, seconds: float = 60.0) -> int:
+    ends = time.monotonic() + seconds
+    while not (known := processes(words)):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    return known[0]
+
+
+def processes(words: str) -> Sequence[int]:
+    """Returns the processes below this one whose command line has the words."""
+    commands, parents = {}, {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:
-                command = (folder / "cmdline").read_bytes()
+                commands[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
+                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            if command.startswith(b"ray::_played"):
-                found.append(int(folder.name))
-    return found
+
+    def is_below(number: int) -> bool:
+        return number == os.getpid() or (number in parents and is_below(parents[number]))
+
+    return [number for number, command in commands.items() if is_below(number) and words in command]

@@ -1,0 +1,166 @@
+"""`ray`: jobs are played on the nodes of a Ray cluster, and played again where a node is lost.
+
+Ray ends the process whose own node is lost. So a process of its own is connected to the cluster (`_ray_driver`), and
+another one takes its place: this process hands jobs out, and keeps what became of them.
+"""
+
+import asyncio
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ..core.errors import ConfigError, JobLost
+from ..core.events import ModelReplied
+from ..core.ledger import book
+from . import Executor
+from ._ray_driver import frame, read_frame
+
+MOST_LOSSES = 4
+"""So many times a job may be lost until nobody plays it any more: it may be what ends its workers."""
+
+STARTING = 60.0
+"""Seconds until a cluster has to be there."""
+
+CLOSING = 10.0
+TOGETHER = 1.0
+"""Losses within so many seconds are told in one sentence."""
+
+SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+
+
+class RayDriver:
+    """The process that is connected to the cluster."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.is_gone = False
+        self._process = process
+        self._asked = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls, make: bytes, address: str) -> "RayDriver":
+        """Raises `ConfigError` where the cluster can't be used."""
+        environment = {**os.environ, **SILENT}
+        named = address or environment.pop("RAY_ADDRESS", "")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", "from ai_battle.executors._ray_driver import main; main()"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for this process, which says what becomes of the jobs
+        )
+        driver = cls(process)
+        is_there = False
+        try:
+            async with asyncio.timeout(STARTING):
+                await driver.ask((make, named))
+            is_there = True
+        except (TimeoutError, JobLost) as error:
+            where = f"at {named} answers" if named else "starts"
+            raise ConfigError(f"No Ray {where} within {STARTING:g} seconds, or it ended at once.") from error
+        finally:
+            if not is_there:
+                process.kill()
+                await driver.aclose()
+        return driver
+
+    async def ask(self, question: Any) -> Any:
+        """Returns the answer, or raises it; `JobLost` where this process ends before."""
+        self._asked = number = self._asked + 1
+        self._waiting[number] = answer = asyncio.get_running_loop().create_future()
+        assert self._process.stdin
+        self._process.stdin.write(frame((number, question)))
+        return await answer
+
+    async def aclose(self) -> None:
+        """Ends what is played: this process leaves the cluster, which then ends its workers."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        try:
+            async with asyncio.timeout(CLOSING):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        await self._reading
+
+    async def _read(self) -> None:
+        assert self._process.stdout
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                number, answer = await read_frame(self._process.stdout)
+                _settle(self._waiting.pop(number), answer)
+        self.is_gone = True
+        self._end()
+
+    def _end(self) -> None:
+        while self._waiting:
+            _settle(self._waiting.popitem()[1], JobLost("the node of this machine was lost"))
+
+
+def _settle(waiting: asyncio.Future[Any], answer: Any) -> None:
+    if waiting.done():  # cancelled meanwhile
+        return
+    if isinstance(answer, BaseException):
+        waiting.set_exception(answer)
+    else:
+        waiting.set_result(answer)
+
+
+class OnRay:
+    """Hands jobs to a driver, which it starts when the first comes and whenever the last one is gone."""
+
+    def __init__(self, make: bytes, address: str, tell: Callable[[str], None]) -> None:
+        self._make = make
+        self._address = address
+        self._tell = tell
+        self._starting = asyncio.Lock()
+        self._driver: RayDriver | None = None
+        self._losses = 0
+
+    async def play(self, *job: Any) -> Any:
+        pickled = pickle.dumps(job)
+        reasons: list[str] = []
+        while len(reasons) < MOST_LOSSES:
+            driver = await self._connected()
+            try:
+                result, usage = await driver.ask(pickled)
+            except JobLost as lost:
+                reasons.append(str(lost))
+                self._note_loss()
+                continue
+            book(ModelReplied("", usage, 0.0))  # paid for in another process
+            if isinstance(result, BaseException):
+                raise result
+            return result
+        raise JobLost(f"It was lost {MOST_LOSSES} times where it was played: {'; '.join(reasons)}.")
+
+    async def aclose(self) -> None:
+        if self._driver:
+            await self._driver.aclose()
+
+    async def _connected(self) -> RayDriver:
+        async with self._starting:
+            if self._driver is None or self._driver.is_gone:
+                self._driver = await RayDriver.start(self._make, self._address)
+            return self._driver
+
+    def _note_loss(self) -> None:
+        self._losses += 1
+        if self._losses == 1:
+            asyncio.get_running_loop().call_later(TOGETHER, self._tell_losses)
+
+    def _tell_losses(self) -> None:
+        """A node takes with it all that it was playing."""
+        self._tell(f"A process or a node of Ray was lost. Played again elsewhere: {self._losses}.")
+        self._losses = 0
+
+
+def create(make: Callable[..., Executor], *here: Any, tell: Callable[[str], None], address: str = "") -> OnRay:
+    """Returns an executor of the cluster at `address`, else of RAY_ADDRESS, else of one that runs on this machine."""
+    return OnRay(pickle.dumps(make), address, tell)

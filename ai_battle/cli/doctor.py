@@ -59,6 +59,7 @@ EXTRAS = {
     "PIL": ("images", "pictures that are made smaller"),
     "mcp": ("mcp", "tools of MCP servers"),
     "pypdf": ("pdf", "the text of PDF files"),
+    "redis": ("redis", "what servers on several machines count together"),
     "sqlalchemy": ("database", "databases other than SQLite"),
 }
 

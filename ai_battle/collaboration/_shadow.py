@@ -12,12 +12,12 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any
 
-from ..core.client import ClientWrapper, ModelClient
+from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError, translate_errors
 from ..core.events import Emit, Event, ModelReplied, ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
 from ..core.helping import BoostStep, HelpAsked, HelpFailed
-from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
+from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
 from ..evidence.watch import find_watch, record_loss

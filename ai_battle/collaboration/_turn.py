@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Literal, Protocol
 
-from ..core.client import ModelClient
+from ..core.client import ModelClient, request_answer
 from ..core.errors import BudgetExceeded, ConfigError, CutShort, ProviderError, ToolError, translate_errors
 from ..core.events import (
     AttemptFailed,
@@ -30,7 +30,7 @@ from ..core.helping import (
     ModelConsulted,
     Role,
 )
-from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
+from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..core.messages import assistant
 from ..core.telemetry import span
 from ..core.tokens import estimate_text

@@ -75,9 +75,11 @@ class ServeKey(Section):
 
     key: Name = Field(description="The key; better from the environment.", examples=["${TEAM_KEY}"], repr=False)
     name: str = Field(default="", description="What the key is called in logs and metrics.", examples=["team"])
-    budget_usd: Amount | None = Field(default=None, description="Dollars that each worker lets it spend.")
-    concurrent: Positive | None = Field(default=None, description="Its requests that are answered at once.")
-    per_minute: Positive | None = Field(default=None, description="Its requests in a minute; more get a 429.")
+    budget_usd: Amount | None = Field(default=None, description="Dollars that it may spend, with all workers.")
+    concurrent: Positive | None = Field(default=None, description="Its requests at once, in all workers.")
+    per_minute: Positive | None = Field(
+        default=None, description="Its requests in a minute, in all workers; more get a 429."
+    )
 
 
 class Tiers(Section):
@@ -108,6 +110,15 @@ class ServerLimits(Section):
     )
 
 
+class WhenAway(Section):
+    """What happens while what all workers count together can't be reached: refused (closed), or not counted (open)."""
+
+    budgets: Literal["closed", "open"] = Field(default="closed", description="Requests of keys with a budget.")
+    requests: Literal["closed", "open"] = Field(
+        default="open", description="Requests of keys with `concurrent` or `per_minute`; open: each worker counts them."
+    )
+
+
 class PlanCache(Section):
     """Boost plans that are kept for equal requests."""
 
@@ -133,7 +144,14 @@ class Server(Section):
         examples=[{"claude-opus-*": "ollama/qwen3:32b"}],
     )
     plans: PlanCache = Field(default=PlanCache(), description="Cache of boost plans.")
-    state: str = Field(default="", description="Folder for what keys have spent; usually in XDG_STATE_HOME.")
+    state: str = Field(
+        default="",
+        description="Where workers count together what keys use: a folder of this machine, usually one in "
+        "XDG_STATE_HOME, or the address of a Redis, for several machines.",
+        examples=["redis://:${REDIS_PASSWORD}@10.0.0.5:6379/0"],
+        repr=False,
+    )
+    when_away: WhenAway = Field(default=WhenAway(), description="What happens while that can't be reached.")
     log_content: bool = Field(default=False, description="Whether requests and answers go into the log.")
 
 

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Any, Literal, TypeAlias
 
 from ..core.client import ModelClient
+from ..core.client import request_answer as request_charged
 from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanced, TextDelta, Warned, quiet
 from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
@@ -24,7 +25,6 @@ from ..core.helping import (
     StuckFound,
 )
 from ..core.ledger import Budget
-from ..core.ledger import request_answer as request_charged
 from ..core.messages import FILE_KINDS, ToolCall
 from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 

@@ -2,13 +2,16 @@
 
 import base64
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from .events import Emit, ignore
-from .exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
+from .errors import CutShort
+from .events import Emit, Event, ModelReplied, ignore
+from .exchange import UNKNOWN_USAGE, WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec, Usage
+from .ledger import Budget, book, charge_to
 from .messages import Image, Message, Part, Role, Text
+from .tokens import estimate_request, estimate_text
 
 
 class ModelClient(ABC):
@@ -79,3 +82,35 @@ def _file_parts(file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Non
         else:
             data = base64.b64decode(file.get("base64", ""))
             yield Image(file.get("mime_type", "image/png"), data, file.get("url", ""))
+
+
+async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit, budget: Budget) -> ModelResponse:
+    """The answer of `client`, charged to `budget` too.
+
+    A client that is no provider of ours books nothing; what its events say is booked for it, else what its answer says.
+    """
+    # What is booked at the border to a provider reaches `own`; a client that is none of ours leaves it empty.
+    own, heard = Budget(), list[ModelReplied]()
+
+    def listen(event: Event) -> Awaitable[None]:
+        if type(event) is ModelReplied:
+            heard.append(event)
+        return emit(event)
+
+    async def book_stated(usage: Usage, model: str = "", *, estimated: bool = False) -> None:
+        if not own.ledger.calls and not heard and usage != UNKNOWN_USAGE:
+            await listen(ModelReplied(model, usage, 0.0, estimated=estimated))
+
+    try:
+        with charge_to(budget, own):
+            response = await client.complete(request, listen)
+        await book_stated(getattr(response, "usage", UNKNOWN_USAGE), getattr(response, "model", ""))
+    except CutShort as cut:
+        written = estimate_text(cut.thinking + cut.text)
+        await book_stated(Usage(estimate_request(request), written), estimated=True)
+        raise
+    finally:
+        with charge_to(budget):
+            for entry in () if own.ledger.calls else heard:
+                book(entry)
+    return response

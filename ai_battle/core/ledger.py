@@ -6,22 +6,22 @@ carries the budgets, because clients are shared by callers who pay separately, a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
-from .client import ModelClient
-from .errors import BudgetExceeded, CutShort
-from .events import BudgetReached, Emit, Event, ModelReplied
-from .exchange import NOTHING_USED, UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from .errors import BudgetExceeded
+from .events import BudgetReached, ModelReplied
+from .exchange import NOTHING_USED, Usage
 from .plugins import check_options
-from .tokens import estimate_request, estimate_text
 
 ROUNDING = 1e-9
+LOOKS = 0.1
+"""Seconds between two looks at the calls of other processes that stand in the way."""
 
 
 @dataclass(slots=True)
@@ -104,29 +104,65 @@ class Quote:
         return self.output_tokens if self.least is None else min(self.least, self.output_tokens)
 
 
+class Dollars(NamedTuple):
+    """What was spent, and what is set aside for calls under way."""
+
+    spent: float = 0.0
+    aside: float = 0.0
+
+
+class SharedBudget(Protocol):
+    """The dollars of one payer in several processes, each of which tells its own sums: told twice, they count once.
+
+    Both sums of `own` are those since this process began.
+    """
+
+    async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars]:
+        """Whether `own` and those of the others stay within `limit`, else `own` is not taken; and the others'."""
+
+    def publish(self, own: Dollars) -> None:
+        """Tells the others soon. Never waits."""
+
+
 class Budget:
     """Limits over a ledger. What calls under way may come to is set aside, so that several can't pass them together.
 
-    `payer` names it in errors. `refused` is why a call was not made in this or in a budget around it.
+    `payer` names it in errors. `refused` is why a call was not made in this or in a budget around it. What other
+    processes spend of its dollars is asked of `shared`, and was `others` when it was asked last.
     """
 
     def __init__(
-        self, limits: SpendingLimits | None = None, ledger: Ledger | None = None, payer: str = "the run"
+        self,
+        limits: SpendingLimits | None = None,
+        ledger: Ledger | None = None,
+        payer: str = "the run",
+        shared: SharedBudget | None = None,
     ) -> None:
         self.limits = limits or SpendingLimits()
         self.ledger = ledger or Ledger()
         self.payer = payer
         self.refused: BudgetExceeded | None = None
+        self.shared = shared
+        self.others = Dollars()
         self._aside_usd = 0.0
         self._aside_tokens = 0
         self._waiting: set[asyncio.Future[None]] = set()
+
+    @property
+    def own(self) -> Dollars:
+        return Dollars(self.ledger.known_cost, self._aside_usd)
+
+    @property
+    def spent(self) -> float:
+        """Dollars, with those of other processes."""
+        return self.ledger.known_cost + self.others.spent
 
     @property
     def full_limit(self) -> str:
         """Which limit is used up; empty while none is."""
         limits, ledger = self.limits, self.ledger
         table: tuple[tuple[str, float, float | None, str, str], ...] = (
-            ("cost_usd", ledger.known_cost, limits.cost_usd, ".6g", ".6g"),
+            ("cost_usd", self.spent, limits.cost_usd, ".6g", ".6g"),
             ("tokens", ledger.usage.total_tokens, limits.tokens, "", ""),
             ("seconds", ledger.seconds, limits.seconds, ".4g", "g"),
             ("tool_calls", ledger.tool_calls, limits.tool_calls, "", ""),
@@ -159,7 +195,7 @@ class Budget:
             left = self.limits.tokens - self.ledger.usage.total_tokens - others * self._aside_tokens
             room = left - quote.input_tokens
         if self.limits.cost_usd is not None:
-            left_usd = self.limits.cost_usd - self.ledger.known_cost - others * self._aside_usd
+            left_usd = self.limits.cost_usd - self.spent - others * (self._aside_usd + self.others.aside)
             room = min(room, self._room_in_dollars(quote, left_usd))
         return room
 
@@ -170,7 +206,7 @@ class Budget:
             reached = BudgetReached("tokens", used.usage.total_tokens, limits.tokens, tokens)
             words = f"{reached.used} of {reached.allowed} tokens are used, and the call may take {tokens}"
         else:
-            reached = BudgetReached("cost_usd", used.known_cost, limits.cost_usd or 0.0, quote.cost(quote.shortest))
+            reached = BudgetReached("cost_usd", self.spent, limits.cost_usd or 0.0, quote.cost(quote.shortest))
             if quote.rates is None and reached.used < reached.allowed - ROUNDING:
                 return BudgetExceeded(unpriced_reason(quote.model))
             words = (
@@ -179,6 +215,22 @@ class Budget:
         return BudgetExceeded(
             f"The limit of {self.payer} leaves no room for a call of {quote.model}: {words}.", reached
         )
+
+    async def claim(self) -> bool:
+        """Whether all processes together stay within the dollars, with what is set aside here."""
+        if not self.shared or self.limits.cost_usd is None:
+            return True
+        granted, self.others = await self.shared.claim(self.own, self.limits.cost_usd + ROUNDING)
+        return granted
+
+    def book(self, entry: ModelReplied) -> None:
+        self.ledger.book(entry)
+        self.publish()
+
+    def publish(self) -> None:
+        """Lets other processes know."""
+        if self.shared:
+            self.shared.publish(self.own)
 
     def set_aside(self, quote: Quote, output_tokens: int) -> None:
         self._aside_usd += quote.cost(output_tokens)
@@ -194,13 +246,17 @@ class Budget:
                 waiter.set_result(None)
 
     async def wait(self) -> None:
-        """Returns when a call that is under way has ended."""
+        """Returns when a call that is under way has ended, here or elsewhere."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.add(waiter)
         try:
-            await waiter
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOKS if self.others.aside else None):
+                    await waiter
         finally:
             self._waiting.discard(waiter)
+        if self.others.aside:
+            await self.claim()
 
     def _room_in_dollars(self, quote: Quote, left: float) -> float:
         if quote.rates == (0.0, 0.0):
@@ -227,13 +283,14 @@ class Reservation:
 
     def settle(self, entry: ModelReplied | None) -> None:
         """Books what the call came to, None for nothing, and gives back what was set aside. Never waits."""
-        if entry:
-            for budget in self._budgets:
-                budget.ledger.book(entry)
         for budget in self._limiting:
             if self.quote and self.output_tokens is not None:
                 budget.give_back(self.quote, self.output_tokens)
         self._limiting = ()
+        for budget in self._budgets:
+            if entry:
+                budget.ledger.book(entry)
+            budget.publish()
 
 
 _open: ContextVar[tuple[Budget, ...]] = ContextVar("budgets", default=())
@@ -263,13 +320,26 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     limiting = tuple(budget for budget in budgets if budget.limits_call(quote))
     if not limiting:
         return Reservation(quote, None, budgets)
-    room = await _wait_for_room(limiting, quote)
-    if room == inf:
-        return Reservation(quote, _budgets=budgets)
-    output_tokens = int(min(room, quote.output_tokens))
-    for budget in limiting:
+    while (room := await _wait_for_room(limiting, quote)) != inf:
+        output_tokens = int(min(room, quote.output_tokens))
+        if await _set_aside(limiting, quote, output_tokens):
+            return Reservation(quote, output_tokens, budgets, limiting)
+    return Reservation(quote, _budgets=budgets)
+
+
+async def _set_aside(budgets: tuple[Budget, ...], quote: Quote, output_tokens: int) -> bool:
+    """Sets it aside in all budgets, or in none: another process may have taken what is shared meanwhile."""
+    for budget in budgets:
         budget.set_aside(quote, output_tokens)
-    return Reservation(quote, output_tokens, budgets, limiting)
+    granted = False
+    try:
+        granted = all([await budget.claim() for budget in budgets])
+    finally:
+        if not granted:
+            for budget in budgets:
+                budget.give_back(quote, output_tokens)
+                budget.publish()
+    return granted
 
 
 async def _wait_for_room(budgets: tuple[Budget, ...], quote: Quote) -> float:
@@ -295,7 +365,7 @@ def _refuse(budget: Budget, quote: Quote) -> BudgetExceeded:
 def book(entry: ModelReplied) -> None:
     """Books a reply for which nothing was reserved."""
     for budget in _open.get():
-        budget.ledger.book(entry)
+        budget.book(entry)
 
 
 def book_tool_call(count: int = 1) -> None:
@@ -313,38 +383,6 @@ def limit_reached() -> str:
     """Returns which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
     full = ((budget.payer, budget.full_limit) for budget in _open.get())
     return next((f"the limit of {payer} is reached: {limit}" for payer, limit in full if limit), "")
-
-
-async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit, budget: Budget) -> ModelResponse:
-    """The answer of `client`, charged to `budget` too.
-
-    A client that is no provider of ours books nothing; what its events say is booked for it, else what its answer says.
-    """
-    # What is booked at the border to a provider reaches `own`; a client that is none of ours leaves it empty.
-    own, heard = Budget(), list[ModelReplied]()
-
-    def listen(event: Event) -> Awaitable[None]:
-        if type(event) is ModelReplied:
-            heard.append(event)
-        return emit(event)
-
-    async def book_stated(usage: Usage, model: str = "", *, estimated: bool = False) -> None:
-        if not own.ledger.calls and not heard and usage != UNKNOWN_USAGE:
-            await listen(ModelReplied(model, usage, 0.0, estimated=estimated))
-
-    try:
-        with charge_to(budget, own):
-            response = await client.complete(request, listen)
-        await book_stated(getattr(response, "usage", UNKNOWN_USAGE), getattr(response, "model", ""))
-    except CutShort as cut:
-        written = estimate_text(cut.thinking + cut.text)
-        await book_stated(Usage(estimate_request(request), written), estimated=True)
-        raise
-    finally:
-        with charge_to(budget):
-            for entry in () if own.ledger.calls else heard:
-                book(entry)
-    return response
 
 
 def unpriced_reason(model: str, place: str = "beside the limit") -> str:

@@ -3,27 +3,36 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from random import random
 
 from aiohttp import web
 
 from ..config.server import ServerLimits
 from .errors import Denied
 from .keys import KeyHolder
+from .shared import SharedCounts
 
 MEGABYTE = 1024 * 1024
 SOON, MINUTE = 1.0, 60.0
+LOOKS = 0.05
+"""Seconds between two looks for a place that another worker may leave."""
 SHARE = 0.75
 """Of all places, and of the queue, that one of several keys takes at most."""
 
 
 @dataclass(slots=True)
 class KeyQueue:
-    """The requests of one key: how many are answered, which wait, and when those of the last minute came."""
+    """The requests of one key: how many are answered, which wait, and when those of the last minute came.
+
+    `shared` of those that are answered have a place among those of all workers.
+    """
 
     most: int = 0
     running: int = 0
+    shared: int = 0
     served_last: int = 0
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     came: deque[float] = field(default_factory=deque)
@@ -32,16 +41,16 @@ class KeyQueue:
     def has_room(self) -> bool:
         return self.running < self.most
 
-    def check_rate(self, per_minute: int | None, now: float) -> None:
-        """Counts a request; raises `Denied` for one too many within a minute."""
+    def count(self, per_minute: int | None, now: float) -> float:
+        """Counts a request; returns how many seconds too early it comes, if it is one too many within a minute."""
         while self.came and self.came[0] <= now - MINUTE:
             self.came.popleft()
         if per_minute is None:
-            return
+            return 0.0
         if len(self.came) >= per_minute:
-            wait = self.came[-per_minute] + MINUTE - now
-            raise Denied(429, f"This key may ask {per_minute} times a minute.", retry_after=max(wait, 0.0))
+            return self.came[-per_minute] + MINUTE - now
         self.came.append(now)
+        return 0.0
 
 
 @dataclass(slots=True)
@@ -56,20 +65,64 @@ class Admission:
     queue: int = 512
     running: int = 0
     queued: int = 0
+    counts: SharedCounts | None = None
     clock: Callable[[], float] = time.monotonic
     _places_taken: int = 0
     _queues: dict[str, KeyQueue] = field(default_factory=dict)
 
-    async def enter(self, holder: KeyHolder) -> KeyQueue:
-        """Returns when a request may be answered, after which its queue is left again; raises `Denied`."""
+    @asynccontextmanager
+    async def place(self, holder: KeyHolder) -> AsyncIterator[None]:
+        """Begins when a request may be answered; raises `Denied`."""
         queue = self._queues.setdefault(holder.name, KeyQueue())
         queue.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
-        queue.check_rate(holder.per_minute, self.clock())
+        await self._check_rate(queue, holder)
+        await self._enter(queue, holder)
+        try:
+            async with self._shared_place(queue, holder):
+                yield
+        finally:
+            self._leave(queue)
+
+    async def _check_rate(self, queue: KeyQueue, holder: KeyHolder) -> None:
+        wait = None
+        if self.counts and holder.per_minute:
+            wait = await self.counts.count_request(holder.name, holder.per_minute, MINUTE)
+        if wait is None:
+            wait = queue.count(holder.per_minute, self.clock())
+        if wait:
+            raise Denied(429, f"This key may ask {holder.per_minute} times a minute.", retry_after=wait)
+
+    @asynccontextmanager
+    async def _shared_place(self, queue: KeyQueue, holder: KeyHolder) -> AsyncIterator[None]:
+        """One of those that all workers together have for this key."""
+        counts, most = self.counts, holder.concurrent
+        if not counts or not most:
+            yield
+            return
+        while not await self._claim(queue, holder.name, most, counts):  # noqa: ASYNC110 - another process leaves it
+            await asyncio.sleep(LOOKS * (0.5 + random()))  # noqa: S311 - so that not all look at once
+        try:
+            yield
+        finally:
+            queue.shared -= 1
+            counts.tell_places(holder.name, queue.shared)
+
+    async def _claim(self, queue: KeyQueue, name: str, most: int, counts: SharedCounts) -> bool:
+        granted = False
+        queue.shared += 1  # before it is asked for, as others of this worker may ask meanwhile
+        try:
+            granted = await counts.claim_place(name, queue.shared, most)
+        finally:
+            if not granted:
+                queue.shared -= 1
+                counts.tell_places(name, queue.shared)
+        return granted
+
+    async def _enter(self, queue: KeyQueue, holder: KeyHolder) -> None:
         if self.running < self.concurrent and queue.has_room and not queue.waiting:
             self._take(queue)
         else:
             await self._wait_for_turn(queue, self._share(self.queue, holder))
-        return queue
 
     def _share(self, places: int, holder: KeyHolder) -> int:
         return max(1, int(places * SHARE)) if holder.is_one_of_several else places
@@ -95,10 +148,10 @@ class Admission:
                 queue.waiting.remove(turn)
                 self.queued -= 1
             elif not turn.cancelled():
-                self.leave(queue)
+                self._leave(queue)
             raise
 
-    def leave(self, queue: KeyQueue) -> None:
+    def _leave(self, queue: KeyQueue) -> None:
         """Gives the place to whoever waits longest of the next key."""
         self.running -= 1
         queue.running -= 1

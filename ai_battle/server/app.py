@@ -86,8 +86,7 @@ def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Ha
 async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """Every call of a model on the way is charged to the key of the request."""
     with charge_to(stats.budget, state.budgets.budget_of(stats.holder)):
-        queue = await state.admission.enter(stats.holder)
-        try:
+        async with state.admission.place(stats.holder):
             body, conversation = await _read_body(state, api, http, stats), None
             if api.refers:
                 body, conversation = await Conversation(state.store, stats.holder.name).expand(body)
@@ -99,8 +98,6 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
             stats.left_out += api.parts_left_out(asked.request, route)
             call = ServedRequest(api, asked, stats, route, conversation)
             return await _answer_by_route(state, http, state.current.advisors.apply(call, body, state.routes))
-        finally:
-            state.admission.leave(queue)
 
 
 async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -26,6 +27,9 @@ from .building import RouteBuilder, RouteError, named_code
 from .clients import PlanStore
 from .keys import KeyBudgets, Keys, is_loopback
 from .metrics import RequestLog, Write, log_level
+from .redis_counts import RedisCounts
+from .shared import SCHEMES, CountStore, SharedCounts, without_secrets
+from .sqlite_counts import NAME, SqliteCounts
 from .state import Deployment, ServerState
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
@@ -60,7 +64,7 @@ class ServerConfig:
     deployment: Deployment
     keys: Keys = field(default_factory=Keys)
     boost: str = NO_BOOST
-    state: Path = Path()
+    state: Path | str = Path()
     evidence: Path = Path()
     level: str = "info"
     redactor: Redactor = NO_SECRETS
@@ -76,6 +80,18 @@ class ServerConfig:
     @property
     def has_budgets(self) -> bool:
         return any(key.budget_usd is not None for key in self.server.keys)
+
+    @property
+    def counts_together(self) -> bool:
+        """Whether anything of a key is limited over all workers."""
+        keys = self.server.keys
+        return self.has_budgets or any(key.concurrent or key.per_minute for key in keys)
+
+    @property
+    def counted_at(self) -> str:
+        if isinstance(self.state, Path):
+            return f"of this machine; what is spent is kept in {self.state / NAME}"
+        return f"that share {without_secrets(self.state)}"
 
     def require_safe(self) -> None:
         """Raises `ConfigError` for a server that anybody could use, and for budgets that would not hold."""
@@ -97,9 +113,11 @@ class ServerConfig:
     def apply(self, state: ServerState) -> None:
         """Everything but the routes; raises `ConfigError` where what keys spend can't be kept."""
         state.limits = limits = self.server.limits
-        if self.has_budgets and not state.budgets.folder:
-            state.budgets = KeyBudgets.load(self.state)
-            state.budgets.warn = lambda words: state.log.log_warning(words)
+        if self.counts_together and not state.budgets.counts:
+            counts = SharedCounts(open_counts(self.state), warn=lambda words: state.log.log_warning(words))
+            state.budgets, state.admission.counts = KeyBudgets(counts), counts
+        if state.budgets.counts:
+            state.budgets.counts.away = self.server.when_away
         state.budgets.unpriced = limits.unpriced
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
         state.keys, state.log_content = self.keys, self.server.log_content
@@ -146,13 +164,25 @@ class ConfigSource:
         deployment = _deployment(document, server, boost)
         keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
         usual = state_directory(environment)
-        state, evidence = (Path(server.state),) * 2 if server.state else (usual / "serve", usual)
+        state, evidence = _places(server.state, usual)
         level = log_level(environment.get("LOG_LEVEL", ""))
         redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         server = server.model_copy(update={"keys": keys})
         config = ServerConfig(server, deployment, Keys.of(keys), status, state, evidence, level, redactor, seen)
         config.require_safe()
         return config
+
+
+def _places(said: str, usual: Path) -> tuple[Path | str, Path]:
+    """Returns where workers count together, and where the evidence of pairs is kept, which is on this machine."""
+    if urlsplit(said).scheme in SCHEMES:
+        return said, usual
+    return (Path(said), Path(said)) if said else (usual / "serve", usual)
+
+
+def open_counts(state: Path | str) -> CountStore:
+    """Raises `ConfigError`."""
+    return SqliteCounts(state) if isinstance(state, Path) else RedisCounts(state)
 
 
 def file_stamp(file: str) -> Stamp:

@@ -57,6 +57,8 @@ async def listening(config: ServerConfig, write: Write = len) -> AsyncIterator[t
     await runner.setup()
     try:
         async with _accept_connections(runner, config.server) as (host, port):
+            if state.budgets.counts:
+                state.budgets.counts.start()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
     finally:
         await runner.cleanup()
@@ -138,7 +140,7 @@ def _terms(config: ServerConfig) -> Iterator[str]:
     names = ", ".join(dict.fromkeys(holder.name for holder in config.keys.holders.values()))
     yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
     if config.has_budgets:
-        yield f"Budgets hold for this worker alone; what is spent is kept under {config.state}."
+        yield f"Budgets hold for all workers {config.counted_at}."
         if names := config.unpriced_models:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 

@@ -112,14 +112,13 @@ class ServerState:
     def account(self, stats: RequestStats) -> None:
         """A request is over."""
         stats.seconds = perf_counter() - stats.started
-        if stats.dollars:
-            self.budgets.save_soon()
         name = stats.route.name if stats.route else ""
         self.metrics.count(stats, name if not name or name in self.routes.named else OTHER)
         self.log.log_request(stats)
 
     async def aclose(self) -> None:
-        self.budgets.close()
+        if self.budgets.counts:
+            await self.budgets.counts.aclose()
         for task in self.posting:
             task.cancel()
         await asyncio.gather(*self.posting, return_exceptions=True)

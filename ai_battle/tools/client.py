@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from ..core.client import ClientWrapper, ModelClient
+from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import BudgetExceeded
 from ..core.events import Emit, TextDelta, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ..core.ledger import Budget, limit_reached, request_answer
+from ..core.ledger import Budget, limit_reached
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, assistant, user
 from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
 from ..signals.invention import invented_result, unsupported_claim

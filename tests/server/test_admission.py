@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from ai_battle.server.sqlite_counts import SqliteCounts
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .protocol.speaking import speaking
@@ -283,7 +284,10 @@ async def test_a_key_has_its_own_limit_of_requests_a_minute(fakes: FakeProviders
         serving_to(fakes, len, keyed(tmp_path, "concurrent: 8", "per_minute: 3")) as (served, address),
         speaking(address, "large") as client,
     ):
-        served.admission.clock = lambda: now
+        assert served.budgets.counts
+        store = served.budgets.counts.store
+        assert isinstance(store, SqliteCounts)
+        store.clock = lambda: now
         answers = []
         for at in (0.0, 10.0, 20.0, 30.0, 61.0, 62.0):
             now = 1000.0 + at

@@ -3,6 +3,9 @@
 import asyncio
 import json
 import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,14 +13,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ai_battle.core.errors import BudgetExceeded, ConfigError
-from ai_battle.core.events import ModelReplied
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
-from ai_battle.core.ledger import book, charge_to
-from ai_battle.server.keys import KeyBudgets, KeyHolder
+from ai_battle.server.sqlite_counts import NAME
 from ai_battle.testing import FakeProviders, Reply, reply
 
-from .serving import asked, serving, until
+from .serving import asked, serving, serving_to, until
 
 HELLO: dict[str, Any] = {"model": "large", "max_tokens": 300_000, "messages": [{"role": "user", "content": "Hello?"}]}
 FILE = """
@@ -38,10 +39,8 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
-    fakes: FakeProviders, file: str, tmp_path: Path
-) -> None:
-    """The second server takes over what the first one had written down."""
+async def test_a_budget_that_is_used_up_is_told_as_429_also_after_a_restart(fakes: FakeProviders, file: str) -> None:
+    """The second server knows what the first one has counted."""
     fakes.openai.always(reply("Yes.", usage=Usage(200, 300_000)))
     async with serving(fakes, file) as address:
         statuses = [(await asked(address, "/v1/messages", HELLO, TEAM))[0] for _ in range(2)]
@@ -60,50 +59,66 @@ async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
     assert answer["error"]["message"].startswith("The limit of team leaves no room for a call of large: $0.3002")
     assert other == 200
     assert again == "false"
-    assert json.loads((tmp_path / "state/worker-0/spent.json").read_text())["team"] == pytest.approx(0.3002)
+    assert spent(file)["team"] == pytest.approx(0.3002)
 
 
-async def test_each_worker_has_a_place_of_its_own(tmp_path: Path) -> None:
-    first, second = KeyBudgets.load(tmp_path), KeyBudgets.load(tmp_path)
-    for budgets, dollars in ((first, 0.25), (second, 0.5)):
-        with charge_to(budgets.budget_of(KeyHolder("team", 1.0))):
-            book(ModelReplied("m", Usage(1, 1, cost_usd=dollars), 0.1))
-        budgets.save_soon()
-        budgets.close()
+async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: FakeProviders, file: str) -> None:
+    """Another process writes and does not end: told once, and open again when it has ended. Keys without go on."""
+    fakes.openai.always(reply("Yes.", usage=Usage(10, 10)))
+    log, short = list[bytes](), {**HELLO, "max_tokens": 100}
+    async with serving_to(fakes, log.append, file) as (_, address):
+        await asked(address, "/v1/messages", short, TEAM)
+        with in_the_way(file):
+            closed = [await asked(address, "/v1/messages", short, TEAM) for _ in range(2)]
+            other, _ = await asked(address, "/v1/messages", short, {"x-api-key": "key-of-anybody"})
+        await until(lambda: b"workers again" in b"".join(log))
+        opened, _ = await asked(address, "/v1/messages", short, TEAM)
 
-    again = [KeyBudgets.load(tmp_path), KeyBudgets.load(tmp_path)]
-    assert [budgets.spent["team"].known_cost for budgets in again] == [0.25, 0.5]
-
-
-async def test_budgets_are_closed_while_what_is_spent_can_not_be_kept(tmp_path: Path) -> None:
-    """Where the file stands there is a folder: told once, and open again when it is gone."""
-    budgets, told = KeyBudgets.load(tmp_path), list[str]()
-    budgets.warn = told.append
-    team, in_the_way = KeyHolder("team", 1.0), tmp_path / "worker-0" / "spent.json" / "in-the-way"
-    in_the_way.mkdir(parents=True)
-    budgets.save_soon()
-    await until(lambda: bool(told))
-    with pytest.raises(BudgetExceeded, match="The budget of team is closed, as what is spent can't be kept: "):
-        budgets.budget_of(team)
-    assert budgets.budget_of(KeyHolder("without"))
-    await asyncio.sleep(1.2)
-    assert len(told) == 1
-
-    in_the_way.rmdir()
-    in_the_way.parent.rmdir()
-    await until(lambda: len(told) > 1)
-    assert told[1].endswith("again.")
-    assert budgets.budget_of(team)
-    budgets.close()
-    assert (tmp_path / "worker-0" / "spent.json").read_text() == '{"team":0.0,"without":0.0}'
+    assert [status for status, _ in closed] == [503, 503]
+    words = "The budget of team is closed: what keys use can't be counted at present."
+    assert closed[0][1]["error"]["message"] == words
+    assert (other, opened) == (200, 200)
+    told = [line["reason"] for line in map(json.loads, log) if "reason" in line and "counted with" in line["reason"]]
+    assert len(told) == 2
+    assert "Another process has been writing for long" in told[0]
+    assert told[1] == "What keys use is counted with the other workers again."
+    assert spent(file)["team"] == pytest.approx(2 * 20e-6)
 
 
-def test_what_was_written_and_can_not_be_read_is_not_taken_for_nothing(tmp_path: Path) -> None:
-    (tmp_path / "worker-0").mkdir()
-    (tmp_path / "worker-0" / "spent.json").write_text("[1")
+async def test_budgets_may_stay_open_while_what_is_spent_can_not_be_counted(fakes: FakeProviders, file: str) -> None:
+    """What was spent meanwhile is told afterwards."""
+    fakes.openai.always(reply("Yes.", usage=Usage(10, 10)))
+    log = list[bytes]()
+    async with serving_to(fakes, log.append, open_while_away(file)) as (_, address):
+        with in_the_way(file):
+            status, _ = await asked(address, "/v1/messages", {**HELLO, "max_tokens": 100}, TEAM)
+        await until(lambda: b"workers again" in b"".join(log))
 
-    with pytest.raises(ConfigError, match="does not say what keys have spent"):
-        KeyBudgets.load(tmp_path)
+    assert status == 200
+    assert spent(file)["team"] == pytest.approx(20e-6)
+
+
+def open_while_away(file: str) -> str:
+    Path(file).write_text(Path(file).read_text().replace("server:", "server:\n  when_away: {budgets: open}", 1))
+    return file
+
+
+@contextmanager
+def in_the_way(file: str) -> Iterator[None]:
+    connection = sqlite3.connect(Path(file).parent / "state" / NAME, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+        connection.close()
+
+
+def spent(file: str) -> dict[str, float]:
+    """What all keys have spent, by the file that workers share."""
+    with closing(sqlite3.connect(Path(file).parent / "state" / NAME)) as connection:
+        rows = connection.execute("SELECT name, sum(used) FROM amounts GROUP BY name").fetchall()
+    return {name.removeprefix("dollars/"): used for name, used in rows}
 
 
 async def test_without_budgets_nothing_is_written(fakes: FakeProviders, tmp_path: Path) -> None:
@@ -165,7 +180,7 @@ async def test_requests_at_once_do_not_pass_a_budget(
 
     assert 0.08 <= bill(fakes) <= 0.1
     assert set(statuses) == {200, 429}
-    assert kept(tmp_path) == pytest.approx(bill(fakes))
+    assert spent(str(tmp_path / "paired.yaml"))["team"] == pytest.approx(bill(fakes))
     assert f'ai_battle_cost_usd_total{{route="{model}"}} {bill(fakes):.10g}' in metrics
 
 
@@ -177,7 +192,7 @@ async def test_an_answer_that_is_empty_counts_for_its_key(fakes: FakeProviders, 
             await asked(address, "/v1/messages", {**HELLO, "max_tokens": 3_000}, TEAM)
 
     assert len(fakes.openai.questions) == 2
-    assert kept(tmp_path) == pytest.approx(0.06)
+    assert spent(str(tmp_path / "paired.yaml"))["team"] == pytest.approx(0.06)
 
 
 async def test_a_budget_refuses_to_start_with_a_model_of_unknown_price(fakes: FakeProviders, tmp_path: Path) -> None:
@@ -191,11 +206,6 @@ async def test_a_budget_refuses_to_start_with_a_model_of_unknown_price(fakes: Fa
     path.write_text(written % ", limits: {unpriced: allow}")
     async with serving(fakes, str(path), XDG_STATE_HOME=str(tmp_path)) as address:
         assert (await asked(address, "/v1/messages", {**HELLO, "model": "mine"}, {"x-api-key": "k"}))[0] == 200
-
-
-def kept(folder: Path) -> float:
-    """What the server has written down that its key has spent."""
-    return float(json.loads((folder / "state/worker-0/spent.json").read_text())["team"])
 
 
 SHARED = """
@@ -234,6 +244,6 @@ async def test_a_hundred_random_requests_of_several_keys_never_pass_a_budget(
         await asyncio.gather(*(ask(random.choice("abc")) for _ in range(100)))
         await until(lambda: not fakes.openai.open_requests)
 
-    spent = json.loads((tmp_path / "state/worker-0/spent.json").read_text())
+    dollars = spent(str(path))
     for name, budget in (("a", 0.3), ("b", 0.7), ("c", 2.0)):
-        assert 0 < spent[name] <= budget + 1e-9
+        assert 0 < dollars[name] <= budget + 1e-9

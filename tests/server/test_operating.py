@@ -294,7 +294,9 @@ def test_who_may_ask_and_what_may_be_spent_is_told_at_the_start(tmp_path: Path) 
     said = "\n".join(startup_lines(ConfigSource(str(path), {"OPENROUTER_API_KEY": "key"}).load(), "http://x"))
 
     assert "Clients need a key: team" in said
-    assert f"Budgets hold for this worker alone; what is spent is kept under {tmp_path}." in said
+    assert (
+        f"Budgets hold for all workers of this machine; what is spent is kept in {tmp_path / 'counts.sqlite'}." in said
+    )
     assert "No price is known of openrouter/some/model" in said
     assert "key-of-team" not in said
     assert "need no key" in startup_lines(ConfigSource("", {"BIG_MODEL": "ollama/phi4"}).load(), "http://x")[-1]

@@ -1,0 +1,105 @@
+"""One SQLite file that several processes of a machine share: opening it, its transactions, and what can go wrong."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from .errors import StoreError
+from .files import make_private, open_private
+
+PATIENCE = 5.0
+"""Seconds for which a process waits until another one has written."""
+PAGE = 4096
+MOST_BYTES = 4 * 1024**3
+
+
+class Database:
+    """Every transaction may wait for other processes. All methods raise `StoreError`, which names the file."""
+
+    def __init__(
+        self,
+        path: Path,
+        schema: Sequence[str],
+        format_: int,
+        *,
+        most_bytes: int = MOST_BYTES,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Opens the file, and makes it by `schema` where there is none; `format_` is the number of that schema."""
+        self.path = path
+        self._lock = Lock()
+        self._connection = _connect(path, most_bytes, patience)
+        try:
+            self._prepare(schema, format_)
+        except StoreError:
+            self._connection.close()
+            raise
+
+    @contextmanager
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Readers say `BEGIN`: they wait for nobody."""
+        with self._lock, sqlite_errors(self.path):
+            try:
+                self._connection.execute(begin)
+                yield self._connection
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.rollback()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def _prepare(self, schema: Sequence[str], format_: int) -> None:
+        with self.transaction() as connection:
+            (found,) = connection.execute("PRAGMA user_version").fetchone()
+            if found == 0:
+                for command in (*schema, f"PRAGMA user_version = {format_}"):
+                    connection.execute(command)
+            elif found != format_:
+                raise StoreError(
+                    f"{self.path} is of another version of ai-battle (format {found}, this one has {format_}); use "
+                    "the version that made it, or move the file away and begin anew."
+                )
+
+
+def _connect(path: Path, most_bytes: int, patience: float) -> sqlite3.Connection:
+    """With a write-ahead log what is committed outlives the process, and readers never wait."""
+    with sqlite_errors(path):
+        make_private(path.parent)
+        # SQLite makes its other files with the same rights.
+        os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
+        connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"max_page_count = {most_bytes // PAGE}"):
+            connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+@contextmanager
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """What SQLite says becomes a `StoreError` with the way out."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{path} can't be opened: {error.strerror}; XDG_STATE_HOME names another folder, or state under server:."
+        ) from error
+    except (sqlite3.Error, json.JSONDecodeError) as error:
+        damaged = (
+            f"If it is damaged, save what is left with 'sqlite3 {path.name} .recover', or move it away and begin anew."
+        )
+        way_out = next((words for sign, words in _WAYS_OUT.items() if sign in str(error)), damaged)
+        raise StoreError(f"{path} can't be used: {error}. {way_out}") from error
+
+
+_WAYS_OUT = {
+    "full": "Make room on the disk, or delete what is no longer needed; what was kept before is still there.",
+    "locked": "Another process has been writing for long; see what it does, or try again.",
+    "readonly": "It needs to be writable for the user who runs this.",
+    "fts5": "Python's SQLite lacks full-text search; use one that is compiled with FTS5.",
+}

@@ -1,0 +1,215 @@
+"""What the workers of a server count together: dollars of keys, their requests at once and in a minute.
+
+Each worker tells its own sums, never differences, with a number that grows: what is told twice, late, or after a crash
+of the store counts once. Sums of a worker that no longer renews them stay; what it had set aside counts as spent, as
+nobody knows what its last calls came to. (A counter of this kind is known as a state-based one: Shapiro et al.,
+"Conflict-free replicated data types", 2011.)
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_hex
+from time import monotonic
+from typing import NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from ..config.server import WhenAway
+from ..core.errors import StoreError
+from ..core.ledger import Dollars
+from .errors import Denied
+
+SCHEMES = ("redis", "rediss", "unix")
+"""Of addresses of a store that several machines share."""
+BEAT = 2.0
+"""Seconds after which a worker tells all of its sums again."""
+LAPSE = 15.0
+"""Seconds without a word after which a worker counts as dead."""
+FORGET = 86_400.0
+"""Seconds after which the sums of a dead worker become part of one sum of all that have ended."""
+PLACES = "places/"
+"""Names of what is free again when the worker that held it is dead."""
+REST = 1.0
+"""Seconds in which a store that did not answer is not asked again."""
+AWAY = "what keys use can't be counted at present."
+
+T = TypeVar("T")
+
+
+def without_secrets(url: str) -> str:
+    """Returns the address of a store as people may read it."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+class Amounts(NamedTuple):
+    """What one worker has used up of something, and what it holds at present; `number` orders what it tells."""
+
+    used: float
+    held: float
+    number: int
+
+
+class ClaimAnswer(NamedTuple):
+    """Whether it was granted; what the other workers have used up, with what dead ones held; what living ones hold."""
+
+    granted: bool
+    used: float
+    held: float
+
+
+class CountStore(Protocol):
+    """Each method is one atomic step for all workers, by the clock of the store. All raise `StoreError`."""
+
+    async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
+        """Takes over `own`, if all together then stay within `limit`."""
+
+    async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
+        """Takes over the amounts, but not in place of newer ones, and that the worker lives."""
+
+    async def count(self, name: str, most: int, seconds: float) -> float:
+        """Counts one more of the last `seconds`, unless there are `most`; returns seconds until there is room."""
+
+    async def end(self, worker: str, names: Iterable[str]) -> None:
+        """Adds up what the worker has used of these, with that of all others that have ended, and closes."""
+
+
+@dataclass(slots=True)
+class SharedCounts:
+    """One worker's side of a store.
+
+    While that is away, `warn` is told once; budgets are closed then, and requests are counted by each worker alone,
+    unless `away` says something else.
+    """
+
+    store: CountStore
+    away: WhenAway = field(default_factory=WhenAway)
+    warn: Callable[[str], object] = str
+    worker: str = field(default_factory=lambda: token_hex(8))
+    _own: dict[str, Amounts] = field(default_factory=dict)
+    _untold: set[str] = field(default_factory=set)
+    _number: int = 0
+    _fault: str = ""
+    _rests_until: float = 0.0
+    _telling: asyncio.Task[None] | None = None
+    _beating: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """From now on the others hear of this worker; needs a running loop."""
+        self._beating = self._beating or asyncio.create_task(self._beat())
+
+    async def claim_dollars(self, payer: str, own: Dollars, limit: float) -> tuple[bool, Dollars]:
+        """Raises `Denied` while the store is away."""
+        name = f"dollars/{payer}"
+        try:
+            claim = await self._claim(name, own.spent, own.aside, limit)
+        except StoreError as error:
+            if self.away.budgets == "open":
+                return True, Dollars()
+            raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=REST) from error
+        return claim.granted, Dollars(claim.used, claim.held)
+
+    async def claim_place(self, key: str, held: int, most: int) -> bool:
+        """Whether all workers together answer no more than `most` requests of a key, with `held` of this one."""
+        try:
+            return (await self._claim(f"{PLACES}{key}", 0.0, held, most)).granted
+        except StoreError as error:
+            self._refuse_requests(error)
+            return True
+
+    async def count_request(self, key: str, most: int, seconds: float) -> float | None:
+        """Counts a request; returns seconds to wait where that is one too many, None where nobody knows."""
+        try:
+            return await self._ask(lambda: self.store.count(f"requests/{key}", most, seconds))
+        except StoreError as error:
+            self._refuse_requests(error)
+            return None
+
+    def tell_dollars(self, payer: str, own: Dollars) -> None:
+        self._tell_soon(f"dollars/{payer}", own.spent, own.aside)
+
+    def tell_places(self, key: str, held: int) -> None:
+        self._tell_soon(f"{PLACES}{key}", 0.0, held)
+
+    async def aclose(self) -> None:
+        """Tells what is not told yet, if the store is there; what it held is free again."""
+        for task in (self._beating, self._telling):
+            if task:
+                task.cancel()
+                await asyncio.wait([task])
+        self._own = {name: Amounts(own.used, 0.0, self._next()) for name, own in self._own.items()}
+        try:
+            await self.store.tell(self.worker, self._own)
+            await self.store.end(self.worker, self._own)
+        except StoreError as error:
+            self.warn(f"What keys have used at last could not be told to the others: {error}")
+
+    async def _claim(self, name: str, used: float, held: float, limit: float) -> ClaimAnswer:
+        own = self._set(name, used, held)
+        return await self._ask(lambda: self.store.claim(self.worker, name, own, limit))
+
+    def _refuse_requests(self, error: StoreError) -> None:
+        if self.away.requests == "closed":
+            raise Denied(503, f"No request is taken: {AWAY}", retry_after=REST) from error
+
+    def _set(self, name: str, used: float, held: float) -> Amounts:
+        own = self._own[name] = Amounts(used, held, self._next())
+        return own
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _tell_soon(self, name: str, used: float, held: float) -> None:
+        self._set(name, used, held)
+        self._untold.add(name)
+        if not self._telling or self._telling.done():
+            self._telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        """What can't be told now is told by the next beat."""
+        while self._untold:
+            untold, self._untold = self._untold, set()
+            with suppress(StoreError):
+                await self._ask(partial(self.store.tell, self.worker, {name: self._own[name] for name in untold}))
+
+    async def _beat(self) -> None:
+        """Everything is told again and again: a store that crashed may have forgotten it."""
+        while True:
+            with suppress(StoreError):
+                await self._ask(lambda: self.store.tell(self.worker, self._own))
+            await asyncio.sleep(BEAT)
+
+    async def _ask(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """A store that failed has a rest, so that not every request waits for it."""
+        now = monotonic()
+        if self._fault and now < self._rests_until:
+            raise StoreError(self._fault)
+        try:
+            answer = await ask()
+        except StoreError as error:
+            self._rests_until = monotonic() + REST
+            if not self._fault:
+                self.warn(f"What keys use can't be counted with the other workers: {error}")
+            self._fault = str(error)
+            raise
+        if self._fault:
+            self._fault = ""
+            self.warn("What keys use is counted with the other workers again.")
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDollars:
+    """The dollars of one key, in all workers."""
+
+    counts: SharedCounts
+    key: str
+
+    async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars]:
+        return await self.counts.claim_dollars(self.key, own, limit)
+
+    def publish(self, own: Dollars) -> None:
+        self.counts.tell_dollars(self.key, own)

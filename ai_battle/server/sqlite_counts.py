@@ -1,0 +1,125 @@
+"""What workers of one machine count together, in a SQLite file."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from sqlite3 import Connection
+
+from ..core.database import Database
+from ..core.errors import ConfigError
+from ..core.files import is_locked
+from .shared import FORGET, LAPSE, PLACES, Amounts, ClaimAnswer
+
+NAME = "counts.sqlite"
+FORMAT = 1
+PATIENCE = 1.0
+"""Seconds for which the worker stands still, at most, while another one writes; usually that takes microseconds."""
+ENDED = ""
+"""In place of a worker: the sum of those that have ended."""
+_SCHEMA = (
+    "CREATE TABLE workers (worker TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE amounts (name TEXT, worker TEXT, used REAL NOT NULL, held REAL NOT NULL, number INTEGER NOT NULL, "
+    "PRIMARY KEY (name, worker)) WITHOUT ROWID",
+    "CREATE TABLE moments (name TEXT NOT NULL, at REAL NOT NULL)",
+    "CREATE INDEX by_name ON moments (name, at)",
+)
+_TAKE_OVER = (
+    "INSERT INTO amounts (name, worker, used, held, number) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "used = excluded.used, held = excluded.held, number = excluded.number WHERE excluded.number > number"
+)
+_ADD_UP = (
+    "INSERT INTO amounts (name, worker, used, held, number) "
+    "SELECT name, '', used + CASE WHEN name GLOB ?1 || '*' THEN 0 ELSE held END, 0, 0 FROM amounts WHERE worker = ?2 "
+    "ON CONFLICT DO UPDATE SET used = used + excluded.used"
+)
+
+
+class SqliteCounts:
+    """Its steps take some 20 microseconds, so they are taken in the event loop itself."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        """Opens the file of a folder; a new one begins with what earlier versions kept there. Raises `ConfigError`."""
+        self._database = Database(folder / NAME, _SCHEMA, FORMAT, patience=PATIENCE)
+        self.clock = clock
+        self._take_over(sorted(folder.glob("worker-*/spent.json")))
+
+    async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
+        with self._database.transaction() as connection:
+            used, held = self._others(connection, worker, name)
+            granted = used + held + own.used + own.held <= limit
+            if granted:
+                self._renew(connection, worker)
+                connection.execute(_TAKE_OVER, (name, worker, *own))
+        return ClaimAnswer(granted, used, held)
+
+    async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
+        with self._database.transaction() as connection:
+            self._renew(connection, worker)
+            connection.executemany(_TAKE_OVER, ((name, worker, *own) for name, own in amounts.items()))
+
+    async def count(self, name: str, most: int, seconds: float) -> float:
+        now = self.clock()
+        with self._database.transaction() as connection:
+            # A clock that was set back must not shut a key out.
+            window = (name, now - seconds, now)
+            connection.execute("DELETE FROM moments WHERE name = ? AND at NOT BETWEEN ? AND ?", window)
+            oldest = connection.execute(
+                "SELECT at FROM moments WHERE name = ? ORDER BY at DESC LIMIT 1 OFFSET ?", (name, most - 1)
+            ).fetchone()
+            if oldest:
+                return max(0.001, float(oldest[0]) + seconds - now)
+            connection.execute("INSERT INTO moments (name, at) VALUES (?, ?)", (name, now))
+        return 0.0
+
+    async def end(self, worker: str, names: Iterable[str]) -> None:
+        with self._database.transaction() as connection:
+            _add_up(connection, worker)
+        self._database.close()
+
+    def _renew(self, connection: Connection, worker: str) -> None:
+        command = "INSERT INTO workers (worker, seen) VALUES (?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen"
+        connection.execute(command, (worker, self.clock()))
+
+    def _others(self, connection: Connection, worker: str, name: str) -> tuple[float, float]:
+        """Returns what the others have used, and what those of them hold that live."""
+        now, used, held, is_free = self.clock(), 0.0, 0.0, name.startswith(PLACES)
+        for other, its_used, its_held, seen in connection.execute(
+            "SELECT worker, used, held, seen FROM amounts LEFT JOIN workers USING (worker) WHERE name = ?", (name,)
+        ).fetchall():
+            is_alive = other != worker and seen is not None and seen > now - LAPSE
+            if other != worker:
+                used += its_used + (0.0 if is_alive or is_free else its_held)
+                held += its_held if is_alive else 0.0
+            if other not in (worker, ENDED) and (seen is None or seen < now - FORGET):
+                _add_up(connection, other)
+        return used, held
+
+    def _take_over(self, files: Sequence[Path]) -> None:
+        """What earlier versions kept for each worker, in files that go: else a new database would count them again."""
+        before = [(f"dollars/{key}", dollars) for file in files for key, dollars in _read_spent(file)]
+        with self._database.transaction() as connection:
+            for name, dollars in before:
+                connection.execute(
+                    "INSERT INTO amounts (name, worker, used, held, number) VALUES (?, '', ?, 0, 0) "
+                    "ON CONFLICT DO UPDATE SET used = used + excluded.used",
+                    (name, dollars),
+                )
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+def _add_up(connection: Connection, worker: str) -> None:
+    connection.execute(_ADD_UP, (PLACES, worker))
+    connection.execute("DELETE FROM amounts WHERE worker = ?", (worker,))
+    connection.execute("DELETE FROM workers WHERE worker = ?", (worker,))
+
+
+def _read_spent(file: Path) -> Iterator[tuple[str, float]]:
+    if is_locked(file.parent):
+        raise ConfigError(f"An earlier version of ai-battle still serves from {file.parent}; end it first.")
+    try:
+        for name, dollars in json.loads(file.read_bytes()).items():
+            yield str(name), float(dollars)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ConfigError(f"{file} does not say what keys have spent; mend or remove it.") from error

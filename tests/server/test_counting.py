@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ async def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
     async with Redis.from_url(url) as client:
         await client.flushall()
     yield lambda: RedisCounts(url)
+
+
+async def tell_to(store: CountStore) -> None:
+    try:
+        await store.tell("a", {})
+    finally:
+        with suppress(StoreError):
+            await store.end("a", [])
 
 
 async def claimed(store: CountStore, worker: str, name: str, own: Amounts) -> list[float]:
@@ -159,7 +168,7 @@ async def test_a_redis_that_can_not_be_used_is_named_with_the_way_out(
     tmp_path: Path, options: tuple[str, ...], words: str
 ) -> None:
     with redis_server(tmp_path, *options) as server, pytest.raises(StoreError, match=words) as told:
-        await RedisCounts(server.url).tell("a", {})
+        await tell_to(RedisCounts(server.url))
     assert str(told.value).startswith(f"redis://127.0.0.1:{server.port}/0 can't be used: ")
 
 
@@ -170,7 +179,7 @@ async def test_a_redis_that_does_not_answer_is_given_up_after_a_second(redis: Re
     begun = time.monotonic()
     try:
         with pytest.raises(StoreError, match=r"Timeout|no answer within 1 s"):
-            await RedisCounts(redis.url).tell("a", {})
+            await tell_to(RedisCounts(redis.url))
     finally:
         os.kill(redis.process.pid, 18)
     assert time.monotonic() - begun < 5

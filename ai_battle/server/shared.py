@@ -9,8 +9,7 @@ nobody knows what its last calls came to. (A counter of this kind is known as a 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from time import monotonic
 from typing import NamedTuple, Protocol, TypeVar
@@ -23,6 +22,8 @@ from .errors import Denied
 
 SCHEMES = ("redis", "rediss", "unix")
 """Of addresses of a store that several machines share."""
+TELLS = 0.1
+"""Seconds after which the others hear that a worker holds less; until then it may use that itself without asking."""
 BEAT = 2.0
 """Seconds after which a worker tells all of its sums again."""
 LAPSE = 15.0
@@ -76,9 +77,19 @@ class CountStore(Protocol):
         """Adds up what the worker has used of these, with that of all others that have ended, and closes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The total that the store has of this worker by the amounts of that `number`, and the limit that it keeps."""
+
+    total: float
+    number: int
+    limit: float
+    answer: ClaimAnswer
+
+
 @dataclass(slots=True)
 class SharedCounts:
-    """One worker's side of a store.
+    """One worker's side of a store. Within what that has of a worker already, nothing has to be asked.
 
     While that is away, `warn` is told once; budgets are closed then, and requests are counted by each worker alone,
     unless `away` says something else.
@@ -89,6 +100,7 @@ class SharedCounts:
     warn: Callable[[str], object] = str
     worker: str = field(default_factory=lambda: token_hex(8))
     _own: dict[str, Amounts] = field(default_factory=dict)
+    _grants: dict[str, Grant] = field(default_factory=dict)
     _untold: set[str] = field(default_factory=set)
     _number: int = 0
     _fault: str = ""
@@ -147,8 +159,14 @@ class SharedCounts:
             self.warn(f"What keys have used at last could not be told to the others: {error}")
 
     async def _claim(self, name: str, used: float, held: float, limit: float) -> ClaimAnswer:
-        own = self._set(name, used, held)
-        return await self._ask(lambda: self.store.claim(self.worker, name, own, limit))
+        own, grant = self._set(name, used, held), self._grants.get(name)
+        if grant and used + held <= grant.total and grant.limit <= limit:
+            return grant.answer
+        answer = await self._ask(lambda: self.store.claim(self.worker, name, own, limit))
+        known = self._grants.get(name)
+        if answer.granted and (not known or known.number < own.number):
+            self._grants[name] = Grant(used + held, own.number, limit, answer)
+        return answer
 
     def _refuse_requests(self, error: StoreError) -> None:
         if self.away.requests == "closed":
@@ -166,20 +184,32 @@ class SharedCounts:
         self._set(name, used, held)
         self._untold.add(name)
         if not self._telling or self._telling.done():
-            self._telling = asyncio.create_task(self._tell())
+            self._telling = asyncio.create_task(self._tell_untold())
 
-    async def _tell(self) -> None:
+    async def _tell_untold(self) -> None:
+        await asyncio.sleep(TELLS)
+        untold, self._untold = self._untold, set()
+        await self._tell(untold)
+
+    async def _tell(self, names: Iterable[str]) -> None:
         """What can't be told now is told by the next beat."""
-        while self._untold:
-            untold, self._untold = self._untold, set()
-            with suppress(StoreError):
-                await self._ask(partial(self.store.tell, self.worker, {name: self._own[name] for name in untold}))
+        amounts = {name: self._lower(name) for name in names}
+        with suppress(StoreError):
+            await self._ask(lambda: self.store.tell(self.worker, amounts))
+
+    def _lower(self, name: str) -> Amounts:
+        """What the others are told: of what is held, only what was granted; and no more may be used without asking."""
+        own, grant = self._own[name], self._grants.get(name)
+        if not grant:
+            return own._replace(held=0.0)
+        own = own._replace(held=max(0.0, min(own.held, grant.total - own.used)))
+        self._grants[name] = replace(grant, total=own.used + own.held, number=own.number)
+        return own
 
     async def _beat(self) -> None:
         """Everything is told again and again: a store that crashed may have forgotten it."""
         while True:
-            with suppress(StoreError):
-                await self._ask(lambda: self.store.tell(self.worker, self._own))
+            await self._tell([*self._own])
             await asyncio.sleep(BEAT)
 
     async def _ask(self, ask: Callable[[], Awaitable[T]]) -> T:

@@ -15,19 +15,24 @@ NAME = "counts.sqlite"
 FORMAT = 1
 PATIENCE = 1.0
 """Seconds for which the worker stands still, at most, while another one writes; usually that takes microseconds."""
+CLEAN_EVERY = 64
 ENDED = ""
 """In place of a worker: the sum of those that have ended."""
 _SCHEMA = (
     "CREATE TABLE workers (worker TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID",
     "CREATE TABLE amounts (name TEXT, worker TEXT, used REAL NOT NULL, held REAL NOT NULL, number INTEGER NOT NULL, "
     "PRIMARY KEY (name, worker)) WITHOUT ROWID",
-    "CREATE TABLE moments (name TEXT NOT NULL, at REAL NOT NULL)",
-    "CREATE INDEX by_name ON moments (name, at)",
+    "CREATE TABLE moments (name TEXT, number INTEGER, at REAL NOT NULL, PRIMARY KEY (name, number)) WITHOUT ROWID",
 )
 _TAKE_OVER = (
     "INSERT INTO amounts (name, worker, used, held, number) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     "used = excluded.used, held = excluded.held, number = excluded.number WHERE excluded.number > number"
 )
+_WINDOW = (
+    "SELECT last.number, (SELECT at FROM moments WHERE name = ?1 AND number = last.number - ?2) FROM moments AS last "
+    "WHERE name = ?1 ORDER BY number DESC LIMIT 1"
+)
+"""The number of a key's last request, and when the first of as many came as are allowed in a window."""
 _ADD_UP = (
     "INSERT INTO amounts (name, worker, used, held, number) "
     "SELECT name, '', used + CASE WHEN name GLOB ?1 || '*' THEN 0 ELSE held END, 0, 0 FROM amounts WHERE worker = ?2 "
@@ -61,15 +66,12 @@ class SqliteCounts:
     async def count(self, name: str, most: int, seconds: float) -> float:
         now = self.clock()
         with self._database.transaction() as connection:
-            # A clock that was set back must not shut a key out.
-            window = (name, now - seconds, now)
-            connection.execute("DELETE FROM moments WHERE name = ? AND at NOT BETWEEN ? AND ?", window)
-            oldest = connection.execute(
-                "SELECT at FROM moments WHERE name = ? ORDER BY at DESC LIMIT 1 OFFSET ?", (name, most - 1)
-            ).fetchone()
-            if oldest:
-                return max(0.001, float(oldest[0]) + seconds - now)
-            connection.execute("INSERT INTO moments (name, at) VALUES (?, ?)", (name, now))
+            last, first = connection.execute(_WINDOW, (name, most - 1)).fetchone() or (0, None)
+            if first is not None and now - seconds < first <= now:  # a clock that was set back must not shut a key out
+                return max(0.001, float(first) + seconds - now)
+            connection.execute("INSERT INTO moments (name, number, at) VALUES (?, ?, ?)", (name, last + 1, now))
+            if last % CLEAN_EVERY == 0:
+                connection.execute("DELETE FROM moments WHERE name = ? AND number <= ?", (name, last - most))
         return 0.0
 
     async def end(self, worker: str, names: Iterable[str]) -> None:

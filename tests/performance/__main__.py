@@ -30,7 +30,7 @@ from ._advising import advising
 from ._comparing import HEADER, Cost, Work, compared, in_turn, milliseconds, of_times, of_wall
 from ._paging import opening_page, watching_page
 from ._server import server
-from ._serving import advisors, serving
+from ._serving import advisors, budgets, serving
 from ._shadowing import shadow
 from ._times import Times
 
@@ -228,6 +228,7 @@ BENCHMARKS = {
         sandbox,
         serving,
         advisors,
+        budgets,
         advising,
         shadow,
         benchmarks,

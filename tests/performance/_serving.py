@@ -221,6 +221,25 @@ def serving() -> None:
             print(f"{'memory after 5,000 requests':44} {server.megabytes:8.1f} MiB", flush=True)
 
 
+def budgets() -> None:
+    """CPU for a request of a key whose dollars, requests at once and requests a minute are counted over all workers."""
+    limits = "budget_usd: 1000, concurrent: 500, per_minute: 1000000"
+    with upstream() as url, ours(url, routes=_keyed("")) as plain, ours(url, routes=_keyed(limits)) as counted:
+        for kind, words in (("a plain request", 20), ("a stream of 20 chunks", 20)):
+            work = Work.of(f"words-{words}", 600, stream="stream" in kind)
+            compared(
+                f"cpu, {kind}, its key counted", partial(counted.milliseconds, work), partial(plain.milliseconds, work)
+            )
+
+
+def _keyed(limits: str) -> str:
+    routes = "routes: {openai/words-20: openai/words-20}"
+    return (
+        f"server: {{keys: [{{key: k, name: k, {limits}}}], {routes}}}\n"
+        "prices: {openai/words-20: {input: 0.1, output: 0.1}}\n"
+    )
+
+
 ASKED = {
     "20 words": (20, True, True),
     "200 words": (200, True, True),
@@ -267,7 +286,7 @@ def _asking(route: str, requests: int, stream: bool) -> Work:
 
 async def _drive(url: str, work: Work) -> None:
     left = iter(range(work.requests))
-    headers = {"content-type": "application/json"}
+    headers = {"content-type": "application/json", "x-api-key": "k"}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def one_after_another() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -35,7 +36,8 @@ async def serving_to(
 def planned(fakes: FakeProviders, file: str = "", **environment: str) -> ServerConfig:
     known = fakes.environment
     known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")  # which would be the key of clients
-    return ConfigSource(file, {**known, **environment}, {"port": 0}).load()
+    state = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
+    return ConfigSource(file, {**state, **known, **environment}, {"port": 0}).load()
 
 
 async def asked(address: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:

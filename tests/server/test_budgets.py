@@ -69,7 +69,7 @@ async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: 
     async with serving_to(fakes, log.append, file) as (_, address):
         await asked(address, "/v1/messages", short, TEAM)
         with in_the_way(file):
-            closed = [await asked(address, "/v1/messages", short, TEAM) for _ in range(2)]
+            closed = [await asked(address, "/v1/messages", {**short, "max_tokens": 5_000}, TEAM) for _ in range(2)]
             other, _ = await asked(address, "/v1/messages", short, {"x-api-key": "key-of-anybody"})
         await until(lambda: b"workers again" in b"".join(log))
         opened, _ = await asked(address, "/v1/messages", short, TEAM)

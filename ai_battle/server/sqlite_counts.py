@@ -33,6 +33,10 @@ _WINDOW = (
     "WHERE name = ?1 ORDER BY number DESC LIMIT 1"
 )
 """The number of a key's last request, and when the first of as many came as are allowed in a window."""
+_OTHERS = (
+    "SELECT total(used + iif(?4 OR ifnull(seen, 0) > ?3, 0, held)), total(iif(ifnull(seen, 0) > ?3, held, 0)) "
+    "FROM amounts LEFT JOIN workers USING (worker) WHERE name = ?1 AND worker != ?2"
+)
 _ADD_UP = (
     "INSERT INTO amounts (name, worker, used, held, number) "
     "SELECT name, '', used + CASE WHEN name GLOB ?1 || '*' THEN 0 ELSE held END, 0, 0 FROM amounts WHERE worker = ?2 "
@@ -61,6 +65,9 @@ class SqliteCounts:
     async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
         with self._database.transaction() as connection:
             self._renew(connection, worker)
+            dead = connection.execute("SELECT worker FROM workers WHERE seen < ?", (self.clock() - FORGET,)).fetchall()
+            for (other,) in dead:
+                _add_up(connection, other)
             connection.executemany(_TAKE_OVER, ((name, worker, *own) for name, own in amounts.items()))
 
     async def count(self, name: str, most: int, seconds: float) -> float:
@@ -85,16 +92,8 @@ class SqliteCounts:
 
     def _others(self, connection: Connection, worker: str, name: str) -> tuple[float, float]:
         """Returns what the others have used, and what those of them hold that live."""
-        now, used, held, is_free = self.clock(), 0.0, 0.0, name.startswith(PLACES)
-        for other, its_used, its_held, seen in connection.execute(
-            "SELECT worker, used, held, seen FROM amounts LEFT JOIN workers USING (worker) WHERE name = ?", (name,)
-        ).fetchall():
-            is_alive = other != worker and seen is not None and seen > now - LAPSE
-            if other != worker:
-                used += its_used + (0.0 if is_alive or is_free else its_held)
-                held += its_held if is_alive else 0.0
-            if other not in (worker, ENDED) and (seen is None or seen < now - FORGET):
-                _add_up(connection, other)
+        values = (name, worker, self.clock() - LAPSE, name.startswith(PLACES))
+        used, held = connection.execute(_OTHERS, values).fetchone()
         return used, held
 
     def _take_over(self, files: Sequence[Path]) -> None:

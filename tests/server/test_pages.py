@@ -25,7 +25,10 @@ PAGE = DOCS / "how-to" / "serve.md"
 CLIENTS = DOCS / "how-to" / "serve-clients.md"
 WORKERS = DOCS / "how-to" / "serve-many-workers.md"
 HERE = "http://127.0.0.1:8787"
-KEYS = {"TEAM_KEY": "key-of-team", "CI_KEY": "key-of-ci", "OPENAI_API_KEY": "any", "ANTHROPIC_AUTH_TOKEN": "any"}
+KEYS = {
+    name: f"{name} of a test"
+    for name in ("TEAM_KEY", "CI_KEY", "OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "REDIS_PASSWORD")
+}
 SERVED = [block for block in every_block("yaml") if "server" in (yaml.safe_load(block.text) or {})]
 
 

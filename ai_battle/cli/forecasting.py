@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 import click
 
@@ -14,14 +13,14 @@ from ai_battle.reporting.figures import count_of
 from ai_battle.wire.genai import usage_to_json
 
 from .output import dollars, print_json, tokens
-from .series import PlannedRun, runs_by_variant
+from .planned import PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
 
-def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool) -> None:
-    """Shows the forecast of one run; of a `series`, by mode and of all runs together."""
+def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool, kind: str = "mode") -> None:
+    """Shows the forecast of one run; of a `series`, by variants of a `kind`, and of all runs together."""
     if series:
-        _show_series(series, as_json=as_json)
+        _show_series(series, kind, as_json=as_json)
     else:
         _show_run(forecast(loaded), as_json=as_json)
     if loaded.file.discussion.judge and not as_json:
@@ -36,22 +35,21 @@ def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:
     _show_total(_usage(expected), expected)
 
 
-def _show_series(runs: Sequence[PlannedRun], *, as_json: bool) -> None:
-    modes = runs_by_variant(runs)
+def _show_series(runs: Sequence[PlannedRun], kind: str, *, as_json: bool) -> None:
+    variants = runs_by_variant(runs)
     expected = {run.variant: forecast(run.loaded) for run in runs if run.repeat == 1}
     total = sum((_usage(expected[run.variant]) for run in runs), NOTHING_USED)
     if as_json:
-        entries = [_to_json(mode, modes[mode], expected[mode]) for mode in modes]
-        print_json({"modes": entries, "usage": usage_to_json(total)})
+        entries = [
+            {kind: variant, "runs": number, "forecast": [one.to_json() for one in expected[variant]]}
+            for variant, number in variants.items()
+        ]
+        print_json({f"{kind}s": entries, "usage": usage_to_json(total)})
         return
-    for mode, number in modes.items():
-        click.secho(f"\nMode {mode}, {count_of(number, 'run')}", bold=True)
-        _show(expected[mode])
+    for variant, number in variants.items():
+        click.secho(f"\n{kind.capitalize()} {variant}, {count_of(number, 'run')}", bold=True)
+        _show(expected[variant])
     _show_total(total, chain.from_iterable(expected.values()))
-
-
-def _to_json(mode: str, runs: int, expected: Iterable[Expected]) -> dict[str, Any]:
-    return {"mode": mode, "runs": runs, "forecast": [one.to_json() for one in expected]}
 
 
 def _show(expected: Iterable[Expected]) -> None:

@@ -2,16 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ai_battle.config import Loaded
-from ai_battle.conversation.manager import ConversationManager
 from ai_battle.conversation.run_config import of_run, with_changes
 from ai_battle.core.ledger import SpendingLimits
+from ai_battle.executors import LOCAL
 from ai_battle.reporting.comparison import RECORDED, ComparedRun
 
 from .approval import with_approval
@@ -19,20 +20,24 @@ from .arguments import run_dir
 from .live import ViewOptions
 from .options import (
     USD,
+    address,
     allow_unsandboxed,
     approve,
     as_json,
     at_once,
     changes,
+    executor,
     judge,
+    max_time,
     quiet,
     shortcuts,
     split_swap,
     trust,
     turns,
 )
+from .planned import PlannedRun, plan_run, runs_at_once
 from .running import Display
-from .series import PlannedRun, Series, plan_run, runs_at_once
+from .series import Series
 from .trust import require_trust
 
 CHANGED, UNCHANGED = "changed", "as it was"
@@ -56,8 +61,11 @@ AT_ONCE = 4
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that all may cost.")
 @click.option("--out", type=click.Path(path_type=Path), help="The folder of all branches, instead of runs/.")
+@max_time
 @judge
 @at_once
+@executor
+@address
 @quiet
 @trust
 @allow_unsandboxed
@@ -78,12 +86,16 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     runs = tuple(_plan(run_dir, turn, with_change, branches, is_changed=bool(models or settings), how=how))
     display = Display(how["quiet"], how["as_json"], ViewOptions.of(with_change))
     original = (ComparedRun(run_dir, RECORDED, run_dir.name, turn, pattern),)
-    limits = SpendingLimits(how["max_cost"])
-    at_once = runs_at_once(runs, how["at_once"], usual=AT_ONCE)
+    limits = SpendingLimits(how["max_cost"], seconds=how["max_time"])
+    executor = how["executor"] or LOCAL
+    at_once = runs_at_once(runs, how["at_once"], executor, usual=AT_ONCE)
     # Of settings the names alone: a value may be a key.
     named = ", ".join((*how["swaps"], *(each.partition("=")[0] for each in settings)))
     change = f" behind turn {turn}{named and f', changed: {named}'}"
-    return Series(runs, display, limits, how["allow_unsandboxed"], "branch", original, pattern, at_once, change).play()
+    unfenced, address = how["allow_unsandboxed"], how["address"]
+    return Series(
+        runs, display, limits, unfenced, "branch", original, pattern, at_once, change, executor, address
+    ).play()
 
 
 def _plan(
@@ -91,12 +103,7 @@ def _plan(
 ) -> Iterator[PlannedRun]:
     """Yields the runs; those without the change come first, as the others are compared with them."""
 
-    async def play(manager: ConversationManager, *heard: Any) -> Any:
-        return await manager.fork(run_dir, turn, *heard)
-
-    plan: Callable[[Loaded, str, int], PlannedRun] = lambda loaded, variant, number: plan_run(  # noqa: E731
-        loaded, variant, number, how["out"], play
-    )
+    plan = partial(plan_run, out=how["out"], origin=(run_dir.absolute(), turn))
     baseline = how["baseline"]
     if baseline is None:
         baseline = branches if branches > 1 else 0

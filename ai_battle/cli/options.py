@@ -41,15 +41,25 @@ judge = click.option("--judge", metavar="TYPE", help="Let this model judge each 
 in_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; usually in XDG_STATE_HOME."
 )
+max_time = click.option(
+    "--max-time",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="The longest that it may take; several runs: all together.",
+)
 USD = click.FloatRange(0, min_open=True)
 
 
-def shortcuts(turns: int | None, max_cost: float | None, judge: str | None = None) -> Iterator[str]:
+def shortcuts(
+    turns: int | None, max_cost: float | None, judge: str | None = None, max_time: float | None = None
+) -> Iterator[str]:
     """Yields what these options mean, as `--set` would say it."""
     if turns is not None:
         yield f"discussion.turns={turns}"
     if max_cost is not None:
         yield f"discussion.limits.cost_usd={max_cost}"
+    if max_time is not None:
+        yield f"discussion.limits.seconds={max_time}"
     if judge:
         yield f"discussion.judge={json.dumps(judge)}"
 
@@ -64,7 +74,7 @@ def split_swap(spelled: str) -> tuple[str, str]:
 
 at_once = click.option(
     "--at-once",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, 1000),
     help="How many runs go on at once; several are not shown meanwhile.",
 )
 

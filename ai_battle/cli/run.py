@@ -1,6 +1,6 @@
 """`ai-battle run`: one discussion, or a series of the same one, live on the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from ai_battle.config import Loaded
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.ledger import SpendingLimits
+from ai_battle.executors import LOCAL
 
 from .approval import with_approval
 from .arguments import config
@@ -18,24 +19,29 @@ from .live import ViewOptions
 from .options import (
     USD,
     WithStrategies,
+    address,
     allow_unsandboxed,
     approve,
     as_json,
     at_once,
     changes,
     dry_run,
+    executor,
     judge,
+    max_time,
     quiet,
     shortcuts,
     trust,
     turns,
     verbose,
 )
+from .planned import DISCUSSION, MODE, PlannedRun, load_folder, plan_runs, runs_at_once
 from .running import Display, run
-from .series import PlannedRun, Series, plan_runs, runs_at_once
+from .series import Series
 from .trust import require_trust
 
 MOST_RUNS = 1000
+SEVERAL = "a folder, --modes, --repeat and --executor"
 
 
 @click.command("run", cls=WithStrategies)
@@ -57,8 +63,11 @@ MOST_RUNS = 1000
 )
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
 @click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
+@max_time
 @judge
 @at_once
+@executor
+@address
 @quiet
 @verbose
 @dry_run
@@ -66,33 +75,43 @@ MOST_RUNS = 1000
 @allow_unsandboxed
 @approve
 @as_json
-def command(
-    config: str,
-    changes: tuple[str, ...],
-    turns: int | None,
-    max_cost: float | None,
-    **how: Any,
-) -> int:
-    """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
-    several = bool(how["modes"] or how["repeat"])
+def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any) -> int:
+    """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart.
+
+    CONFIG may also be a folder: all discussions in it are run.
+    """
+    is_folder = Path(config).is_dir()
+    several = bool(how["modes"] or how["repeat"] or how["executor"] or is_folder)
     tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and tapes != NO_RECORDING:
-        raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
-    settings = (*changes, *shortcuts(turns, None if several else max_cost, how["judge"]))
-    loaded = with_approval(load_checked(config, settings, tapes), str(how["approve"]))
+        raise click.UsageError(f"A recording is of one run: --record and --replay don't go with {SEVERAL}.")
+    max_cost, max_time = (None, None) if several else (how["max_cost"], how["max_time"])
+    settings = (*changes, *shortcuts(turns, max_cost, how["judge"], max_time))
+
+    def load(path: str) -> Loaded:
+        return with_approval(load_checked(path, settings, tapes), str(how["approve"]))
+
     if several:
-        return _run_series(loaded, max_cost, how)
-    return run_once(loaded, tapes, how)
+        return _run_series(load_folder(Path(config), load) if is_folder else {"": load(config)}, how)
+    return run_once(load(config), tapes, how)
 
 
-def _run_series(loaded: Loaded, max_cost: float | None, how: dict[str, Any]) -> int:
-    runs = plan_runs(loaded, how["modes"], how["repeat"], how["out"])
-    require_trust(loaded, given=how["trust"])
+def _run_series(discussions: Mapping[str, Loaded], how: dict[str, Any]) -> int:
+    runs, executor = plan_runs(discussions, how["modes"], how["repeat"], how["out"]), how["executor"] or LOCAL
+    for loaded in discussions.values():
+        require_trust(loaded, given=how["trust"])
+    kind = MODE if "" in discussions else DISCUSSION
     if how["dry_run"]:
-        return _forecast(loaded, runs, how)
-    at_once = runs_at_once(runs, how["at_once"])
+        return _forecast(runs[0].loaded, runs, how, kind)
     return Series(
-        runs, _display(loaded, how), SpendingLimits(max_cost), how["allow_unsandboxed"], at_once=at_once
+        runs,
+        _display(runs[0].loaded, how),
+        SpendingLimits(how["max_cost"], seconds=how["max_time"]),
+        how["allow_unsandboxed"],
+        kind,
+        at_once=runs_at_once(runs, how["at_once"], executor),
+        executor=executor,
+        address=how["address"],
     ).play()
 
 
@@ -117,8 +136,8 @@ def _display(loaded: Loaded, how: dict[str, Any]) -> Display:
     return Display(how["quiet"], how["as_json"], ViewOptions.of(loaded, verbose=how["verbose"]))
 
 
-def _forecast(loaded: Loaded, runs: Sequence[PlannedRun], how: dict[str, Any]) -> int:
+def _forecast(loaded: Loaded, runs: Sequence[PlannedRun], how: dict[str, Any], kind: str = MODE) -> int:
     from .forecasting import show_forecast
 
-    show_forecast(loaded, runs, as_json=how["as_json"])
+    show_forecast(loaded, runs, as_json=how["as_json"], kind=kind)
     return 0

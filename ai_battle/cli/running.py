@@ -20,6 +20,7 @@ from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.helping import HelpSummed
 from ai_battle.core.telemetry import set_up_telemetry
 from ai_battle.core.texts import one_line, printable
+from ai_battle.executors import Executor
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence, verdict_words
@@ -117,13 +118,15 @@ def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | N
 
 def play_together(
     discussions: Sequence[Discuss],
+    executor: Executor,
     at_once: int,
     may_begin: Callable[[], bool],
     end: Callable[[int, RunResult | None], None],
 ) -> bool:
     """Runs so many of them at the same time, without a view; `end` gets the place of each and what came of it.
 
-    Returns whether nobody interrupted them; after Ctrl-C those that were begun are kept, and the rest is left out.
+    The executor that plays them is closed behind the last. Returns whether nobody interrupted them; after Ctrl-C those
+    that were begun are kept, and the rest is left out.
     """
     set_up_telemetry(os.environ, partial(click.echo, err=True))
 
@@ -143,7 +146,8 @@ def play_together(
 
     async def play_all() -> None:
         gate = asyncio.Semaphore(at_once)
-        await asyncio.gather(*(play_one(gate, place) for place in range(len(discussions))))
+        async with contextlib.aclosing(executor):
+            await asyncio.gather(*(play_one(gate, place) for place in range(len(discussions))))
 
     try:
         asyncio.run(interruptible(play_all()))

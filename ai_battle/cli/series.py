@@ -2,49 +2,38 @@
 
 import re
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
+from math import inf
 from typing import Any
 
 import click
 
 from ai_battle.config import Loaded
-from ai_battle.config.discussion import MODES as SPELLINGS
-from ai_battle.conversation.manager import NO_LIMITS, ConversationManager, RunResult
-from ai_battle.conversation.plan import MODES
-from ai_battle.conversation.rundir import LONGEST_NAME, require_free
+from ai_battle.conversation import rundir
+from ai_battle.conversation.manager import NO_LIMITS, RunResult
+from ai_battle.conversation.reading import FILE, messages
 from ai_battle.conversation.stopping import RunUse, nearest
-from ai_battle.core.events import BudgetReached, Emit
+from ai_battle.core import plugins
+from ai_battle.core.errors import JobLost, JournalError
+from ai_battle.core.events import BudgetReached, Emit, RunStarted
 from ai_battle.core.exchange import NOTHING_USED, Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
-from ai_battle.core.plugins import near
+from ai_battle.core.texts import one_line
+from ai_battle.executors import EXECUTORS, LOCAL, Executor, ExecutorTraits
+from ai_battle.reporting.account import account
 from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
 from ai_battle.reporting.figures import count_of
 
 from . import INTERRUPTED
-from .output import dollars, print_json, tokens
+from .output import dollars, duration, print_json, tokens
+from .planned import DISCUSSION, PlannedRun, RunPlayer, runs_by_variant
 from .running import Display, document, exit_code, play, play_together, print_summary
 from .tables import show_rows
 
-Play = Callable[[ConversationManager, Emit, Wants], Awaitable[RunResult]]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """One run: the `repeat`th of its `variant`, which is a mode or says what a fork has changed; `play` plays it."""
-
-    loaded: Loaded
-    variant: str
-    repeat: int
-    out: Path | None = None
-    play: Play = ConversationManager.run_discussion
-
-    @property
-    def label(self) -> str:
-        return f"{self.variant}-{self.repeat}".replace(" ", "-")
+LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +67,29 @@ class Series:
     expected: re.Pattern[str] | None = None
     at_once: int = 1
     change: str = ""
+    executor: str = LOCAL
+    address: str = ""
     _used: RunUse = field(default_factory=RunUse)
     _budget: Budget = field(init=False)
     _begun: dict[str, float] = field(default_factory=dict)
     _ended: list[_Ended] = field(default_factory=list)
+    _executor: Executor = field(init=False)
+    _is_elsewhere: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self._budget = Budget(self.limits, self._used.ledger, "all runs")
+        make, there = partial(RunPlayer, self.allow_unsandboxed), {"address": self.address} if self.address else {}
+        self._executor = plugins.create(EXECUTORS, self.executor, make, self.display.person, tell=self._tell, **there)
+        self._is_elsewhere = plugins.traits(EXECUTORS, self.executor, ExecutorTraits()).is_elsewhere
 
     def play(self) -> int:
         """The worst exit code of all. What ended is reported also when the series breaks off."""
+        self._used.ledger.start()
         for run in self.runs:
             if run.out:
-                require_free(run.out)
+                rundir.require_free(run.out)
         try:
-            return max(self._codes_together() if self.at_once > 1 else self._codes())
+            return max(self._codes_together() if self.at_once > 1 or self._is_elsewhere else self._codes())
         finally:
             self._report()
 
@@ -108,7 +105,8 @@ class Series:
 
     def _codes_together(self) -> Iterator[int]:
         discussions = [partial(self._discuss, run) for run in self.runs]
-        is_whole = play_together(discussions, self.at_once, lambda: not self._used_up, self._end_one)
+        may_begin = lambda: not self._used_up  # noqa: E731
+        is_whole = play_together(discussions, self._executor, self.at_once, may_begin, self._end_one)
         self._ended.sort(key=lambda ended: self.runs.index(ended.run))
         yield from (exit_code(ended.result.status) for ended in self._ended)
         if not is_whole:
@@ -120,19 +118,26 @@ class Series:
     def _used_up(self) -> BudgetReached | None:
         return nearest(self.limits, self._used)
 
+    def _tell(self, words: str) -> None:
+        if not self.display.quiet:
+            click.echo(words, err=True)
+
     def _tell_limit(self) -> int:
         if reached := self._used_up:
-            spent = f"{dollars(reached.used)} of {dollars(reached.allowed)}"
-            click.echo(f"--max-cost is used up by the runs before ({spent}).", err=True)
+            in_dollars = reached.limit == "cost_usd"
+            option, form = ("--max-cost", dollars) if in_dollars else ("--max-time", duration)
+            spent = f"{form(reached.used)} of {form(reached.allowed)}"
+            click.echo(f"{option} is used up by the runs before ({spent}).", err=True)
         return exit_code("limit")
 
     def _end_one(self, place: int, result: RunResult | None) -> None:
         if not result:
             return
         self._note_end(self.runs[place], result)
-        if not self.display.quiet:
-            words = f"{self.runs[place].label}: {result.status} after {count_of(result.turns, 'turn')}"
-            click.echo(f"{len(self._ended)} of {len(self.runs)}  {words}, {dollars(result.usage.cost_usd)}", err=True)
+        why = f" ({one_line(result.stop_reason, LONGEST_REASON)})" if result.status == "failed" else ""
+        words = f"{self.runs[place].label}: {result.status}{why} after {count_of(result.turns, 'turn')}"
+        spent = f"{dollars(result.usage.cost_usd)} of {dollars(self._used.ledger.known_cost)} for all"
+        self._tell(f"{len(self._ended)} of {len(self.runs)}  {words}, {spent}")
 
     def _note_end(self, run: PlannedRun, result: RunResult) -> None:
         self._ended.append(_Ended(run, result, time.monotonic() - self._begun[run.label]))
@@ -150,24 +155,42 @@ class Series:
 
     async def _discuss(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
         self._begun[run.label] = time.monotonic()
-        loaded = self._within_limits(run.loaded)
-        person, allowed = self.display.person, self.allow_unsandboxed
-        manager = ConversationManager.from_config(
-            loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
-        )
+        run = replace(run, loaded=self._within_limits(run.loaded))
         # Beside the limit of the run itself, as several that run at once could pass the one of all together.
         with charge_to(self._budget):
-            return await run.play(manager, emit, wants)
+            if self._is_elsewhere:
+                return await self._play_elsewhere(run, emit)
+            result: RunResult = await self._executor.play(run, emit, wants)
+            return result
+
+    async def _play_elsewhere(self, run: PlannedRun, emit: Emit) -> RunResult:
+        """Plays it in a directory that is made here, by which a node knows that it shares the folder."""
+        run_dir = rundir.create(run.loaded.name, run.out).absolute()
+        try:
+            job = replace(run, out=run_dir, loaded=replace(run.loaded, made={}))
+            result: RunResult = await self._executor.play(job)
+        except (JobLost, JournalError) as lost:
+            if not (run_dir / FILE).exists():
+                raise
+            used = account(run_dir)
+            return RunResult("failed", str(lost), used.turns, used.usage, run_dir, messages(run_dir))
+        finally:
+            if (run_dir / FILE).exists():
+                await emit(RunStarted(run.loaded.name, str(run_dir), {}))
+            else:
+                with suppress(OSError):  # a node may be about to begin it
+                    run_dir.rmdir()
+        return result
 
     def _within_limits(self, loaded: Loaded) -> Loaded:
         """A run may use what the runs before have left, and no more than the file allows each run."""
-        if self.limits.cost_usd is None:
-            return loaded
-        left = self.limits.cost_usd - self._used.ledger.known_cost
-        allowed = loaded.file.discussion.limits.cost_usd
-        return loaded.with_overrides(
-            f"discussion.limits.cost_usd={left if allowed is None else min(left, allowed):.9f}"
-        )
+        own = loaded.file.discussion.limits
+        rest = {
+            "cost_usd": _least(self.limits.cost_usd, self._used.ledger.known_cost, own.cost_usd),
+            "seconds": _least(self.limits.seconds, self._used.ledger.seconds, own.seconds),
+        }
+        changes = [f"discussion.limits.{name}={least:.9f}" for name, least in rest.items() if least is not None]
+        return loaded.with_overrides(*changes) if changes else loaded
 
     def _announce(self, run: PlannedRun) -> None:
         if self.display.quiet:
@@ -180,7 +203,8 @@ class Series:
     def _report(self) -> None:
         self._tell_rest()
         ended = [each.to_compare(self.expected) for each in self._ended]
-        changes = [*measured_changes(ended)]
+        # Different discussions differ in all they say, and nobody wants to know by how much.
+        changes = [] if self.kind == DISCUSSION else [*measured_changes(ended)]
         if self.display.as_json:
             print_json(self._document(changes))
         elif ended and (len(self.runs) > 1 or self.display.quiet):
@@ -218,57 +242,9 @@ class Series:
         click.echo(f"All beside each other: {path}", err=self.display.as_json)
 
 
-def plan_runs(loaded: Loaded, modes: str, repeats: int | None, out: Path | None) -> tuple[PlannedRun, ...]:
-    """Every run of a series, in order: all of one mode, then all of the next, each with a directory of its own.
-
-    Without `modes` (divided by commas) the discussion keeps its own. Raises `click.BadParameter` for an unknown one.
-    """
-    variants = {
-        mode: loaded.with_overrides(f"discussion.mode={mode}")
-        for mode in _mode_names(modes) or (loaded.file.discussion.mode,)
-    }
-    return tuple(
-        plan_run(variants[mode], mode, number, out) for mode in variants for number in range(1, (repeats or 1) + 1)
-    )
-
-
-def plan_run(
-    loaded: Loaded, variant: str, number: int, out: Path | None, play: Play = ConversationManager.run_discussion
-) -> PlannedRun:
-    """Returns one run of a series, which is called after its variant and has a directory of its own in `out`."""
-    run = PlannedRun(loaded, variant, number, play=play)
-    name = f"{loaded.name[: LONGEST_NAME - len(run.label) - 1]}-{run.label}"
-    return replace(run, loaded=replace(loaded, name=name), out=out / run.label if out else None)
-
-
-def runs_at_once(runs: Sequence[PlannedRun], wanted: int | None, *, usual: int = 1) -> int:
-    """Raises `click.BadParameter` where somebody is to take part in several runs at once."""
-    has_person = any(spec.role == "user" for spec in runs[0].loaded.file.discussion.models.values())
-    if has_person and (wanted or 1) > 1:
-        raise click.BadParameter("a person takes part, in one run after another", param_hint="--at-once")
-    return min(len(runs), 1 if has_person else wanted or usual)
-
-
-def runs_by_variant(runs: Sequence[PlannedRun]) -> Counter[str]:
-    """The variants in their order, each with the number of its runs."""
-    return Counter(run.variant for run in runs)
-
-
-def _mode_names(modes: str) -> tuple[str, ...]:
-    found: list[str] = []
-    for name in modes.split(",") if modes.strip() else ():
-        plain = name.strip().lower().replace("_", "-")
-        mode = SPELLINGS.get(plain, plain)
-        if mode not in MODES:
-            raise _wrong(f"there is no mode {name.strip()!r}{near(plain, [*MODES, *SPELLINGS])}")
-        if mode in found:
-            raise _wrong(f"{mode} is named twice; --repeat runs a mode more than once")
-        found.append(mode)
-    return tuple(found)
-
-
-def _wrong(words: str) -> click.BadParameter:
-    return click.BadParameter(words, param_hint="--modes")
+def _least(limit: float | None, used: float, own: float | None) -> float | None:
+    """Returns what a run may use of something that is limited for all; None where it is not."""
+    return None if limit is None else min(limit - used, own or inf)
 
 
 def _cells(ended: _Ended) -> tuple[str, ...]:

@@ -1,8 +1,17 @@
 """Where samples and discussions are played: one file each; the name behind `executor` is the name of the file."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 EXECUTORS = __name__
+LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorTraits:
+    """Stands beside `create`: elsewhere nobody can be asked, and nothing is heard of a job until it is over."""
+
+    is_elsewhere: bool = False
 
 
 class Executor(Protocol):

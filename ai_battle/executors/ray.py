@@ -15,9 +15,10 @@ from typing import Any
 from ..core.errors import ConfigError, JobLost
 from ..core.events import ModelReplied
 from ..core.ledger import book
-from . import Executor
+from . import Executor, ExecutorTraits
 from ._ray_driver import frame, read_frame
 
+TRAITS = ExecutorTraits(is_elsewhere=True)
 MOST_LOSSES = 4
 """So many times a job may be lost until nobody plays it any more: it may be what ends its workers."""
 

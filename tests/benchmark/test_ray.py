@@ -1,37 +1,25 @@
 """Samples on a Ray cluster: the same table, though workers and nodes are lost, and no word of Ray's own."""
 
-import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from ai_battle.benchmark.run import BenchmarkProgress, RunOptions
 from ai_battle.core.errors import ConfigError
+from tests.clusters import HAS_RAY, needs_ray, processes, wait_for_process
 
 from .suites import ALWAYS_4, KNOWS, played, suite
 
-HAS_RAY = importlib.util.find_spec("ray") is not None
-IF_THERE = pytest.mark.skipif(not HAS_RAY, reason="needs Ray: pip install 'ai-battle[ray]'")
-Test = TypeVar("Test", bound=Callable[..., None])
 SETTINGS = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
 SLOW = {
     "name": "slow",
     "model": {"type": "scripted/slow", "when": [{"match": "What", "say": "It is 4.", "delay": 0.3}]},
 }
-
-
-def needs_ray(test: Test) -> Test:
-    """A cluster takes seconds to start."""
-    marked: Test = pytest.mark.slow(IF_THERE(test))
-    return marked
 
 
 @needs_ray
@@ -95,28 +83,3 @@ def test_the_local_executor_has_no_address(tmp_path: Path) -> None:
 def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"ray is not installed; it comes with: pip install 'ai-battle\[ray\]'"):
         played(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"))
-
-
-def wait_for_process(words: str, seconds: float = 60.0) -> int:
-    ends = time.monotonic() + seconds
-    while not (known := processes(words)):
-        assert time.monotonic() < ends
-        time.sleep(0.05)
-    return known[0]
-
-
-def processes(words: str) -> Sequence[int]:
-    """Returns the processes below this one whose command line has the words."""
-    commands, parents = {}, {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                commands[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-
-    def is_below(number: int) -> bool:
-        return number == os.getpid() or (number in parents and is_below(parents[number]))
-
-    return [number for number, command in commands.items() if is_below(number) and words in command]

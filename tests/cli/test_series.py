@@ -137,6 +137,65 @@ class TestRuns:
         assert (outcome.code, path.read_text()) == (0, "nothing")
 
 
+class TestFolders:
+    @pytest.fixture
+    def talks(self, folder: Path) -> Path:
+        (folder / "talks").mkdir()
+        for name in ("tea", "boat"):
+            (folder / "talks" / f"{name}.yaml").write_text(SCRIPTED)
+        return folder / "talks"
+
+    def test_all_discussions_of_a_folder_are_run_and_called_after_their_files(
+        self, ai_battle: Run, talks: Path
+    ) -> None:
+        outcome = ai_battle("run", talks, "--repeat", 2, "--at-once", 4, "--out", "all", "--json")
+        assert outcome.code == 0
+        assert [(run["discussion"], run["repeat"], run["run"]) for run in json.loads(outcome.out)["runs"]] == [
+            (name, number, str(Path("all") / f"{name}-{number}")) for name in ("boat", "tea") for number in (1, 2)
+        ]
+
+    def test_each_can_be_run_in_several_modes(self, ai_battle: Run, talks: Path) -> None:
+        assert ai_battle("run", talks, "--modes", "ai-ai,no-meta", "--out", "all", "-q").code == 0
+        assert sorted(path.name for path in Path("all").iterdir() if path.is_dir()) == [
+            *("boat-ai-ai-1", "boat-no-meta-1", "tea-ai-ai-1", "tea-no-meta-1")
+        ]
+
+    def test_a_dry_run_shows_the_first_requests_of_each(self, ai_battle: Run, talks: Path) -> None:
+        outcome = ai_battle("run", talks, "--dry-run")
+        assert [line for line in outcome.lines if line.startswith("Discussion ")] == [
+            "Discussion boat, 1 run",
+            "Discussion tea, 1 run",
+        ]
+
+    def test_a_folder_without_any_is_refused(self, ai_battle: Run, folder: Path) -> None:
+        (folder / "empty").mkdir()
+        outcome = ai_battle("run", "empty")
+        assert (outcome.code, "empty has no discussions: no file in it ends with .yaml or .yml" in outcome.err) == (
+            2,
+            True,
+        )
+
+    def test_a_file_with_a_mistake_keeps_all_from_beginning(self, ai_battle: Run, talks: Path) -> None:
+        (talks / "wrong.yaml").write_text("discussion: {goal: Talk.}")
+        outcome = ai_battle("run", talks, "--out", "all")
+        assert (outcome.code, "wrong.yaml" in outcome.err, Path("all").exists()) == (2, True, False)
+
+
+class TestTime:
+    def test_no_run_begins_when_the_time_of_all_is_used_up(self, ai_battle: Run, folder: Path) -> None:
+        """Two answers of a quarter of a second each use up half a second."""
+        (folder / "slow.yaml").write_text(re.sub(r"(one|two)\]", r"{say: \1, delay: 0.25}]", SCRIPTED))
+        outcome = ai_battle("run", "slow.yaml", "--repeat", 3, "--max-time", 0.5, "--out", "all")
+        assert outcome.code == 1
+        assert "--max-time is used up by the runs before" in outcome.err
+        assert outcome.err.splitlines()[-1] == "Not started: ai-ai-2, ai-ai-3."
+
+    def test_a_single_run_is_limited_too(self, ai_battle: Run, folder: Path) -> None:
+        (folder / "slow.yaml").write_text(SCRIPTED.replace("one]", "{say: one, delay: 0.25}]"))
+        outcome = ai_battle("run", "slow.yaml", "--max-time", 0.2, "--set", "discussion.turns=5", "--json")
+        assert json.loads(outcome.out)["status"] == "limit"
+
+
 class TestResults:
     def test_a_table_sums_up_what_each_run_took(self, ai_battle: Run, scripted: Path) -> None:
         outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all", "--quiet")

@@ -88,7 +88,7 @@ class TestFiles:
     def test_a_directory_instead_of_a_file(self, ai_battle: Command) -> None:
         Path("talks").mkdir()
         written(GOOD, "talks/robots.yaml")
-        assert refusal(ai_battle("run", "talks")) == "talks: is a directory; name a YAML file in it: robots.yaml"
+        assert refusal(ai_battle("serve", "talks")) == "talks: is a directory; name a YAML file in it: robots.yaml"
 
     @pytest.mark.parametrize("text", ["", "\n\n", "# later\n", "---\n"])
     def test_an_empty_file(self, ai_battle: Command, text: str) -> None:

@@ -1,0 +1,171 @@
+"""Plans the runs of a series, each with a directory of its own, and plays one of them wherever it is to be played."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from ai_battle.config import Loaded
+from ai_battle.config.discussion import MODES as SPELLINGS
+from ai_battle.config.documents import YAML
+from ai_battle.conversation.manager import ConversationManager, RunResult
+from ai_battle.conversation.person import keyboard
+from ai_battle.conversation.plan import MODES
+from ai_battle.conversation.reading import CONFIG, FILE, read
+from ai_battle.conversation.rundir import LONGEST_NAME
+from ai_battle.core import plugins
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.events import Emit, Event, RunForked, RunStarted, ignore
+from ai_battle.core.exchange import WHOLE_ANSWER, Wants
+from ai_battle.core.files import is_locked
+from ai_battle.core.plugins import near
+from ai_battle.executors import EXECUTORS, ExecutorTraits
+
+from .approval import TerminalPrompt
+
+MODE, DISCUSSION = "mode", "discussion"
+"""What variants are that were named by options, and those that a folder holds."""
+
+AT_ONCE = 64
+"""So many runs are handed to a cluster, which has those wait for which it has no room."""
+
+LOOKS, BETWEEN_LOOKS = 300, 0.2
+"""A lost process may still hold a run directory: how often it is looked whether it does, and seconds in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run: the `repeat`th of its `variant`, which is a mode, a file, or says what a fork has changed.
+
+    `origin` is the run that it is forked from, and the turn.
+    """
+
+    loaded: Loaded
+    variant: str
+    repeat: int
+    out: Path | None = None
+    origin: tuple[Path, int] | None = None
+
+    @property
+    def label(self) -> str:
+        return f"{self.variant}-{self.repeat}".replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlayer:
+    """Plays runs. `person` is who can be asked meanwhile; nobody is where another machine plays them."""
+
+    allow_unsandboxed: bool
+    person: TerminalPrompt | None = None
+
+    async def play(self, run: PlannedRun, emit: Emit = ignore, wants: Wants = WHOLE_ANSWER) -> RunResult:
+        """Plays it, or goes on with what was played of it where that was lost."""
+        manager = ConversationManager.from_config(
+            run.loaded,
+            out=run.out,
+            ask=self.person.line if self.person else keyboard,
+            allow_unsandboxed=self.allow_unsandboxed,
+            approve=self.person.approve if self.person else None,
+        )
+        if not self.person and await _has_begun(run):
+            assert run.out
+            return await manager.resume(run.out, emit, wants)
+        if run.origin:
+            return await manager.fork(*run.origin, emit, wants)
+        return await manager.run_discussion(emit, wants)
+
+    async def aclose(self) -> None:
+        """Each run closes its own clients."""
+
+
+async def _has_begun(run: PlannedRun) -> bool:
+    """Says whether a lost process has begun it; waits until that holds the directory no more."""
+    if not run.out or not run.out.is_dir():
+        raise ConfigError(f"{run.out} is not on all nodes of the cluster; name a folder that they share: --out DIR")
+    for _ in range(LOOKS):
+        if not is_locked(run.out):
+            break
+        await asyncio.sleep(BETWEEN_LOOKS)
+    if (run.out / FILE).exists() and any(_begins(run, event) for _, event in read(run.out)):
+        return True
+    for name in (FILE, CONFIG):  # lost before its first words were there
+        (run.out / name).unlink(missing_ok=True)
+    return False
+
+
+def _begins(run: PlannedRun, event: Event) -> bool:
+    return event == RunForked(str(run.origin[0]), run.origin[1]) if run.origin else isinstance(event, RunStarted)
+
+
+def load_folder(folder: Path, load: Callable[[str], Loaded]) -> dict[str, Loaded]:
+    """Returns the discussions of a folder by the names of their files; raises `ConfigError` where there are none."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in YAML)
+    if not files:
+        raise ConfigError(f"{folder} has no discussions: no file in it ends with {' or '.join(YAML)}.")
+    return {path.stem: replace(load(str(path)), name=folder.resolve().name) for path in files}
+
+
+def plan_runs(
+    discussions: Mapping[str, Loaded], modes: str, repeats: int | None, out: Path | None
+) -> tuple[PlannedRun, ...]:
+    """Every run of a series, in order: all of one variant, then all of the next, each with a directory of its own.
+
+    Discussions are called by the names of their files, and a single one by none. Without `modes` (divided by commas)
+    each keeps its own. Raises `click.BadParameter` for an unknown mode.
+    """
+    variants = {
+        " ".join(filter(None, (name, mode))): loaded.with_overrides(*([f"discussion.mode={mode}"] if mode else ()))
+        for name, loaded in discussions.items()
+        for mode in _mode_names(modes) or ("" if name else loaded.file.discussion.mode,)
+    }
+    return tuple(
+        plan_run(loaded, variant, number, out)
+        for variant, loaded in variants.items()
+        for number in range(1, (repeats or 1) + 1)
+    )
+
+
+def plan_run(
+    loaded: Loaded, variant: str, number: int, out: Path | None, origin: tuple[Path, int] | None = None
+) -> PlannedRun:
+    """Returns one run of a series, which is called after its variant and has a directory of its own in `out`."""
+    run = PlannedRun(loaded, variant, number, origin=origin)
+    name = f"{loaded.name[: LONGEST_NAME - len(run.label) - 1]}-{run.label}"
+    return replace(run, loaded=replace(loaded, name=name), out=out / run.label if out else None)
+
+
+def runs_at_once(runs: Sequence[PlannedRun], wanted: int | None, executor: str, *, usual: int = 1) -> int:
+    """Raises `click.BadParameter` where somebody is to take part in several runs at once, or elsewhere."""
+    has_person = any(spec.role == "user" for run in runs for spec in run.loaded.file.discussion.models.values())
+    is_elsewhere = plugins.traits(EXECUTORS, executor, ExecutorTraits()).is_elsewhere
+    if has_person and ((wanted or 1) > 1 or is_elsewhere):
+        where = "here, in one run after another"
+        raise click.BadParameter(
+            f"a person takes part {where}", param_hint="--executor" if is_elsewhere else "--at-once"
+        )
+    return min(len(runs), 1 if has_person else wanted or (AT_ONCE if is_elsewhere else usual))
+
+
+def runs_by_variant(runs: Sequence[PlannedRun]) -> Counter[str]:
+    """The variants in their order, each with the number of its runs."""
+    return Counter(run.variant for run in runs)
+
+
+def _mode_names(modes: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in modes.split(",") if modes.strip() else ():
+        plain = name.strip().lower().replace("_", "-")
+        mode = SPELLINGS.get(plain, plain)
+        if mode not in MODES:
+            raise _wrong(f"there is no mode {name.strip()!r}{near(plain, [*MODES, *SPELLINGS])}")
+        if mode in found:
+            raise _wrong(f"{mode} is named twice; --repeat runs a mode more than once")
+        found.append(mode)
+    return tuple(found)
+
+
+def _wrong(words: str) -> click.BadParameter:
+    return click.BadParameter(words, param_hint="--modes")

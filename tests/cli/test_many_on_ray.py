@@ -1,0 +1,94 @@
+"""Many discussions on a Ray cluster: all are finished, none is played twice, and a lost node is told in our words."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.clusters import needs_ray, two_nodes
+
+from .conftest import Run
+
+TURNS = 4
+LINE = "{say: It is so., delay: 0.05}"
+DISCUSSION = f"""
+discussion:
+  turns: {TURNS // 2}
+  goal: Count.
+  models:
+    Ann: {{type: scripted/a, script: [{LINE}, {LINE}]}}
+    Bob: {{type: scripted/b, script: [{LINE}, {LINE}]}}
+"""
+
+
+def discussions(folder: Path, number: int) -> Path:
+    folder.mkdir()
+    for place in range(number):
+        (folder / f"talk{place}.yaml").write_text(DISCUSSION)
+    return folder
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "ai_battle", *map(str, arguments)]
+
+
+def records(run_dir: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (run_dir / "journal.jsonl").read_text().splitlines()]
+
+
+@needs_ray
+@pytest.mark.timeout(400)
+def test_of_two_hundred_discussions_all_are_finished_once_though_a_node_is_lost(tmp_path: Path) -> None:
+    """Ten files, twenty times each; one of two nodes is killed when half are over."""
+    talks, out = discussions(tmp_path / "talks", 10), tmp_path / "out"
+    with two_nodes() as cluster:
+        options = ["--repeat", 20, "--executor", "ray", "--address", cluster.address, "--out", out, "--json"]
+        with open(tmp_path / "out.json", "w") as printed:
+            run = subprocess.Popen(command("run", talks, *options), stdout=printed, stderr=subprocess.PIPE, text=True)
+        assert run.stderr
+        told = []
+        for line in run.stderr:
+            told.append(line)
+            if line.startswith("100 of 200"):
+                cluster.lose_one()
+        assert run.wait(60) == 0, told
+        run.stderr.close()
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert Counter(entry["status"] for entry in document["runs"]) == {"done": 200}
+    assert len({entry["run"] for entry in document["runs"]}) == 200
+    for entry in document["runs"]:
+        journal = records(Path(entry["run"]))
+        kinds = Counter(record["type"] for record in journal)
+        assert (kinds["run_started"], kinds["run_finished"]) == (1, 1)
+        assert [record["turn"] for record in journal if record["type"] == "turn_finished"] == [*range(1, TURNS + 1)]
+    assert [line for line in told if line.startswith("A process or a node of Ray was lost.")]
+    assert not [line for line in told if "raylet" in line]
+
+
+@needs_ray
+def test_forks_are_played_on_a_cluster_too(tmp_path: Path, ai_battle: Run) -> None:
+    path = discussions(tmp_path / "talks", 1) / "talk0.yaml"
+    assert ai_battle("run", path, "--out", tmp_path / "origin", "-q").code == 0
+    outcome = ai_battle(
+        *("fork", tmp_path / "origin", "--at", 2, "-n", 2, "--executor", "ray", "--out", tmp_path / "forks", "--json")
+    )
+    assert outcome.code == 0, outcome.err
+    runs = json.loads(outcome.out)["runs"]
+    assert [(run["status"], run["turns"]) for run in runs] == [("done", TURNS)] * 2
+
+
+def test_nobody_can_take_part_in_a_run_elsewhere(tmp_path: Path, ai_battle: Run) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("discussion: {goal: Talk., models: {Ann: {type: scripted/a, script: [Hi.]}, Me: {role: user}}}")
+    outcome = ai_battle("run", path, "--executor", "ray")
+    assert outcome.code == 2
+    assert "a person takes part here, in one run after another" in outcome.err
+
+
+def test_an_address_needs_an_executor_that_has_one(tmp_path: Path, ai_battle: Run) -> None:
+    path = discussions(tmp_path / "talks", 1) / "talk0.yaml"
+    outcome = ai_battle("run", path, "--repeat", 2, "--address", "127.0.0.1:6379")
+    assert (outcome.code, "local has no option 'address'" in outcome.err) == (2, True)

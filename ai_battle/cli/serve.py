@@ -3,13 +3,15 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import click
 
-from ai_battle.server.config import ConfigSource
-from ai_battle.server.running import serve
+from ai_battle.server.config import ConfigSource, ServerConfig
+from ai_battle.server.running import serve, serve_as_worker, serve_with_workers
+from ai_battle.server.workers import Worker, WorkerFailed
 
 from .options import WithStrategies, trust
 from .trust import require_trust_in
@@ -19,18 +21,40 @@ from .trust import require_trust_in
 @click.argument("config", default="", required=False)
 @click.option("--host", help="Address to listen on; a public one needs keys.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8787]")
+@click.option("--workers", type=click.IntRange(1), help="Processes that answer, one for each core.  [default: 1]")
+@click.option("--as-worker", hidden=True, default="")
 @trust
-def command(config: str, host: str | None, port: int | None, trust: bool) -> None:
+def command(config: str, host: str | None, port: int | None, workers: int | None, as_worker: str, trust: bool) -> None:
     """Serve models as an Anthropic- and OpenAI-compatible server.
 
     CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
     answers to names with opus, sonnet and haiku. Each request is a line of JSON on stderr (LOG_LEVEL).
     """
-    over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    said = {"host": host, "port": port, "workers": workers}
+    over = {key: value for key, value in said.items() if value is not None}
     source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))
     loaded = source.load()
     source = replace(source, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves
-    asyncio.run(serve(source, loaded, partial(click.echo, err=True), _write))
+    say = partial(click.echo, err=True)
+    if as_worker:
+        asyncio.run(serve_as_worker(source, loaded, say, _write, Worker.of(as_worker)))
+    elif loaded.server.workers > 1:
+        _run_workers(source, loaded, say, trust)
+    else:
+        asyncio.run(serve(source, loaded, say, _write))
+
+
+def _run_workers(source: ConfigSource, loaded: ServerConfig, say: Callable[[str], None], trust: bool) -> None:
+    over = [f"--{name}={value}" for name, value in source.over.items() if name != "workers"]
+    options = [*over, *(("--trust",) if trust else ()), "--", *((source.file,) if source.file else ())]
+
+    def command(worker: Worker) -> list[str]:
+        return [sys.executable, "-m", "ai_battle", "serve", "--as-worker", str(worker), *options]
+
+    try:
+        asyncio.run(serve_with_workers(source, loaded, say, command))
+    except WorkerFailed as failed:
+        sys.exit(failed.code if failed.code > 0 else 1)
 
 
 def _write(line: bytes) -> None:

@@ -131,6 +131,7 @@ class Server(Section):
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; a public one needs keys.")
     port: Port = Field(default=8787, description="Port to listen on; 0 takes a free one.")
+    workers: Positive = Field(default=1, description="Processes that answer; each uses one core.")
     keys: tuple[Annotated[ServeKey, Short(_key, TEXT)], ...] = Field(default=(), description="What clients present.")
     routes: dict[Name, Annotated[RouteSettings, Short(_model, TEXT)]] = Field(
         default={}, description="What answers to which model name.", examples=[{"small+big": {"model": "ollama/phi4"}}]

@@ -117,8 +117,14 @@ class SharedBudget(Protocol):
     Both sums of `own` are those since this process began.
     """
 
-    async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars]:
-        """Whether `own` and those of the others stay within `limit`, else `own` is not taken; and the others'."""
+    async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars | None]:
+        """Whether `own` and those of the others stay within `limit`, else `own` is not taken.
+
+        And the others', None where they need not be asked.
+        """
+
+    async def look(self, own: Dollars, limit: float) -> Dollars:
+        """Returns those of the others as they are now."""
 
     def publish(self, own: Dollars) -> None:
         """Tells the others soon. Never waits."""
@@ -220,7 +226,8 @@ class Budget:
         """Whether all processes together stay within the dollars, with what is set aside here."""
         if not self.shared or self.limits.cost_usd is None:
             return True
-        granted, self.others = await self.shared.claim(self.own, self.limits.cost_usd + ROUNDING)
+        granted, others = await self.shared.claim(self.own, self.limits.cost_usd + ROUNDING)
+        self.others = others or self.others
         return granted
 
     def book(self, entry: ModelReplied) -> None:
@@ -255,8 +262,8 @@ class Budget:
                     await waiter
         finally:
             self._waiting.discard(waiter)
-        if self.others.aside:
-            await self.claim()
+        if self.shared and self.others.aside:
+            self.others = await self.shared.look(self.own, self.limits.cost_usd or 0.0)
 
     def _room_in_dollars(self, quote: Quote, left: float) -> float:
         if quote.rates == (0.0, 0.0):

@@ -1,7 +1,7 @@
 """The server as an aiohttp application: its addresses, and what happens to a request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from math import ceil
@@ -221,7 +221,7 @@ def _metrics(state: ServerState) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
         if not _has_key(state, http):
             return web.json_response({"error": {"message": "Metrics need a key."}}, status=401)
-        return web.Response(body=state.metrics.text(_gauges(state)).encode(), headers={"content-type": PROMETHEUS})
+        return web.Response(body=state.metrics_text().encode(), headers={"content-type": PROMETHEUS})
 
     return handle
 
@@ -246,12 +246,3 @@ def _has_key(state: ServerState, http: web.Request) -> bool:
     except Denied:
         return False
     return True
-
-
-def _gauges(state: ServerState) -> Iterator[tuple[str, str, float]]:
-    yield "requests_in_flight", "Requests that are being answered.", state.admission.running
-    yield "requests_queued", "Requests that wait for their turn.", state.admission.queued
-    plans = state.current.plans
-    yield "plan_cache_hits_total", "Boost plans that were in the cache.", plans.hits
-    yield "plan_cache_misses_total", "Boost plans that were not.", plans.misses
-    yield "plan_cache_size", "Boost plans in the cache.", len(plans)

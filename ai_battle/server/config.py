@@ -33,6 +33,7 @@ from .sqlite_counts import NAME, SqliteCounts
 from .state import Deployment, ServerState
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
+from .workers import Worker
 
 FALLBACK = "ANTHROPIC_API_KEY"
 HEADER = "CUSTOM_HEADER_"
@@ -103,10 +104,11 @@ class ServerConfig:
         if self.has_budgets and self.server.limits.unpriced == "refuse" and (names := self.unpriced_models):
             raise ConfigError(unpriced_reason(names, "under 'server: limits:'"))
 
-    def make_state(self, write: Write) -> ServerState:
+    def make_state(self, write: Write, worker: Worker | None = None) -> ServerState:
         """Returns what a server shares that begins with this configuration; `write` gets its log."""
         store = MemoryStore(int(self.server.limits.stored_mb * MEGABYTE))
-        state = ServerState(self.deployment, log=RequestLog(write), timing=self.timing, store=store)
+        log = RequestLog(write, worker.number if worker else 0)
+        state = ServerState(self.deployment, log=log, timing=self.timing, store=store, worker=worker)
         self.apply(state)
         return state
 

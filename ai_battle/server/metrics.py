@@ -11,7 +11,7 @@ from logging import Handler, Logger, LogRecord
 from secrets import token_hex
 from time import perf_counter
 from traceback import walk_tb
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web import RequestPayloadError
@@ -191,6 +191,14 @@ HISTOGRAMS: Mapping[str, str] = {
 }
 
 
+class Gauge(NamedTuple):
+    """What is true at this moment; those that end in `_total` only grow."""
+
+    name: str
+    meaning: str
+    value: float
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram:
     """Counts by upper bound; one entry for each route."""
@@ -246,11 +254,28 @@ class Metrics:
         self.counters["shadow_total"][route, outcome] += 1
         self.counters["shadow_cost_usd_total"][(route,)] += dollars
 
-    def text(self, gauges: Iterable[tuple[str, str, float]]) -> str:
-        """Returns the metrics as text; `gauges` are name, meaning and value of what is true at this moment."""
+    def snapshot(self) -> Mapping[str, Any]:
+        """Returns the numbers as JSON has them."""
+        counters = {name: [[labels, value] for labels, value in found.items()] for name, found in self.counters.items()}
+        histograms = {name: [found.counts, found.sums] for name, found in self.histograms.items()}
+        return {"counters": counters, "histograms": histograms}
+
+    def add(self, snapshot: Mapping[str, Any]) -> None:
+        for name, found in snapshot["counters"].items():
+            for labels, value in found:
+                self.counters[name][tuple(labels)] += value
+        for name, (counts, sums) in snapshot["histograms"].items():
+            mine = self.histograms[name]
+            for route, numbers in counts.items():
+                before = mine.counts.get(route, [0] * len(numbers))
+                mine.counts[route] = [sum(pair) for pair in zip(before, numbers, strict=True)]
+                mine.sums[route] += sums[route]
+
+    def text(self, gauges: Iterable[Gauge]) -> str:
+        """Returns the metrics as text."""
         return "\n".join([*self._lines(gauges), ""])
 
-    def _lines(self, gauges: Iterable[tuple[str, str, float]]) -> Iterator[str]:
+    def _lines(self, gauges: Iterable[Gauge]) -> Iterator[str]:
         for name, (labels, meaning) in COUNTERS.items():
             yield from _head(name, "counter", meaning)
             for values, number in sorted(self.counters[name].items()):
@@ -286,9 +311,13 @@ def log_level(written: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RequestLog:
-    """`redactor` keeps secrets out, also out of content, which is only there when it was asked for."""
+    """`redactor` keeps secrets out, also out of content, which is only there when it was asked for.
+
+    `worker` is the number of one of several.
+    """
 
     write: Write = field(default=len)
+    worker: int = 0
     level: str = "info"
     redactor: Redactor = NO_SECRETS
 
@@ -296,18 +325,22 @@ class RequestLog:
         level = "warning" if stats.help_failed else "info"
         if stats.status >= 400 and stats.status != LEFT:
             level = "warning" if stats.status < 500 else "error"
-        self._write(level, lambda: self.redactor.line(to_json(_log_fields(stats, level))))
+        self._write(level, lambda: self.redactor.line(to_json({**self._head(level), **_log_fields(stats)})))
+
+    def _head(self, level: str) -> Mapping[str, Any]:
+        head = {"time": _timestamp(int(time.time())), "level": level}
+        return {**head, "worker": self.worker} if self.worker else head
 
     def log_connection(self, error: BaseException | None) -> None:
         """Logs that a connection brought no request, without a word of it; all else is a mistake of this program."""
         is_theirs = isinstance(error, HttpProcessingError)
         level = "warning" if is_theirs else "error"
         reason = "What came over a connection is no HTTP request." if is_theirs else place_of(error)
-        fields = {"time": _timestamp(int(time.time())), "level": level, "error": type(error).__name__, "reason": reason}
+        fields = {**self._head(level), "error": type(error).__name__, "reason": reason}
         self._write(level, lambda: to_json(fields))
 
     def log_warning(self, reason: str) -> None:
-        fields = {"time": _timestamp(int(time.time())), "level": "warning", "reason": reason}
+        fields = {**self._head("warning"), "reason": reason}
         self._write("warning", lambda: self.redactor.line(to_json(fields)))
 
     def _write(self, level: str, line: Callable[[], bytes]) -> None:
@@ -342,10 +375,8 @@ def _timestamp(second: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
 
 
-def _log_fields(stats: RequestStats, level: str) -> Mapping[str, Any]:
+def _log_fields(stats: RequestStats) -> Mapping[str, Any]:
     fields = {
-        "time": _timestamp(int(time.time())),
-        "level": level,
         "request_id": stats.request_id,
         "api": stats.api,
         "key": stats.holder.name,

@@ -2,7 +2,10 @@
 
 import asyncio
 import gc
+import os
 import signal
+import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +22,7 @@ from .app import create_app
 from .config import ConfigSource, ServerConfig, file_stamp
 from .metrics import ConnectionLog, Write
 from .state import ServerState
+from .workers import BACKLOG, Command, Supervisor, Worker, take_seats
 
 LOOKS = 1.0
 """Seconds between two looks at the file."""
@@ -26,8 +30,8 @@ KEEP_ALIVE = 75.0
 """Seconds that a connection may wait for its next request: longer than nginx keeps one."""
 LINGER = 1.0
 """Seconds for which the rest of a refused body is read, so that its client gets to see why."""
-BACKLOG = 1024
 MANY, OFTEN, SELDOM = 2_000, 5, 2
+ENDING = "Ending: no new requests; answers that run are finished, unless you say it again."
 END = ("SIGINT", "SIGTERM")
 AGAIN = ("SIGHUP",)  # not on every system
 FULL = (
@@ -39,12 +43,14 @@ Say = Callable[[str], None]
 
 
 @asynccontextmanager
-async def listening(config: ServerConfig, write: Write = len) -> AsyncIterator[tuple[ServerState, str]]:
-    """The server while the block runs, and its address; `write` gets the log.
+async def listening(
+    config: ServerConfig, write: Write = len, worker: Worker | None = None
+) -> AsyncIterator[tuple[ServerState, str]]:
+    """The server while the block runs, and its address; `write` gets the log, a `worker` has its sockets already.
 
     Raises `ConfigError` when nobody can listen there.
     """
-    state = config.make_state(write)
+    state = config.make_state(write, worker)
     runner = web.AppRunner(
         create_app(state),
         handler_cancellation=True,
@@ -56,7 +62,7 @@ async def listening(config: ServerConfig, write: Write = len) -> AsyncIterator[t
     )
     await runner.setup()
     try:
-        async with _accept_connections(runner, config.server) as (host, port):
+        async with _accept_connections(runner, config.server, worker) as (host, port):
             if state.budgets.counts:
                 state.budgets.counts.start()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -66,23 +72,33 @@ async def listening(config: ServerConfig, write: Write = len) -> AsyncIterator[t
 
 
 @asynccontextmanager
-async def _accept_connections(runner: web.AppRunner, server: Server) -> AsyncIterator[tuple[str, int]]:
+async def _accept_connections(
+    runner: web.AppRunner, server: Server, worker: Worker | None
+) -> AsyncIterator[tuple[str, int]]:
     """Connections that were accepted stay when no more are."""
     inside = runner.server
     assert inside is not None
     limiter = ConnectionLimiter(inside, server.limits.connections, server.limits.header_seconds)
-    loop = asyncio.get_running_loop()
+    listeners = await _listen(limiter, server, worker)
     try:
-        listener = await loop.create_server(limiter, server.host, server.port, backlog=BACKLOG)
+        host, port = listeners[0].sockets[0].getsockname()[:2]
+        yield host, port
+    finally:
+        for listener in listeners:
+            listener.close()
+        limiter.close()
+
+
+async def _listen(limiter: "ConnectionLimiter", server: Server, worker: Worker | None) -> list[asyncio.Server]:
+    loop = asyncio.get_running_loop()
+    if worker:
+        given = [socket.socket(fileno=number) for number in worker.sockets]
+        return [await loop.create_server(limiter, sock=each, backlog=BACKLOG) for each in given]
+    try:
+        return [await loop.create_server(limiter, server.host, server.port, backlog=BACKLOG)]
     except OSError as error:
         where = f"{server.host}:{server.port}"
         raise ConfigError(f"Nobody can listen on {where}: {error.strerror}; choose another with --port.") from error
-    try:
-        host, port = listener.sockets[0].getsockname()[:2]
-        yield host, port
-    finally:
-        listener.close()
-        limiter.close()
 
 
 async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Write) -> None:
@@ -96,15 +112,64 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
         set_up_telemetry(source.environment, state.log.log_warning)
         for line in startup_lines(config, address):
             say(line)
-        reload = partial(_reload, source, state, say)
+        reload = partial(_take_up, source, partial(_exchange, state), say, say)
         watching = asyncio.create_task(_watch(source.file, config.seen, signals.again, reload))
-        for line in await find_unreachable((str(model.name), model) for model in config.deployment.models):
-            say(f"Warning: {line}")
+        await _warn_of_unreachable(config, say)
         await asyncio.to_thread(warm_up, config.deployment.models)
         await signals.over.wait()
         signals.forget()
-        say("Ending: no new requests; answers that run are finished, unless you say it again.")
+        say(ENDING)
         watching.cancel()
+
+
+async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, write: Write, worker: Worker) -> None:
+    """The same for one of several workers, whose parent speaks for all; `say` hears what goes wrong."""
+    signals = SignalEvents()
+    signals.listen()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end_with_parent)
+    async with listening(config, write, worker) as (state, _):
+        set_up_telemetry(source.environment, state.log.log_warning)
+        await asyncio.to_thread(warm_up, config.deployment.models)
+        worker.restore(state.metrics)
+        reload = partial(_take_up, source, partial(_exchange, state), say, len)
+        tasks = [
+            asyncio.create_task(worker.keep_telling(state.metrics, state.gauges)),
+            asyncio.create_task(_watch("", None, signals.again, reload)),
+        ]
+        await signals.over.wait()
+        signals.forget()
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Say, command: Command) -> None:
+    """Starts `server.workers` of them by `command` and keeps them running; the rest is as with `serve`."""
+    server, signals = config.server, SignalEvents()
+    signals.listen()
+    with take_seats(server.workers, server.host, server.port) as seats:
+        supervisor = Supervisor(command, say, seats)
+        async with supervisor.running():
+            for line in startup_lines(config, seats[0].address):
+                say(line)
+            reload = partial(_take_up, source, supervisor.reload, say, say)
+            watching = asyncio.create_task(_watch(source.file, config.seen, signals.again, reload))
+            await _warn_of_unreachable(config, say)
+            await signals.over.wait()
+            signals.forget()
+            say(ENDING)
+            watching.cancel()
+
+
+def _end_with_parent() -> None:
+    """Its end of our input is closed: as with a signal, the second time waits for nobody."""
+    asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _warn_of_unreachable(config: ServerConfig, say: Say) -> None:
+    for line in await find_unreachable((str(model.name), model) for model in config.deployment.models):
+        say(f"Warning: {line}")
 
 
 def warm_up(models: Iterable[Model]) -> None:
@@ -122,7 +187,8 @@ def startup_lines(config: ServerConfig, address: str) -> list[str]:
     routes = config.deployment.routes
     width = max(len(route.name) for route in routes)
     lines = [f"  {r.name:<{width}}  {', '.join(r.models)}{f'  ({r.strategy})' if r.strategy else ''}" for r in routes]
-    return [f"Listening on {address}", *lines, config.boost, *_shadow_terms(config), *_terms(config)]
+    workers = f" with {config.server.workers} workers" if config.server.workers > 1 else ""
+    return [f"Listening on {address}{workers}", *lines, config.boost, *_shadow_terms(config), *_terms(config)]
 
 
 def _shadow_terms(config: ServerConfig) -> Iterator[str]:
@@ -151,23 +217,29 @@ async def _watch(
     while True:
         with suppress(TimeoutError):
             await asyncio.wait_for(again.wait(), LOOKS)
-        now = file_stamp(file)
+        now = file_stamp(file) if file else None
         if again.is_set() or now != seen:
             again.clear()
             seen = now
             await reload()
 
 
-async def _reload(source: ConfigSource, state: ServerState, say: Say) -> None:
-    """Reloads the configuration; what is wrong is said, and the old routes stay."""
+async def _take_up(
+    source: ConfigSource, change: Callable[[ServerConfig], Awaitable[None]], say: Say, say_done: Callable[[str], object]
+) -> None:
+    """Reads the configuration anew; what is wrong is said, and the old one stays."""
     try:
         config = source.load()
-        config.apply(state)
+        await change(config)
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
         return
+    say_done(f"Taken up: {', '.join(route.name for route in config.deployment.routes)}")
+
+
+async def _exchange(state: ServerState, config: ServerConfig) -> None:
+    config.apply(state)
     await state.exchange(config.deployment)
-    say(f"Taken up: {', '.join(route.name for route in config.deployment.routes)}")
 
 
 @dataclass(slots=True)

@@ -84,7 +84,6 @@ class Grant:
     total: float
     number: int
     limit: float
-    answer: ClaimAnswer
 
 
 @dataclass(slots=True)
@@ -112,21 +111,25 @@ class SharedCounts:
         """From now on the others hear of this worker; needs a running loop."""
         self._beating = self._beating or asyncio.create_task(self._beat())
 
-    async def claim_dollars(self, payer: str, own: Dollars, limit: float) -> tuple[bool, Dollars]:
+    async def claim_dollars(self, payer: str, own: Dollars, limit: float) -> ClaimAnswer:
         """Raises `Denied` while the store is away."""
         name = f"dollars/{payer}"
         try:
-            claim = await self._claim(name, own.spent, own.aside, limit)
+            return await self._claim(name, own.spent, own.aside, limit)
         except StoreError as error:
             if self.away.budgets == "open":
-                return True, Dollars()
+                return ClaimAnswer(True, 0.0, 0.0)
             raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=REST) from error
-        return claim.granted, Dollars(claim.used, claim.held)
+
+    def take_dollars(self, payer: str, own: Dollars, limit: float) -> bool:
+        """Whether that much was granted already, so that nobody has to be asked."""
+        return self._take(f"dollars/{payer}", own.spent, own.aside, limit)
 
     async def claim_place(self, key: str, held: int, most: int) -> bool:
         """Whether all workers together answer no more than `most` requests of a key, with `held` of this one."""
         try:
-            return (await self._claim(f"{PLACES}{key}", 0.0, held, most)).granted
+            name = f"{PLACES}{key}"
+            return self._take(name, 0.0, held, most) or (await self._claim(name, 0.0, held, most)).granted
         except StoreError as error:
             self._refuse_requests(error)
             return True
@@ -159,14 +162,20 @@ class SharedCounts:
             self.warn(f"What keys have used at last could not be told to the others: {error}")
 
     async def _claim(self, name: str, used: float, held: float, limit: float) -> ClaimAnswer:
-        own, grant = self._set(name, used, held), self._grants.get(name)
-        if grant and used + held <= grant.total and grant.limit <= limit:
-            return grant.answer
+        own = self._set(name, used, held)
         answer = await self._ask(lambda: self.store.claim(self.worker, name, own, limit))
         known = self._grants.get(name)
         if answer.granted and (not known or known.number < own.number):
-            self._grants[name] = Grant(used + held, own.number, limit, answer)
+            self._grants[name] = Grant(used + held, own.number, limit)
         return answer
+
+    def _take(self, name: str, used: float, held: float, limit: float) -> bool:
+        """Takes what was granted already; False where it is more."""
+        grant = self._grants.get(name)
+        if grant is None or used + held > grant.total or grant.limit > limit:
+            return False
+        self._set(name, used, held)
+        return True
 
     def _refuse_requests(self, error: StoreError) -> None:
         if self.away.requests == "closed":
@@ -238,8 +247,15 @@ class KeyDollars:
     counts: SharedCounts
     key: str
 
-    async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars]:
-        return await self.counts.claim_dollars(self.key, own, limit)
+    async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars | None]:
+        if self.counts.take_dollars(self.key, own, limit):
+            return True, None
+        answer = await self.counts.claim_dollars(self.key, own, limit)
+        return answer.granted, Dollars(answer.used, answer.held)
+
+    async def look(self, own: Dollars, limit: float) -> Dollars:
+        answer = await self.counts.claim_dollars(self.key, own, limit)
+        return Dollars(answer.used, answer.held)
 
     def publish(self, own: Dollars) -> None:
         self.counts.tell_dollars(self.key, own)

@@ -1,7 +1,7 @@
 """What all requests of one server share; its routes can be exchanged while requests run."""
 
 import asyncio
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -17,11 +17,12 @@ from .advisors import AdvisorPolicy
 from .clients import PlanStore
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, Keys
-from .metrics import Metrics, RequestLog, RequestStats
+from .metrics import Gauge, Metrics, RequestLog, RequestStats
 from .routes import Routes
 from .stored import MemoryStore
 from .streaming import USUAL, StreamTiming
 from .webhook import post_event
+from .workers import Worker
 
 if TYPE_CHECKING:
     from ..collaboration import Shadow
@@ -77,6 +78,7 @@ class ServerState:
     store: MemoryStore = field(default_factory=MemoryStore)
     evidence: EvidenceStore | None = None
     posting: set[asyncio.Task[None]] = field(default_factory=set)
+    worker: Worker | None = None
 
     @property
     def routes(self) -> Routes:
@@ -108,6 +110,21 @@ class ServerState:
     async def _post(self, webhook: str, event: Mapping[str, str]) -> None:
         if fault := await post_event(webhook, event):
             self.log.log_warning(f"The webhook of {event['route']} was not told of the alarm: {fault}.")
+
+    def metrics_text(self) -> str:
+        """In Prometheus' form; those of all workers."""
+        metrics, gauges = self.metrics, [*self.gauges()]
+        if self.worker:
+            metrics, gauges = self.worker.with_others(metrics, gauges)
+        return metrics.text(gauges)
+
+    def gauges(self) -> Iterator[Gauge]:
+        yield Gauge("requests_in_flight", "Requests that are being answered.", self.admission.running)
+        yield Gauge("requests_queued", "Requests that wait for their turn.", self.admission.queued)
+        plans = self.current.plans
+        yield Gauge("plan_cache_hits_total", "Boost plans that were in the cache.", plans.hits)
+        yield Gauge("plan_cache_misses_total", "Boost plans that were not.", plans.misses)
+        yield Gauge("plan_cache_size", "Boost plans in the cache.", len(plans))
 
     def account(self, stats: RequestStats) -> None:
         """A request is over."""

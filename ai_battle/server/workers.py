@@ -1,0 +1,233 @@
+"""Several workers on one address: the processes, the sockets that they are given, and what they have counted together.
+
+Each worker has a listening socket of its own, among which the system shares out connections (SO_REUSEPORT). They belong
+to the process that starts the workers, so that those who wait are not lost where a worker ends or is started again.
+"""
+
+import asyncio
+import signal
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+from pydantic_core import from_json, to_json
+
+from ..core.errors import AIBattleError, ConfigError
+from ..core.files import write_private
+from .metrics import Gauge, Metrics
+
+BACKLOG = 1024
+TELLS = 1.0
+"""Seconds between two times at which a worker writes down what it has counted."""
+SHORT, LONG = 0.25, 5.0
+"""Seconds until a worker that died is started again: twice as long after each time, unless it lived for a minute.
+
+Connections that the system gave it wait for so long.
+"""
+LIVED = 60.0
+STARTS = 60.0
+"""Seconds in which a worker has to be ready."""
+RELOADS = 0.5
+"""Seconds between the reloads of two workers."""
+
+Say = Callable[[str], None]
+Command = Callable[["Worker"], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One of several workers, as it knows itself: its number, its sockets, and where all write what they count."""
+
+    number: int
+    sockets: tuple[int, ...]
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"{self.number}.json"
+
+    @classmethod
+    def of(cls, said: str) -> "Worker":
+        number, sockets, folder = said.split(":", 2)
+        return cls(int(number), tuple(map(int, sockets.split(","))), Path(folder))
+
+    def __str__(self) -> str:
+        return f"{self.number}:{','.join(map(str, self.sockets))}:{self.folder}"
+
+    def restore(self, metrics: Metrics) -> None:
+        """A worker that takes the place of a dead one goes on from its numbers."""
+        if self.file.exists():
+            metrics.add(from_json(self.file.read_bytes())["metrics"])
+
+    async def keep_telling(self, metrics: Metrics, gauges: Callable[[], Iterable[Gauge]]) -> None:
+        try:
+            while True:
+                self.tell(metrics, gauges())
+                await asyncio.sleep(TELLS)
+        finally:
+            self.tell(metrics, [])
+
+    def tell(self, metrics: Metrics, gauges: Iterable[Gauge]) -> None:
+        said = to_json({"metrics": metrics.snapshot(), "gauges": [*gauges]}).decode()
+        with suppress(OSError):  # a full disk costs the numbers of this second
+            write_private(self.file, [said])
+
+    def with_others(self, metrics: Metrics, gauges: Iterable[Gauge]) -> tuple[Metrics, list[Gauge]]:
+        """Returns the numbers of all workers."""
+        whole, sums = Metrics(), {gauge[0]: Gauge(*gauge) for gauge in gauges}
+        whole.add(metrics.snapshot())
+        for file in sorted(self.folder.glob("*.json")):
+            if file != self.file:
+                said = from_json(file.read_bytes())
+                whole.add(said["metrics"])
+                for name, meaning, value in said["gauges"]:
+                    before = sums.get(name, Gauge(name, meaning, 0.0))
+                    sums[name] = before._replace(value=before.value + value)
+        return whole, [*sums.values()]
+
+
+@dataclass(slots=True)
+class Seat:
+    """The place of one worker: its sockets, and the process that has it at present."""
+
+    worker: Worker
+    listeners: tuple[socket.socket, ...]
+    process: asyncio.subprocess.Process | None = None
+
+    async def start(self, command: Sequence[str]) -> None:
+        """In a session of its own: a key pressed at the terminal is for its parent, whose end it sees at its input."""
+        self.process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            pass_fds=self.worker.sockets,
+            start_new_session=True,
+        )
+
+    @property
+    def address(self) -> str:
+        host, port = self.listeners[0].getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            if self.process and self.process.returncode is None:
+                self.process.send_signal(number)
+
+    async def end(self) -> None:
+        """Nobody is kept waiting for a worker that takes no more connections."""
+        for listener in self.listeners:
+            listener.close()
+        self.signal(signal.SIGTERM)
+        if self.process:
+            await self.process.wait()
+
+
+class WorkerFailed(AIBattleError):
+    """A worker that could not start; it has said why itself. `code` is its exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"A worker ended with exit code {code} before it was ready.")
+        self.code = code
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """Starts each worker by its `command`, and again when it dies; `say` hears of it."""
+
+    command: Command
+    say: Say
+    seats: list[Seat] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """From when all are ready; at the end each worker finishes its answers. Raises `WorkerFailed`."""
+        keepers = [asyncio.create_task(self._keep(seat)) for seat in self.seats]
+        try:
+            await self._wait_until_ready()
+            yield
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.wait(keepers)
+            await asyncio.gather(*(seat.end() for seat in self.seats))
+
+    async def reload(self, _: object = None) -> None:
+        """One after the other, so that there is always one which does nothing else."""
+        for seat in self.seats:
+            seat.signal(signal.SIGHUP)
+            await asyncio.sleep(RELOADS)
+
+    async def _wait_until_ready(self) -> None:
+        end = monotonic() + STARTS
+        while not all(seat.worker.file.exists() for seat in self.seats):
+            for seat in self.seats:
+                if seat.process and seat.process.returncode is not None:
+                    raise WorkerFailed(seat.process.returncode)
+            if monotonic() > end:
+                raise WorkerFailed(-1)
+            await asyncio.sleep(0.02)
+
+    async def _keep(self, seat: Seat) -> None:
+        wait = SHORT
+        while True:
+            begun = monotonic()
+            await seat.start(self.command(seat.worker))
+            assert seat.process
+            code = await seat.process.wait()
+            if not seat.worker.file.exists():
+                return  # it never was ready: nothing changes when it is started again
+            wait = SHORT if monotonic() - begun > LIVED else min(2 * wait, LONG)
+            self.say(f"Worker {seat.worker.number} has ended ({_reason(code)}); it is started again in {wait:g} s.")
+            await asyncio.sleep(wait)
+
+
+def _reason(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+
+
+@contextmanager
+def take_seats(number: int, host: str, port: int) -> Iterator[list[Seat]]:
+    """The sockets of so many workers on one address; raises `ConfigError` where that can't be had."""
+    if not hasattr(socket, "SO_REUSEPORT"):
+        raise ConfigError("This system has no SO_REUSEPORT, which several workers need: start one without --workers.")
+    with ExitStack() as opened, tempfile.TemporaryDirectory(prefix="ai-battle-workers-") as folder:
+        try:
+            port = _free_port(host, port)
+            seats = [_seat(opened, each, host, port, Path(folder)) for each in range(1, number + 1)]
+        except OSError as error:
+            reason = f"{error.strerror}; choose another with --port."
+            raise ConfigError(f"Nobody can listen on {host}:{port}: {reason}") from error
+        yield seats
+
+
+def _seat(opened: ExitStack, number: int, host: str, port: int, folder: Path) -> Seat:
+    listeners = tuple(opened.enter_context(each) for each in _bind(host, port, socket.SO_REUSEPORT))
+    for listener in listeners:
+        listener.listen(BACKLOG)
+    return Seat(Worker(number, tuple(listener.fileno() for listener in listeners), folder), listeners)
+
+
+def _free_port(host: str, port: int) -> int:
+    """Without sharing, so that nobody shares a port with another program by mistake."""
+    with ExitStack() as opened:
+        listeners = [opened.enter_context(each) for each in _bind(host, port, socket.SO_REUSEADDR)]
+        found: int = listeners[0].getsockname()[1]
+        return found
+
+
+def _bind(host: str, port: int, option: int) -> list[socket.socket]:
+    """One for each address of the host, of which the first chooses the port where none is said."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    bound: list[socket.socket] = []
+    for family, *_, address in dict.fromkeys(found):
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        bound.append(listener)
+        listener.setsockopt(socket.SOL_SOCKET, option, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((address[0], port or bound[0].getsockname()[1], *address[2:]))
+    return bound

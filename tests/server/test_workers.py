@@ -1,0 +1,258 @@
+"""Several processes on one address, as a user starts them."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ai_battle.core.exchange import Usage
+from ai_battle.testing import FakeProviders, reply
+
+from .counting import RedisProcess, redis_server
+from .serving import asked, until
+
+FILE = """
+server:
+  port: 0
+  workers: 3
+  keys: [{key: key-of-team, name: team, budget_usd: 0.5}]
+  routes: {large: openai/gpt-4o}
+prices: {openai/gpt-4o: {input: 0, output: 10}}
+"""
+TEAM = {"x-api-key": "key-of-team"}
+HELLO: dict[str, Any] = {"model": "large", "max_tokens": 1000, "messages": [{"role": "user", "content": "Hello?"}]}
+
+
+@dataclass
+class Running:
+    """The command, what it has said, and its address."""
+
+    process: asyncio.subprocess.Process
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return next((found[1] for line in self.said if (found := re.search(r"Listening on (\S+)", line))), "")
+
+    @property
+    def children(self) -> list[int]:
+        """The processes of the workers."""
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(child) for child in listed.split()]
+
+    def has_said(self, words: str) -> bool:
+        return any(words in line for line in self.said)
+
+    async def end(self) -> int:
+        if self.process.returncode is None:
+            self.process.terminate()
+        return await self.process.wait()
+
+
+@asynccontextmanager
+async def command(fakes: FakeProviders, folder: Path, *options: str, file: str = FILE) -> AsyncIterator[Running]:
+    path = folder / "server.yaml"
+    path.write_text(file)
+    environment = {**os.environ, **fakes.environment, "ANTHROPIC_API_KEY": "", "LOG_LEVEL": "error"}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ai_battle", "serve", str(path), *options),
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+    )
+    running = Running(process)
+    reading = asyncio.create_task(_read(process, running.said))
+    try:
+        await until(lambda: bool(running.address) or process.returncode is not None)
+        yield running
+    finally:
+        await running.end()
+        await reading
+
+
+async def _read(process: asyncio.subprocess.Process, said: list[str]) -> None:
+    assert process.stderr
+    async for line in process.stderr:
+        said.append(line.decode().rstrip())
+
+
+async def metrics(address: str) -> str:
+    async with aiohttp.ClientSession() as session, session.get(f"{address}/metrics", headers=TEAM) as answer:
+        return await answer.text()
+
+
+async def test_workers_share_an_address_budgets_and_metrics(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(reply("Yes.", usage=Usage(10, 1000)))
+    async with command(fakes, tmp_path) as server:
+        answers = await asyncio.gather(*(asked(server.address, "/v1/messages", HELLO, TEAM) for _ in range(60)))
+        await asyncio.sleep(1.2)  # by then each has told the others what it has counted
+        text = await metrics(server.address)
+        assert len(server.children) == 3
+
+    statuses = [status for status, _ in answers]
+    assert (statuses.count(200), statuses.count(429)) == (50, 10)
+    assert 'ai_battle_requests_total{api="messages",route="large",status="200"} 50' in text
+    assert 'ai_battle_requests_total{api="messages",route="large",status="429"} 10' in text
+    assert 'ai_battle_cost_usd_total{route="large"} 0.5' in text
+    assert server.process.returncode == 0
+
+
+async def test_a_worker_that_is_killed_is_started_again(fakes: FakeProviders, tmp_path: Path) -> None:
+    """What it has counted stays, in the metrics and of the budget."""
+    fakes.openai.always(reply("Yes.", usage=Usage(10, 1000)))
+    async with command(fakes, tmp_path) as server:
+        await asyncio.gather(*(asked(server.address, "/v1/messages", HELLO, TEAM) for _ in range(20)))
+        await asyncio.sleep(1.2)
+        before = server.children
+        os.kill(before[1], signal.SIGKILL)
+        await until(lambda: len(server.children) == 3 and server.children != before)
+        statuses = [(await asked(server.address, "/v1/messages", HELLO, TEAM))[0] for _ in range(40)]
+        await asyncio.sleep(1.2)
+        text = await metrics(server.address)
+
+    assert (statuses.count(200), statuses.count(429)) == (30, 10)
+    assert 'ai_battle_requests_total{api="messages",route="large",status="200"} 50' in text
+    assert server.has_said("Worker 2 has ended (killed by SIGKILL); it is started again in 0.5 s.")
+
+
+async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, tmp_path: Path) -> None:
+    """A file that is wrong is told once, and the old one holds."""
+    fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.2))
+    async with command(fakes, tmp_path) as server:
+        streams = [
+            asyncio.create_task(asked(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
+            for _ in range(12)
+        ]
+        await asyncio.sleep(0.5)
+        (tmp_path / "server.yaml").write_text(FILE.replace("large: openai", "other: openai"))
+        server.process.send_signal(signal.SIGHUP)
+        await until(lambda: server.has_said("Taken up: other"))
+        await asyncio.sleep(0.5)
+        statuses = {
+            (await asked(server.address, "/v1/messages", {**HELLO, "model": "other"}, TEAM))[0] for _ in range(9)
+        }
+        (tmp_path / "server.yaml").write_text("server: {routes: 1}")
+        await until(lambda: server.has_said("The change is not taken up"))
+        told = await asyncio.gather(*streams)
+
+    assert statuses == {200}
+    assert all(status == 200 and "ten." in text and "message_stop" in text for status, text in told)
+    assert sum("The change is not taken up" in line for line in server.said) == 1
+
+
+async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.1))
+    async with command(fakes, tmp_path) as server:
+        streams = [
+            asyncio.create_task(asked(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
+            for _ in range(9)
+        ]
+        await asyncio.sleep(0.5)
+        code = await server.end()
+        told = await asyncio.gather(*streams)
+
+    assert code == 0
+    assert all("message_stop" in text for _, text in told)
+
+
+async def test_workers_end_with_the_process_that_started_them(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with command(fakes, tmp_path) as server:
+        children = server.children
+        server.process.kill()
+        await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+
+async def test_a_port_that_is_taken_is_told_once(fakes: FakeProviders, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        async with command(fakes, tmp_path, "--port", str(port)) as server:
+            code = await server.process.wait()
+
+    assert code != 0
+    (line,) = server.said
+    assert line == f"error: Nobody can listen on 127.0.0.1:{port}: Address already in use; choose another with --port."
+
+
+MANY = """
+server:
+  port: 0
+  state: {state}
+  keys:
+    - {{key: a, name: a, budget_usd: 3, concurrent: 40}}
+    - {{key: b, name: b, budget_usd: 5, per_minute: 100000}}
+    - {{key: c, name: c, budget_usd: 1000}}
+  routes: {{large: openai/gpt-4o}}
+prices: {{openai/gpt-4o: {{input: 0, output: 10}}}}
+"""
+BUDGETS = {"a": 3.0, "b": 5.0, "c": 1000.0}
+COST = 100 * 10 / 1e6
+
+
+async def drive(address: str, number: int) -> Counter[tuple[str, int]]:
+    """What became of the requests, by key and status; 0: the worker that had it was killed. None takes a minute."""
+    counted: Counter[tuple[str, int]] = Counter()
+    left = iter(range(number))
+
+    async def ask_again_and_again(session: aiohttp.ClientSession) -> None:
+        for each in left:
+            key = "abc"[each % 3]
+            body = {**HELLO, "max_tokens": 100, "messages": [{"role": "user", "content": key}]}
+            status = 0
+            with suppress(aiohttp.ClientConnectionError):
+                async with session.post("/v1/messages", json=body, headers={"x-api-key": key}) as answer:
+                    await answer.read()
+                    status = answer.status
+            counted[key, status] += 1
+
+    clocks = aiohttp.ClientTimeout(total=60)
+    async with aiohttp.ClientSession(address, connector=aiohttp.TCPConnector(limit=0), timeout=clocks) as session:
+        await asyncio.gather(*(ask_again_and_again(session) for _ in range(64)))
+    return counted
+
+
+async def kill_now_and_then(server: Running, redis: RedisProcess | None) -> None:
+    random = Random(1)
+    for each in count(1):
+        await asyncio.sleep(1.5)
+        os.kill(random.choice(server.children), signal.SIGKILL)
+        if redis and each % 4 == 0:
+            redis.kill()
+            await asyncio.sleep(1.0)
+            await asyncio.to_thread(redis.start)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("store", ["sqlite", "redis"])
+async def test_no_budget_is_passed_whoever_is_killed(fakes: FakeProviders, tmp_path: Path, store: str) -> None:
+    """20,000 requests to four workers, of which one is killed every second; in between the Redis is killed too."""
+    fakes.openai.always(reply("Yes.", usage=Usage(10, 100), delay=0.005))
+    with ExitStack() as opened:
+        redis = opened.enter_context(redis_server(tmp_path)) if store == "redis" else None
+        file = MANY.format(state=redis.url if redis else tmp_path / "state")
+        async with command(fakes, tmp_path, "--workers", "4", file=file) as server:
+            killing = asyncio.create_task(kill_now_and_then(server, redis))
+            counted = await drive(server.address, 20_000)
+            killing.cancel()
+            await asyncio.wait([killing])
+            await until(lambda: not fakes.openai.open_requests)
+
+    billed = Counter(question.body["messages"][-1]["content"] for question in fakes.openai.questions)
+    for key, budget in BUDGETS.items():
+        assert billed[key] * COST <= budget + 1e-9
+        assert billed[key] >= counted[key, 200]
+    assert {status for _, status in counted} <= {200, 429, 503, 0}
+    assert counted["c", 200] > 3_000
+    assert sum(counted.values()) == 20_000

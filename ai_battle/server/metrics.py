@@ -256,7 +256,7 @@ class Metrics:
 
     def snapshot(self) -> Mapping[str, Any]:
         """Returns the numbers as JSON has them."""
-        counters = {name: [[labels, value] for labels, value in found.items()] for name, found in self.counters.items()}
+        counters = {name: [*found.items()] for name, found in self.counters.items()}
         histograms = {name: [found.counts, found.sums] for name, found in self.histograms.items()}
         return {"counters": counters, "histograms": histograms}
 
@@ -268,11 +268,10 @@ class Metrics:
             mine = self.histograms[name]
             for route, numbers in counts.items():
                 before = mine.counts.get(route, [0] * len(numbers))
-                mine.counts[route] = [sum(pair) for pair in zip(before, numbers, strict=True)]
+                mine.counts[route] = [*map(sum, zip(before, numbers, strict=True))]
                 mine.sums[route] += sums[route]
 
     def text(self, gauges: Iterable[Gauge]) -> str:
-        """Returns the metrics as text."""
         return "\n".join([*self._lines(gauges), ""])
 
     def _lines(self, gauges: Iterable[Gauge]) -> Iterator[str]:
@@ -328,8 +327,8 @@ class RequestLog:
         self._write(level, lambda: self.redactor.line(to_json({**self._head(level), **_log_fields(stats)})))
 
     def _head(self, level: str) -> Mapping[str, Any]:
-        head = {"time": _timestamp(int(time.time())), "level": level}
-        return {**head, "worker": self.worker} if self.worker else head
+        worker = {"worker": self.worker} if self.worker else {}
+        return {"time": _timestamp(int(time.time())), "level": level, **worker}
 
     def log_connection(self, error: BaseException | None) -> None:
         """Logs that a connection brought no request, without a word of it; all else is a mistake of this program."""

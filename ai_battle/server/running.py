@@ -22,7 +22,7 @@ from .app import create_app
 from .config import ConfigSource, ServerConfig, file_stamp
 from .metrics import ConnectionLog, Write
 from .state import ServerState
-from .workers import BACKLOG, Command, Supervisor, Worker, take_seats
+from .workers import BACKLOG, Command, Supervisor, Worker, take_places
 
 LOOKS = 1.0
 """Seconds between two looks at the file."""
@@ -147,10 +147,10 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
     """Starts `server.workers` of them by `command` and keeps them running; the rest is as with `serve`."""
     server, signals = config.server, SignalEvents()
     signals.listen()
-    with take_seats(server.workers, server.host, server.port) as seats:
-        supervisor = Supervisor(command, say, seats)
+    with take_places(server.workers, server.host, server.port) as places:
+        supervisor = Supervisor(command, say, places)
         async with supervisor.running():
-            for line in startup_lines(config, seats[0].address):
+            for line in startup_lines(config, places[0].address):
                 say(line)
             reload = partial(_take_up, source, supervisor.reload, say, say)
             watching = asyncio.create_task(_watch(source.file, config.seen, signals.again, reload))

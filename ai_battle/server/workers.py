@@ -91,7 +91,7 @@ class Worker:
 
 
 @dataclass(slots=True)
-class Seat:
+class WorkerPlace:
     """The place of one worker: its sockets, and the process that has it at present."""
 
     worker: Worker
@@ -140,12 +140,12 @@ class Supervisor:
 
     command: Command
     say: Say
-    seats: list[Seat] = field(default_factory=list)
+    places: list[WorkerPlace] = field(default_factory=list)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """From when all are ready; at the end each worker finishes its answers. Raises `WorkerFailed`."""
-        keepers = [asyncio.create_task(self._keep(seat)) for seat in self.seats]
+        keepers = [asyncio.create_task(self._keep(place)) for place in self.places]
         try:
             await self._wait_until_ready()
             yield
@@ -153,35 +153,35 @@ class Supervisor:
             for keeper in keepers:
                 keeper.cancel()
             await asyncio.wait(keepers)
-            await asyncio.gather(*(seat.end() for seat in self.seats))
+            await asyncio.gather(*(place.end() for place in self.places))
 
     async def reload(self, _: object = None) -> None:
         """One after the other, so that there is always one which does nothing else."""
-        for seat in self.seats:
-            seat.signal(signal.SIGHUP)
+        for place in self.places:
+            place.signal(signal.SIGHUP)
             await asyncio.sleep(RELOADS)
 
     async def _wait_until_ready(self) -> None:
         end = monotonic() + STARTS
-        while not all(seat.worker.file.exists() for seat in self.seats):
-            for seat in self.seats:
-                if seat.process and seat.process.returncode is not None:
-                    raise WorkerFailed(seat.process.returncode)
+        while not all(place.worker.file.exists() for place in self.places):
+            for place in self.places:
+                if place.process and place.process.returncode is not None:
+                    raise WorkerFailed(place.process.returncode)
             if monotonic() > end:
                 raise WorkerFailed(-1)
             await asyncio.sleep(0.02)
 
-    async def _keep(self, seat: Seat) -> None:
+    async def _keep(self, place: WorkerPlace) -> None:
         wait = SHORT
         while True:
             begun = monotonic()
-            await seat.start(self.command(seat.worker))
-            assert seat.process
-            code = await seat.process.wait()
-            if not seat.worker.file.exists():
+            await place.start(self.command(place.worker))
+            assert place.process
+            code = await place.process.wait()
+            if not place.worker.file.exists():
                 return  # it never was ready: nothing changes when it is started again
             wait = SHORT if monotonic() - begun > LIVED else min(2 * wait, LONG)
-            self.say(f"Worker {seat.worker.number} has ended ({_reason(code)}); it is started again in {wait:g} s.")
+            self.say(f"Worker {place.worker.number} has ended ({_reason(code)}); it is started again in {wait:g} s.")
             await asyncio.sleep(wait)
 
 
@@ -190,25 +190,25 @@ def _reason(code: int) -> str:
 
 
 @contextmanager
-def take_seats(number: int, host: str, port: int) -> Iterator[list[Seat]]:
+def take_places(number: int, host: str, port: int) -> Iterator[list[WorkerPlace]]:
     """The sockets of so many workers on one address; raises `ConfigError` where that can't be had."""
     if not hasattr(socket, "SO_REUSEPORT"):
         raise ConfigError("This system has no SO_REUSEPORT, which several workers need: start one without --workers.")
     with ExitStack() as opened, tempfile.TemporaryDirectory(prefix="ai-battle-workers-") as folder:
         try:
             port = _free_port(host, port)
-            seats = [_seat(opened, each, host, port, Path(folder)) for each in range(1, number + 1)]
+            places = [_place(opened, each, host, port, Path(folder)) for each in range(1, number + 1)]
         except OSError as error:
             reason = f"{error.strerror}; choose another with --port."
             raise ConfigError(f"Nobody can listen on {host}:{port}: {reason}") from error
-        yield seats
+        yield places
 
 
-def _seat(opened: ExitStack, number: int, host: str, port: int, folder: Path) -> Seat:
+def _place(opened: ExitStack, number: int, host: str, port: int, folder: Path) -> WorkerPlace:
     listeners = tuple(opened.enter_context(each) for each in _bind(host, port, socket.SO_REUSEPORT))
     for listener in listeners:
         listener.listen(BACKLOG)
-    return Seat(Worker(number, tuple(listener.fileno() for listener in listeners), folder), listeners)
+    return WorkerPlace(Worker(number, tuple(listener.fileno() for listener in listeners), folder), listeners)
 
 
 def _free_port(host: str, port: int) -> int:

@@ -25,7 +25,6 @@ from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_h
 from .metrics import RequestStats
 from .routes import is_anthropic, model_entry, model_list
 from .state import ServerState
-from .stored import Conversation
 from .streaming import ClientStream, ServedRequest
 
 JSON = "application/json"
@@ -89,7 +88,7 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
         async with state.admission.place(stats.holder):
             body, conversation = await _read_body(state, api, http, stats), None
             if api.refers:
-                body, conversation = await Conversation(state.store, stats.holder.name).expand(body)
+                body, conversation = await state.conversation_of(stats.holder).expand(body)
             stats.model = model_in(body.fields)
             # Nothing is awaited from here until the deployment counts the request: its route can't be closed meanwhile.
             route = state.routes.find(stats.model)

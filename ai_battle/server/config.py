@@ -31,7 +31,8 @@ from .redis_counts import RedisCounts
 from .shared import SCHEMES, CountStore, SharedCounts, without_secrets
 from .sqlite_counts import NAME, SqliteCounts
 from .state import Deployment, ServerState
-from .stored import MemoryStore
+from .stored import MemoryStore, ResponseStore
+from .stored_together import RedisStore, SqliteStore
 from .streaming import USUAL, StreamTiming
 from .workers import Worker
 
@@ -106,7 +107,7 @@ class ServerConfig:
 
     def make_state(self, write: Write, worker: Worker | None = None) -> ServerState:
         """Returns what a server shares that begins with this configuration; `write` gets its log."""
-        store = MemoryStore(int(self.server.limits.stored_mb * MEGABYTE))
+        store = self._open_responses(worker)
         log = RequestLog(write, worker.number if worker else 0)
         state = ServerState(self.deployment, log=log, timing=self.timing, store=store, worker=worker)
         self.apply(state)
@@ -127,6 +128,12 @@ class ServerConfig:
         if self.deployment.shadows:
             state.evidence = state.evidence or EvidenceStore(self.evidence)
             self._start_shadows(state, state.evidence)
+
+    def _open_responses(self, worker: Worker | None) -> ResponseStore:
+        most = int(self.server.limits.stored_mb * MEGABYTE)
+        if not isinstance(self.state, Path):
+            return RedisStore(self.state, most)
+        return SqliteStore(worker.folder / "responses.sqlite", most) if worker else MemoryStore(most)
 
     def _start_shadows(self, state: ServerState, store: EvidenceStore) -> None:
         """An alarm of before goes on, without telling the webhook once more."""

@@ -96,13 +96,10 @@ return 1
 )
 
 
-class RedisCounts:
-    """Its clock is that of the Redis server, so those of the workers' machines may differ.
+class RedisScripts:
+    """Runs scripts on a server. Each may be sent twice: a connection that turns out to be closed is opened anew."""
 
-    Each step may be sent twice: a connection that turns out to be closed is opened anew.
-    """
-
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *scripts: str) -> None:
         """Nothing is sent yet. Raises `ConfigError` for an address that is none, and where the package is missing."""
         self._where = without_secrets(url)
         redis, backoff = optional("redis.asyncio", EXTRA), optional("redis.backoff", EXTRA)
@@ -120,29 +117,40 @@ class RedisCounts:
         except ValueError as error:
             raise ConfigError(f"{self._where} is no address of a Redis: {error}") from error
         self._redis = redis.Redis(connection_pool=pool)
-        self._scripts = {text: self._redis.register_script(text) for text in (CLAIM, TELL, COUNT, END)}
+        self._scripts = {text: self._redis.register_script(text) for text in scripts}
 
-    async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
-        granted, used, held = await self._run(CLAIM, worker, name, *own, limit)
-        return ClaimAnswer(bool(granted), float(used), float(held))
-
-    async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
-        await self._run(TELL, worker, *(word for name, own in amounts.items() for word in (name, *own)))
-
-    async def count(self, name: str, most: int, seconds: float) -> float:
-        return float(await self._run(COUNT, name, most, seconds, token_hex(8)))
-
-    async def end(self, worker: str, names: Iterable[str]) -> None:
-        try:
-            await self._run(END, worker, *names)
-        finally:
-            await self._redis.aclose(close_connection_pool=True)
-
-    async def _run(self, script: str, *words: str | float) -> Any:
+    async def run(self, script: str, *words: str | bytes | float) -> Any:
+        """Raises `StoreError`."""
         try:
             async with asyncio.timeout(DEADLINE):
-                return await self._scripts[script](args=[word if type(word) is str else repr(word) for word in words])
+                return await self._scripts[script](args=[repr(w) if isinstance(w, float | int) else w for w in words])
         except self._errors as error:
             what = str(error).rstrip(".") or f"no answer within {DEADLINE:g} s"
             way_out = next((words for sign, words in WAYS_OUT.items() if sign in what), "It is tried again.")
             raise StoreError(f"{self._where} can't be used: {what}. {way_out}") from error
+
+    async def aclose(self) -> None:
+        await self._redis.aclose(close_connection_pool=True)
+
+
+class RedisCounts:
+    """Its clock is that of the Redis server, so those of the workers' machines may differ."""
+
+    def __init__(self, url: str) -> None:
+        self._scripts = RedisScripts(url, CLAIM, TELL, COUNT, END)
+
+    async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
+        granted, used, held = await self._scripts.run(CLAIM, worker, name, *own, limit)
+        return ClaimAnswer(bool(granted), float(used), float(held))
+
+    async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
+        await self._scripts.run(TELL, worker, *(word for name, own in amounts.items() for word in (name, *own)))
+
+    async def count(self, name: str, most: int, seconds: float) -> float:
+        return float(await self._scripts.run(COUNT, name, most, seconds, token_hex(8)))
+
+    async def end(self, worker: str, names: Iterable[str]) -> None:
+        try:
+            await self._scripts.run(END, worker, *names)
+        finally:
+            await self._scripts.aclose()

@@ -16,10 +16,10 @@ from .admission import Admission
 from .advisors import AdvisorPolicy
 from .clients import PlanStore
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
-from .keys import KeyBudgets, Keys
+from .keys import KeyBudgets, KeyHolder, Keys
 from .metrics import Gauge, Metrics, RequestLog, RequestStats
 from .routes import Routes
-from .stored import MemoryStore
+from .stored import Conversation, MemoryStore, ResponseStore
 from .streaming import USUAL, StreamTiming
 from .webhook import post_event
 from .workers import Worker
@@ -75,7 +75,7 @@ class ServerState:
     log: RequestLog = field(default_factory=RequestLog)
     log_content: bool = False
     timing: StreamTiming = USUAL
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: ResponseStore = field(default_factory=MemoryStore)
     evidence: EvidenceStore | None = None
     posting: set[asyncio.Task[None]] = field(default_factory=set)
     worker: Worker | None = None
@@ -126,6 +126,9 @@ class ServerState:
         yield Gauge("plan_cache_misses_total", "Boost plans that were not.", plans.misses)
         yield Gauge("plan_cache_size", "Boost plans in the cache.", len(plans))
 
+    def conversation_of(self, holder: KeyHolder) -> Conversation:
+        return Conversation(self.store, holder.name, self.log.log_warning)
+
     def account(self, stats: RequestStats) -> None:
         """A request is over."""
         stats.seconds = perf_counter() - stats.started
@@ -141,5 +144,6 @@ class ServerState:
         await asyncio.gather(*self.posting, return_exceptions=True)
         self.current.retired = True
         await self.current.close_if_done()
+        await self.store.aclose()
         if self.evidence:
             self.evidence.close()

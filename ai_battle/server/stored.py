@@ -1,26 +1,44 @@
 """Answers of the Responses API that later requests refer to, by the key that asked and by id."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from pydantic_core import to_json
 
+from ..core.errors import StoreError
 from ..core.exchange import RawBody
 from ..wire import responses
+from .errors import Denied
 
 Item: TypeAlias = Mapping[str, Any]
 Items: TypeAlias = tuple[Item, ...]
 
 
+class ResponseStore(Protocol):
+    """The responses that were used last: up to `most` bytes of JSON, each with its conversation.
+
+    Nobody finds what was kept for another key. All methods raise `StoreError`.
+    """
+
+    most: int
+
+    async def conversation(self, key: str, response: str) -> Items | None:
+        """Returns the items of a conversation up to the end of a response."""
+
+    async def item(self, key: str, id_: str) -> Item | None: ...
+
+    async def add(self, key: str, response: str, items: Items) -> None:
+        """Keeps it, if it alone is not larger than all may be."""
+
+    async def aclose(self) -> None: ...
+
+
 @dataclass(slots=True)
 class MemoryStore:
-    """The responses of this process that were used last: up to `most` bytes of JSON, each with its conversation.
-
-    Nobody finds what was kept for another key.
-    """
+    """Those of this process."""
 
     most: int = 0
     _size: int = 0
@@ -28,7 +46,6 @@ class MemoryStore:
     _homes: dict[tuple[str, str], tuple[Item, str]] = field(default_factory=dict, repr=False)
 
     async def conversation(self, key: str, response: str) -> Items | None:
-        """Returns the items of a conversation up to the end of a response."""
         if (key, response) not in self._kept:
             return None
         self._kept.move_to_end((key, response))
@@ -50,6 +67,9 @@ class MemoryStore:
         while self._size > self.most:
             self._forget_oldest()
 
+    async def aclose(self) -> None:
+        """Holds nothing outside of this process."""
+
     def _forget_oldest(self) -> None:
         (key, response), (items, size) = self._kept.popitem(last=False)
         self._size -= size
@@ -62,15 +82,20 @@ class MemoryStore:
 class Conversation:
     """What one request of a `key` refers to, and where its answer is kept."""
 
-    store: MemoryStore
+    store: ResponseStore
     key: str
+    warn: Callable[[str], object] = len
     items: Items = ()
     is_kept: bool = False
 
     async def expand(self, body: RawBody) -> tuple[RawBody, "Conversation"]:
         """The body with all that it refers to, and the conversation that it goes on. Raises `ConfigError`."""
         conversation, item = partial(self.store.conversation, self.key), partial(self.store.item, self.key)
-        whole = await responses.expand_references(body.fields, conversation, item)
+        try:
+            whole = await responses.expand_references(body.fields, conversation, item)
+        except StoreError as error:
+            self.warn(f"An earlier answer could not be read: {error}")
+            raise Denied(503, "Earlier answers can't be read at present.", retry_after=1.0) from error
         if not self.store.most:
             whole["store"] = False
         going_on = replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))
@@ -78,7 +103,10 @@ class Conversation:
 
     async def store_answer(self, answer: Mapping[str, Any] | None) -> None:
         if answer and self.is_kept:
-            await self.store.add(self.key, answer["id"], (*self.items, *answer["output"]))
+            try:
+                await self.store.add(self.key, answer["id"], (*self.items, *answer["output"]))
+            except StoreError as error:
+                self.warn(f"An answer is not kept, so that no request can refer to it: {error}")
 
 
 def _items(given: Any) -> Items:

@@ -109,6 +109,18 @@ async def test_workers_share_an_address_budgets_and_metrics(fakes: FakeProviders
     assert server.process.returncode == 0
 
 
+async def test_a_request_goes_on_from_an_answer_of_another_worker(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(reply("Yes."))
+    async with command(fakes, tmp_path) as server:
+        told = await asked(server.address, "/v1/responses", {"model": "large", "input": "Well?"}, TEAM)
+        for _ in range(12):  # each over a connection of its own
+            more = {"model": "large", "input": "And?", "previous_response_id": told[1]["id"]}
+            told = await asked(server.address, "/v1/responses", more, TEAM)
+            assert told[0] == 200
+
+    assert len(fakes.openai.questions[-1].body["messages"]) == 25
+
+
 async def test_a_worker_that_is_killed_is_started_again(fakes: FakeProviders, tmp_path: Path) -> None:
     """What it has counted stays, in the metrics and of the budget."""
     fakes.openai.always(reply("Yes.", usage=Usage(10, 1000)))

@@ -1,0 +1,77 @@
+"""Answers that workers keep together: the same in a file of one machine and in a Redis of many, as in one process."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.core.errors import StoreError
+from ai_battle.server.stored import MemoryStore, ResponseStore
+from ai_battle.server.stored_together import RedisStore, SqliteStore
+
+from .counting import redis_server
+
+Open = Callable[[], ResponseStore]
+MOST = 1000
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+async def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
+    """Each but the first is another worker's."""
+    opened: list[ResponseStore] = []
+
+    def open_with(make: Callable[[], ResponseStore]) -> Open:
+        def opens() -> ResponseStore:
+            opened.append(make())
+            return opened[-1]
+
+        return opens
+
+    if request.param == "redis":
+        with redis_server(tmp_path) as server:
+            yield open_with(lambda: RedisStore(server.url, MOST))
+            for store in opened:
+                await store.aclose()
+        return
+    memory = MemoryStore(MOST)
+    yield open_with(lambda: memory if request.param == "memory" else SqliteStore(tmp_path / "responses.sqlite", MOST))
+    for store in opened:
+        await store.aclose()
+
+
+def item(id_: str, text: str = "Hi.") -> dict[str, Any]:
+    return {"id": id_, "type": "message", "text": text}
+
+
+async def test_what_one_worker_keeps_another_finds_for_the_same_key(open_store: Open) -> None:
+    await open_store().add("team", "resp_1", (item("msg_1"), {"role": "user", "content": "no id"}))
+
+    other = open_store()
+    assert await other.conversation("team", "resp_1") == (item("msg_1"), {"role": "user", "content": "no id"})
+    assert await other.item("team", "msg_1") == item("msg_1")
+    for missing in (("another", "resp_1"), ("team", "resp_2"), ("team", "msg_1"), ("", "team\nresp_1")):
+        assert await other.conversation(*missing) is None
+    assert await other.item("another", "msg_1") is None
+
+
+async def test_what_was_used_last_stays_where_there_is_no_room(open_store: Open) -> None:
+    store = open_store()
+    for number in range(3):
+        await store.add("team", f"resp_{number}", (item(f"msg_{number}", "x" * 250),))
+    assert await store.conversation("team", "resp_0")
+    await store.add("team", "resp_3", (item("msg_3", "x" * 250),))
+    await store.add("team", "resp_4", (item("msg_4", "x" * MOST),))
+
+    found = [await store.conversation("team", f"resp_{number}") is not None for number in range(5)]
+    assert found == [True, False, True, True, False]
+    assert await store.item("team", "msg_1") is None
+    assert await store.item("team", "msg_0") is not None
+
+
+async def test_a_store_that_is_away_is_an_error_with_its_address(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as server:
+        store = RedisStore(server.url, MOST)
+    with pytest.raises(StoreError, match=f"redis://127.0.0.1:{server.port}/0 can't be used"):
+        await store.item("team", "msg_1")
+    await store.aclose()

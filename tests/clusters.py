@@ -31,8 +31,8 @@ cluster.shutdown()
 
 
 def needs_ray(test: Test) -> Test:
-    """A cluster takes seconds to start."""
-    marked: Test = pytest.mark.slow(IF_THERE(test))
+    """A cluster takes seconds to start; it is not one that runs on this machine already."""
+    marked: Test = pytest.mark.usefixtures("own_cluster")(pytest.mark.slow(IF_THERE(test)))
     return marked
 
 

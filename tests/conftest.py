@@ -65,6 +65,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def own_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray starts a cluster of its own, also where one runs on this machine."""
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+
+
+@pytest.fixture
 async def fakes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
     """Providers on loopback, to which all models lead."""
     async with FakeProviders() as running:

@@ -147,7 +147,13 @@ def play_together(
     async def play_all() -> None:
         gate = asyncio.Semaphore(at_once)
         async with contextlib.aclosing(executor):
-            await asyncio.gather(*(play_one(gate, place) for place in range(len(discussions))))
+            tasks = [asyncio.create_task(play_one(gate, place)) for place in range(len(discussions))]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     try:
         asyncio.run(interruptible(play_all()))

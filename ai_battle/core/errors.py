@@ -52,7 +52,11 @@ class BudgetExceeded(AIBattleError):
 
 
 class JobLost(AIBattleError):
-    """A job whose process or machine was lost again and again, so that nobody knows what became of it."""
+    """A job whose process or machine was lost; `spent_usd` is the most that it may have cost, where that is known."""
+
+    def __init__(self, message: str = "", spent_usd: float = 0.0) -> None:
+        super().__init__(message)
+        self.spent_usd = spent_usd
 
 
 class CutShort(AIBattleError):

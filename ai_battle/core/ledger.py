@@ -381,9 +381,9 @@ def book_tool_call(count: int = 1) -> None:
         budget.ledger.tool_calls += count
 
 
-def payer() -> str:
-    """Returns whom the calls made here are charged to first: the key of a request, else the run."""
-    return next((budget.payer for budget in _open.get()), "")
+def open_budgets() -> tuple[Budget, ...]:
+    """Returns those that calls made here are charged to: that of the key of a request, or of all runs, comes first."""
+    return _open.get()
 
 
 def limit_reached() -> str:

@@ -11,7 +11,7 @@ import socket
 import sys
 from contextlib import suppress
 from functools import cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from .. import __version__
 from ..core import plugins
@@ -25,7 +25,7 @@ from ..core.errors import (
     translate_errors,
 )
 from ..core.exchange import Usage
-from ..core.ledger import Budget, Ledger, charge_to
+from ..core.ledger import Budget, Dollars, Ledger, SpendingLimits, charge_to
 from ..core.texts import one_line
 
 LENGTH = 8
@@ -45,6 +45,60 @@ LOSSES = {
 }
 
 
+class JobLimit(NamedTuple):
+    """What all jobs of a payer may use together."""
+
+    cost_usd: float | None
+    unpriced: Literal["refuse", "allow"]
+    payer: str
+
+
+class ClusterBudget:
+    """Lives in the cluster, and hears from each job what that has spent and set aside; `before` was spent by others."""
+
+    def __init__(self, before: float) -> None:
+        self._sums = {0: Dollars(before)}
+
+    def claim(self, job: int, own: Dollars, limit: float) -> tuple[bool, Dollars]:
+        others = self.others(job)
+        is_granted = sum(own) + sum(others) <= limit
+        if is_granted:
+            self._sums[job] = own
+        return is_granted, others
+
+    def others(self, job: int) -> Dollars:
+        sums = [dollars for other, dollars in self._sums.items() if other != job]
+        return Dollars(sum(each.spent for each in sums), sum(each.aside for each in sums))
+
+    def publish(self, job: int, own: Dollars) -> None:
+        self._sums[job] = own
+
+    def lose(self, job: int) -> float:
+        """Returns the most that a lost job may have cost: nobody knows what its last calls came to."""
+        spent = sum(self._sums.pop(job, Dollars()))
+        self._sums[0] = Dollars(self._sums[0].spent + spent)
+        return spent
+
+
+class BudgetShare:
+    """One job's side of a `ClusterBudget`, of which `remote` is the handle."""
+
+    def __init__(self, remote: Any, job: int) -> None:
+        self._remote = remote
+        self._job = job
+
+    async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars]:
+        answer: tuple[bool, Dollars] = await self._remote.claim.remote(self._job, own, limit)
+        return answer
+
+    async def look(self, own: Dollars, limit: float) -> Dollars:
+        others: Dollars = await self._remote.others.remote(self._job)
+        return others
+
+    def publish(self, own: Dollars) -> None:
+        self._remote.publish.remote(self._job, own)
+
+
 def frame(message: Any) -> bytes:
     body = pickle.dumps(message)
     return len(body).to_bytes(LENGTH, "big") + body
@@ -59,7 +113,7 @@ async def read_frame(reader: asyncio.StreamReader) -> Any:
 class RayCluster:
     """A connection to a cluster; raises `ConfigError` where there is none."""
 
-    def __init__(self, make: bytes, address: str) -> None:
+    def __init__(self, make: bytes, address: str, spent: float) -> None:
         self._ray = ray = plugins.optional("ray", "ray")
         _require_answer(address)
         try:
@@ -68,18 +122,24 @@ class RayCluster:
             words = one_line(str(error), LONGEST)
             raise ConfigError(f"The Ray cluster{f' at {address}' if address else ''} can't be used: {words}") from error
         self._make = ray.put(make)
+        # On the node of this machine, so that no other takes it along.
+        here = ray.get_runtime_context().get_node_id()
+        place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        self._budget = ray.remote(ClusterBudget).options(num_cpus=0, scheduling_strategy=place).remote(spent)
         # Workers wait for models most of the time, so all nodes get some; who plays a lost job again is not for Ray.
         self._play = ray.remote(_play).options(max_retries=0, scheduling_strategy="SPREAD")
 
-    async def play(self, job: bytes) -> Any:
+    async def play(self, number: int, job: bytes, limit: JobLimit | None) -> Any:
         """Returns what became of a job, or the error."""
         errors = self._ray.exceptions
+        share = BudgetShare(self._budget, number) if limit else None
         try:
-            return pickle.loads(await self._play.remote(__version__, self._make, job))  # noqa: S301
+            return pickle.loads(await self._play.remote(__version__, self._make, job, limit, share))  # noqa: S301
         except errors.RayTaskError as error:
             return ConfigError(f"A node of Ray can't play it: {one_line(str(error.cause), LONGEST)}")
         except errors.RayError as error:
-            return JobLost(LOSSES.get(type(error).__name__, f"Ray reports {type(error).__name__}"))
+            reason = LOSSES.get(type(error).__name__, f"Ray reports {type(error).__name__}")
+            return JobLost(reason, await self._budget.lose.remote(number))
 
     def leave(self) -> None:
         self._ray.shutdown()
@@ -98,9 +158,13 @@ def _require_answer(address: str) -> None:
         ) from error
 
 
-def _play(version: str, make: bytes, job: bytes) -> bytes:
+def _play(version: str, make: bytes, job: bytes, limit: JobLimit | None, share: BudgetShare | None) -> bytes:
     """Plays a job in a worker, on an event loop that stays, so that its connections are used again."""
-    return pickle.dumps(_runner().run(_answer(version, make, job)))
+    if version != __version__:
+        raise ConfigError(f"{socket.gethostname()} has ai-battle {__version__}, not {version} as this machine has.")
+    limits = SpendingLimits(limit.cost_usd, unpriced=limit.unpriced) if limit else None
+    paid = Budget(limits, Ledger(paid_only=True), limit.payer if limit else "", share)
+    return pickle.dumps(_runner().run(_answer(make, job, paid)))
 
 
 @cache
@@ -108,15 +172,9 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner()
 
 
-async def _answer(version: str, make: bytes, job: bytes) -> tuple[Any, Usage]:
+async def _answer(make: bytes, job: bytes, paid: Budget) -> tuple[Any, Usage]:
     """Returns the result, or the error, and what was paid for it."""
-    paid = Budget(ledger=Ledger(paid_only=True))
     try:
-        if version != __version__:
-            words = (
-                f"{socket.gethostname()} has ai-battle {__version__}, not {version}; install one version everywhere."
-            )
-            raise ConfigError(words)
         with translate_errors("It can't be played", AIBattleError), charge_to(paid):
             result = await _result(make, job)
     except AIBattleError as error:
@@ -135,16 +193,16 @@ async def _result(make: bytes, job: bytes) -> Any:
 async def _serve(replies: BinaryIO) -> None:
     questions = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(questions), sys.stdin)
-    number, (make, address) = await read_frame(questions)
+    number, (make, address, spent) = await read_frame(questions)
     try:
-        cluster = RayCluster(make, address)
+        cluster = RayCluster(make, address, spent)
     except ConfigError as error:
         replies.write(frame((number, ConfigError(str(error)))))
         return
     replies.write(frame((number, None)))
 
-    async def play(number: int, job: bytes) -> None:
-        replies.write(frame((number, await cluster.play(job))))
+    async def play(number: int, question: tuple[bytes, JobLimit | None]) -> None:
+        replies.write(frame((number, await cluster.play(number, *question))))
 
     playing = set[asyncio.Task[None]]()
     with suppress(asyncio.IncompleteReadError):

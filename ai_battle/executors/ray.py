@@ -14,9 +14,10 @@ from typing import Any
 
 from ..core.errors import ConfigError, JobLost
 from ..core.events import ModelReplied
-from ..core.ledger import book
+from ..core.exchange import Usage
+from ..core.ledger import book, open_budgets
 from . import Executor, ExecutorTraits
-from ._ray_driver import frame, read_frame
+from ._ray_driver import JobLimit, frame, read_frame
 
 TRAITS = ExecutorTraits(is_elsewhere=True)
 MOST_LOSSES = 4
@@ -43,7 +44,7 @@ class RayDriver:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, make: bytes, address: str) -> "RayDriver":
+    async def start(cls, make: bytes, address: str, spent: float) -> "RayDriver":
         """Raises `ConfigError` where the cluster can't be used."""
         environment = {**os.environ, **SILENT}
         named = address or environment.pop("RAY_ADDRESS", "")
@@ -59,7 +60,7 @@ class RayDriver:
         is_there = False
         try:
             async with asyncio.timeout(STARTING):
-                await driver.ask((make, named))
+                await driver.ask((make, named, spent))
             is_there = True
         except (TimeoutError, JobLost) as error:
             where = f"at {named} answers" if named else "starts"
@@ -120,18 +121,20 @@ class OnRay:
         self._make = make
         self._address = address
         self._tell = tell
-        self._starting = asyncio.Lock()
-        self._driver: RayDriver | None = None
+        self._driver: asyncio.Task[RayDriver] | None = None
         self._losses = 0
 
     async def play(self, *job: Any) -> Any:
+        budget = next((budget for budget in open_budgets() if budget.limits.cost_usd is not None), None)
+        limit = JobLimit(budget.limits.cost_usd, budget.limits.unpriced, budget.payer) if budget else None
         pickled = pickle.dumps(job)
         reasons: list[str] = []
         while len(reasons) < MOST_LOSSES:
-            driver = await self._connected()
+            driver = await self._connected(budget.spent if budget else 0.0)
             try:
-                result, usage = await driver.ask(pickled)
+                result, usage = await driver.ask((pickled, limit))
             except JobLost as lost:
+                book(ModelReplied("", Usage(cost_usd=lost.spent_usd), 0.0, estimated=True))
                 reasons.append(str(lost))
                 self._note_loss()
                 continue
@@ -142,14 +145,17 @@ class OnRay:
         raise JobLost(f"It was lost {MOST_LOSSES} times where it was played: {'; '.join(reasons)}.")
 
     async def aclose(self) -> None:
+        self._tell_losses()
         if self._driver:
-            await self._driver.aclose()
+            with suppress(ConfigError):
+                await (await self._driver).aclose()
 
-    async def _connected(self) -> RayDriver:
-        async with self._starting:
-            if self._driver is None or self._driver.is_gone:
-                self._driver = await RayDriver.start(self._make, self._address)
-            return self._driver
+    async def _connected(self, spent: float) -> RayDriver:
+        """Raises `ConfigError` where there is no cluster, also to all who ask for it later."""
+        if self._driver is None or _is_lost(self._driver):
+            self._driver = asyncio.create_task(RayDriver.start(self._make, self._address, spent))
+        # All jobs wait for it, and one of them that is cancelled must not end it for the others.
+        return await asyncio.shield(self._driver)
 
     def _note_loss(self) -> None:
         self._losses += 1
@@ -157,9 +163,14 @@ class OnRay:
             asyncio.get_running_loop().call_later(TOGETHER, self._tell_losses)
 
     def _tell_losses(self) -> None:
-        """A node takes with it all that it was playing."""
-        self._tell(f"A process or a node of Ray was lost. Played again elsewhere: {self._losses}.")
+        """Tells once of all that a node takes with it."""
+        if self._losses:
+            self._tell(f"A process or a node of Ray was lost. Played again elsewhere: {self._losses}.")
         self._losses = 0
+
+
+def _is_lost(driver: asyncio.Task[RayDriver]) -> bool:
+    return driver.done() and not driver.exception() and driver.result().is_gone
 
 
 def create(make: Callable[..., Executor], *here: Any, tell: Callable[[str], None], address: str = "") -> OnRay:

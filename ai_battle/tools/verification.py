@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from ..core.errors import ToolError
 from ..core.events import Emit
 from ..core.helping import VERIFICATION, AnswerChecked
-from ..core.ledger import payer
+from ..core.ledger import open_budgets
 from ..signals.asked_programs import AskedProgram, asked_program, syntax_tree
 from ..signals.cleaning import cleaned_answer
 from ..signals.final_answers import final_answer
@@ -288,7 +288,7 @@ class Verification:
 
 async def _twice_the_same(run: Callable[[], Awaitable[T | None]]) -> T | None:
     """Runs it twice at once in one place and returns what both come to; None where they differ, or come to nothing."""
-    async with shared_places().place(payer()):
+    async with shared_places().place(next((budget.payer for budget in open_budgets()), "")):
         first, second = await together([run(), run()])
         return first if first == second else None
 

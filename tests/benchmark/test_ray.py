@@ -11,6 +11,8 @@ import pytest
 
 from ai_battle.benchmark.run import BenchmarkProgress, RunOptions
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import Usage
+from ai_battle.testing import FakeProviders, reply
 from tests.clusters import HAS_RAY, needs_ray, processes, wait_for_process
 
 from .suites import ALWAYS_4, KNOWS, played, suite
@@ -72,6 +74,23 @@ def test_the_benchmark_of_a_lost_node_is_one_json_document(tmp_path: Path) -> No
 def test_an_address_where_nothing_answers_ends_it_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^No Ray cluster answers at 127\.0\.0\.1:1: .*HOST:PORT"):
         played(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"), RunOptions(address="127.0.0.1:1"))
+
+
+@needs_ray
+def test_samples_elsewhere_keep_to_the_limit_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five samples fit of twenty."""
+    price = {"prices": {"openai/gpt-4o": {"input": 0, "output": 100}}}
+    with FakeProviders.in_thread() as fakes:
+        for name, value in fakes.environment.items():
+            monkeypatch.setenv(name, value)
+        fakes.openai.always(reply("It is 4.", usage=Usage(10, 1_000)))
+        model = {"type": "openai/gpt-4o", "parameters": {"max_tokens": 1_000}}
+        limits = {"cost_usd": 0.55}
+        written = suite(tmp_path, {"name": "dear", "model": model}, executor="ray", repeats=5, limits=limits, **price)
+        ended, samples = played(tmp_path, written)
+        asked = len(fakes.openai.questions)
+    assert (ended.status, asked) == ("limit", 5)
+    assert sum(sample.spent_usd for sample in samples.values()) == pytest.approx(0.5)
 
 
 def test_the_local_executor_has_no_address(tmp_path: Path) -> None:

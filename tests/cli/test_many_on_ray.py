@@ -8,11 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle.core.exchange import Usage
+from ai_battle.testing import FakeProviders, reply
 from tests.clusters import needs_ray, two_nodes
 
 from .conftest import Run
 
 TURNS = 4
+DEAR = """
+discussion:
+  turns: 1
+  goal: Say something.
+  models:
+    Ann: {type: gpt-4o, parameters: {max_tokens: 5000}}
+    Bob: {type: gpt-4o, parameters: {max_tokens: 5000}}
+"""
 LINE = "{say: It is so., delay: 0.05}"
 DISCUSSION = f"""
 discussion:
@@ -66,6 +76,29 @@ def test_of_two_hundred_discussions_all_are_finished_once_though_a_node_is_lost(
         assert [record["turn"] for record in journal if record["type"] == "turn_finished"] == [*range(1, TURNS + 1)]
     assert [line for line in told if line.startswith("A process or a node of Ray was lost.")]
     assert not [line for line in told if "raylet" in line]
+
+
+@needs_ray
+def test_what_all_runs_may_cost_holds_over_all_workers(
+    tmp_path: Path, ai_battle: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is worth three runs, six are played at once, and none of them knows what the others pay."""
+    path = tmp_path / "dear.yaml"
+    path.write_text(DEAR)
+    with FakeProviders.in_thread() as fakes:
+        for name, value in fakes.environment.items():
+            monkeypatch.setenv(name, value)
+        fakes.openai.always(reply("Something.", usage=Usage(100, 5_000)))
+        each = json.loads(ai_battle("run", path, "--json").out)["usage"]["cost_usd"]
+        asked, limit = len(fakes.openai.questions), 3.2 * each
+        options = ["--repeat", 6, "--executor", "ray", "--at-once", 6, "--max-cost", limit, "--json"]
+        outcome = ai_battle("run", path, *options, "--out", tmp_path / "out")
+        asked = len(fakes.openai.questions) - asked
+    runs = json.loads(outcome.out)["runs"]
+    spent = sum(run["usage"]["cost_usd"] for run in runs)
+    assert outcome.code == 1
+    assert spent == pytest.approx(asked * each / 2)
+    assert 2 * each < spent <= limit
 
 
 @needs_ray

@@ -25,6 +25,7 @@ from ai_battle.benchmark.tasks import Task
 from ai_battle.config import Loaded
 from ai_battle.config import load as load_discussion
 from ai_battle.conversation.manager import ConversationManager
+from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
@@ -32,7 +33,7 @@ from ai_battle.core.telemetry import set_up_telemetry
 
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
-from .options import address, allow_unsandboxed, as_json, executor, quiet, trust
+from .options import FOLDER, address, allow_unsandboxed, as_json, executor, quiet, trust
 from .output import dollars, print_json
 from .trust import require_trust_in
 
@@ -44,7 +45,7 @@ def command() -> None:
 
 @command.command("run")
 @click.argument("suite")
-@click.option("--out", type=click.Path(path_type=Path), help="The results, by default a folder under bench/.")
+@click.option("--out", type=FOLDER, help="The results, by default a folder under bench/.")
 @click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: benchmark.repeats=3.")
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that it may cost.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N tasks of each dataset.")
@@ -155,6 +156,10 @@ def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
         shown.close()
         click.echo(f"Interrupted; go on with: ai-battle bench resume {store.folder}", err=True)
         return INTERRUPTED
+    except AIBattleError:
+        shown.close()
+        click.echo(f"What is finished is kept; go on with: ai-battle bench resume {store.folder}", err=True)
+        raise
     finally:
         store.close()
     if ended.reason:

@@ -19,6 +19,7 @@ from .approval import with_approval
 from .arguments import run_dir
 from .live import ViewOptions
 from .options import (
+    FOLDER,
     USD,
     address,
     allow_unsandboxed,
@@ -60,7 +61,7 @@ AT_ONCE = 4
 )
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that all may cost.")
-@click.option("--out", type=click.Path(path_type=Path), help="The folder of all branches, instead of runs/.")
+@click.option("--out", type=FOLDER, help="The folder of all branches, instead of runs/.")
 @max_time
 @judge
 @at_once

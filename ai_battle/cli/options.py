@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -47,6 +48,18 @@ max_time = click.option(
     metavar="SECONDS",
     help="The longest that it may take; several runs: all together.",
 )
+
+
+class Folder(click.Path):
+    """A folder of this machine or one that is mounted here: the address of an object store is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if "://" in str(value):
+            self.fail(f"{value} is an address; name a folder, which may be one that machines share", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = Folder(path_type=Path)
 USD = click.FloatRange(0, min_open=True)
 
 

@@ -4,7 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
+from time import time
 
 import click
 
@@ -17,7 +19,7 @@ from ai_battle.conversation.plan import MODES
 from ai_battle.conversation.reading import CONFIG, FILE, read
 from ai_battle.conversation.rundir import LONGEST_NAME
 from ai_battle.core import plugins
-from ai_battle.core.errors import ConfigError
+from ai_battle.core.errors import BudgetExceeded, ConfigError
 from ai_battle.core.events import Emit, Event, RunForked, RunStarted, ignore
 from ai_battle.core.exchange import WHOLE_ANSWER, Wants
 from ai_battle.core.files import is_locked
@@ -40,7 +42,7 @@ LOOKS, BETWEEN_LOOKS = 300, 0.2
 class PlannedRun:
     """One run: the `repeat`th of its `variant`, which is a mode, a file, or says what a fork has changed.
 
-    `origin` is the run that it is forked from, and the turn.
+    `origin` is the run that it is forked from, and the turn. `ends` is when the time of all runs is over, by the clock.
     """
 
     loaded: Loaded
@@ -48,6 +50,7 @@ class PlannedRun:
     repeat: int
     out: Path | None = None
     origin: tuple[Path, int] | None = None
+    ends: float = inf
 
     @property
     def label(self) -> str:
@@ -62,9 +65,12 @@ class RunPlayer:
     person: TerminalPrompt | None = None
 
     async def play(self, run: PlannedRun, emit: Emit = ignore, wants: Wants = WHOLE_ANSWER) -> RunResult:
-        """Plays it, or goes on with what was played of it where that was lost."""
+        """Plays it, or goes on with what was played of it where that was lost.
+
+        Raises `BudgetExceeded` where there is no time left: on a cluster it may have waited.
+        """
         manager = ConversationManager.from_config(
-            run.loaded,
+            _in_time(run),
             out=run.out,
             ask=self.person.line if self.person else keyboard,
             allow_unsandboxed=self.allow_unsandboxed,
@@ -79,6 +85,15 @@ class RunPlayer:
 
     async def aclose(self) -> None:
         """Each run closes its own clients."""
+
+
+def _in_time(run: PlannedRun) -> Loaded:
+    if run.ends == inf:
+        return run.loaded
+    if (left := run.ends - time()) <= 0:
+        raise BudgetExceeded(f"There is no time left for {run.label}.")
+    allowed = run.loaded.file.discussion.limits.seconds
+    return run.loaded.with_overrides(f"discussion.limits.seconds={min(left, allowed or inf):.9f}")
 
 
 async def _has_begun(run: PlannedRun) -> bool:

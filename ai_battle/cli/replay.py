@@ -26,14 +26,14 @@ from ai_battle.wire.genai import message_to_json
 from .arguments import run_dir
 from .judge import try_to_judge
 from .live import view
-from .options import as_json, split_swap
+from .options import FOLDER, as_json, split_swap
 from .output import dollars, print_json, tokens
 
 
 @click.command("replay")
 @run_dir
 @click.option("--swap", metavar="PARTICIPANT=TYPE", help="Let another model say what this participant said.")
-@click.option("--out", type=click.Path(path_type=Path), help="The run directory of --swap, by default one under runs/.")
+@click.option("--out", type=FOLDER, help="The run directory of --swap, by default one under runs/.")
 @click.option("--judge", metavar="TYPE", help="With --swap: let this model judge both, by the usual rubric.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no more than the difference.")
 @as_json

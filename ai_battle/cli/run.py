@@ -17,6 +17,7 @@ from .approval import with_approval
 from .arguments import config
 from .live import ViewOptions
 from .options import (
+    FOLDER,
     USD,
     WithStrategies,
     address,
@@ -58,7 +59,7 @@ SEVERAL = "a folder, --modes, --repeat and --executor"
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FOLDER,
     help="The run directory, by default one under runs/; with --modes or --repeat, the folder of all of them.",
 )
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")

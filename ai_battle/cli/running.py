@@ -17,6 +17,7 @@ from ai_battle.conversation.manager import RunResult
 from ai_battle.conversation.reading import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
+from ai_battle.core.files import is_locked
 from ai_battle.core.helping import HelpSummed
 from ai_battle.core.telemetry import set_up_telemetry
 from ai_battle.core.texts import one_line, printable
@@ -117,7 +118,7 @@ def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | N
 
 
 def play_together(
-    discussions: Sequence[Discuss],
+    discussions: Sequence[Callable[[Emit, Wants], Awaitable[RunResult | None]]],
     executor: Executor,
     at_once: int,
     may_begin: Callable[[], bool],
@@ -125,8 +126,8 @@ def play_together(
 ) -> bool:
     """Runs so many of them at the same time, without a view; `end` gets the place of each and what came of it.
 
-    The executor that plays them is closed behind the last. Returns whether nobody interrupted them; after Ctrl-C those
-    that were begun are kept, and the rest is left out.
+    That is None where it did not begin. The executor that plays them is closed behind the last.
+    Returns whether nobody interrupted them; after Ctrl-C those that were begun are kept, and the rest is left out.
     """
     set_up_telemetry(os.environ, partial(click.echo, err=True))
 
@@ -137,7 +138,8 @@ def play_together(
             notes = _RunNotes(ignore, as_json=True)
             try:
                 result = await discussions[place](notes, WHOLE_ANSWER)
-                write_reports(result.run_dir)
+                if result:
+                    write_reports(result.run_dir)
                 end(place, result)
             except asyncio.CancelledError:
                 _say_how_to_go_on(notes.run_dir)
@@ -202,7 +204,8 @@ def _on_signals(task: asyncio.Future[Any]) -> Iterator[None]:
 
 def _say_how_to_go_on(run_dir: str) -> None:
     if run_dir:
-        write_reports(Path(run_dir))
+        if not is_locked(Path(run_dir)):  # a node of a cluster may still write there
+            write_reports(Path(run_dir))
         click.echo(f"Interrupted; every finished turn is kept. To go on: ai-battle resume {run_dir}", err=True)
 
 

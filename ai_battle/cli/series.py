@@ -17,7 +17,7 @@ from ai_battle.conversation.manager import NO_LIMITS, RunResult
 from ai_battle.conversation.reading import FILE, messages
 from ai_battle.conversation.stopping import RunUse, nearest
 from ai_battle.core import plugins
-from ai_battle.core.errors import JobLost, JournalError
+from ai_battle.core.errors import BudgetExceeded, JobLost, JournalError
 from ai_battle.core.events import BudgetReached, Emit, RunStarted
 from ai_battle.core.exchange import NOTHING_USED, Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
@@ -75,6 +75,7 @@ class Series:
     _ended: list[_Ended] = field(default_factory=list)
     _executor: Executor = field(init=False)
     _is_elsewhere: bool = field(init=False)
+    _ends: float = inf
 
     def __post_init__(self) -> None:
         self._budget = Budget(self.limits, self._used.ledger, "all runs")
@@ -85,6 +86,7 @@ class Series:
     def play(self) -> int:
         """The worst exit code of all. What ended is reported also when the series breaks off."""
         self._used.ledger.start()
+        self._ends = time.time() + (self.limits.seconds or inf)
         for run in self.runs:
             if run.out:
                 rundir.require_free(run.out)
@@ -104,7 +106,8 @@ class Series:
                 return
 
     def _codes_together(self) -> Iterator[int]:
-        discussions = [partial(self._discuss, run) for run in self.runs]
+        discuss = self._discuss_elsewhere if self._is_elsewhere else self._discuss
+        discussions = [partial(discuss, run) for run in self.runs]
         may_begin = lambda: not self._used_up  # noqa: E731
         is_whole = play_together(discussions, self._executor, self.at_once, may_begin, self._end_one)
         self._ended.sort(key=lambda ended: self.runs.index(ended.run))
@@ -154,43 +157,52 @@ class Series:
         return exit_code(result.status)
 
     async def _discuss(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
-        self._begun[run.label] = time.monotonic()
-        run = replace(run, loaded=self._within_limits(run.loaded))
+        run = self._begin(run)
         # Beside the limit of the run itself, as several that run at once could pass the one of all together.
         with charge_to(self._budget):
-            if self._is_elsewhere:
-                return await self._play_elsewhere(run, emit)
             result: RunResult = await self._executor.play(run, emit, wants)
             return result
 
-    async def _play_elsewhere(self, run: PlannedRun, emit: Emit) -> RunResult:
-        """Plays it in a directory that is made here, by which a node knows that it shares the folder."""
+    async def _discuss_elsewhere(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult | None:
+        """Plays it in a directory that is made here, by which a node knows that it shares the folder.
+
+        Returns None where no node had room for it in time.
+        """
         run_dir = rundir.create(run.loaded.name, run.out).absolute()
+        run = self._begin(replace(run, out=run_dir, loaded=replace(run.loaded, made={})))
         try:
-            job = replace(run, out=run_dir, loaded=replace(run.loaded, made={}))
-            result: RunResult = await self._executor.play(job)
-        except (JobLost, JournalError) as lost:
-            if not (run_dir / FILE).exists():
+            with charge_to(self._budget):
+                result: RunResult = await self._executor.play(run)
+                return result
+        except (BudgetExceeded, JobLost, JournalError) as error:
+            if (run_dir / FILE).exists():
+                used = account(run_dir)
+                return RunResult("failed", str(error), used.turns, used.usage, run_dir, messages(run_dir))
+            if not isinstance(error, BudgetExceeded):
                 raise
-            used = account(run_dir)
-            return RunResult("failed", str(lost), used.turns, used.usage, run_dir, messages(run_dir))
+            del self._begun[run.label]
+            self._tell(str(error))
+            return None
         finally:
             if (run_dir / FILE).exists():
                 await emit(RunStarted(run.loaded.name, str(run_dir), {}))
             else:
                 with suppress(OSError):  # a node may be about to begin it
                     run_dir.rmdir()
-        return result
+
+    def _begin(self, run: PlannedRun) -> PlannedRun:
+        self._begun[run.label] = time.monotonic()
+        return replace(run, loaded=self._within_limits(run.loaded), ends=self._ends)
 
     def _within_limits(self, loaded: Loaded) -> Loaded:
         """A run may use what the runs before have left, and no more than the file allows each run."""
-        own = loaded.file.discussion.limits
-        rest = {
-            "cost_usd": _least(self.limits.cost_usd, self._used.ledger.known_cost, own.cost_usd),
-            "seconds": _least(self.limits.seconds, self._used.ledger.seconds, own.seconds),
-        }
-        changes = [f"discussion.limits.{name}={least:.9f}" for name, least in rest.items() if least is not None]
-        return loaded.with_overrides(*changes) if changes else loaded
+        if self.limits.cost_usd is None:
+            return loaded
+        left = self.limits.cost_usd - self._used.ledger.known_cost
+        allowed = loaded.file.discussion.limits.cost_usd
+        return loaded.with_overrides(
+            f"discussion.limits.cost_usd={left if allowed is None else min(left, allowed):.9f}"
+        )
 
     def _announce(self, run: PlannedRun) -> None:
         if self.display.quiet:
@@ -240,11 +252,6 @@ class Series:
         title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}{self.change}: {len(runs)} runs"
         write_comparison(path, title, runs, changes)
         click.echo(f"All beside each other: {path}", err=self.display.as_json)
-
-
-def _least(limit: float | None, used: float, own: float | None) -> float | None:
-    """Returns what a run may use of something that is limited for all; None where it is not."""
-    return None if limit is None else min(limit - used, own or inf)
 
 
 def _cells(ended: _Ended) -> tuple[str, ...]:

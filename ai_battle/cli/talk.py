@@ -19,6 +19,7 @@ from ai_battle.core.texts import one_line
 from .approval import with_approval
 from .arguments import MODEL, describe_with
 from .options import (
+    FOLDER,
     USD,
     WithStrategies,
     allow_unsandboxed,
@@ -55,7 +56,7 @@ NAME_WIDTH = 40
 @changes
 @turns
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
-@click.option("--out", type=click.Path(path_type=Path), help="The run directory, by default one under runs/.")
+@click.option("--out", type=FOLDER, help="The run directory, by default one under runs/.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the talk as a YAML file too, for `run`.")
 @quiet
 @verbose

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.benchmark.run import BenchmarkProgress, RunOptions
+from ai_battle.cli import run_command
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, reply
@@ -91,6 +92,16 @@ def test_samples_elsewhere_keep_to_the_limit_of_all(tmp_path: Path, monkeypatch:
         asked = len(fakes.openai.questions)
     assert (ended.status, asked) == ("limit", 5)
     assert sum(sample.spent_usd for sample in samples.values()) == pytest.approx(0.5)
+
+
+@needs_ray
+def test_results_without_a_cluster_can_be_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "suite.yaml", tmp_path / "out"
+    path.write_text(json.dumps(suite(tmp_path, *SETTINGS)))
+    options = ["--executor", "ray", "--address", "127.0.0.1:1", "--out", str(out)]
+    assert run_command(["bench", "run", str(path), *options]) == 2
+    assert f"go on with: ai-battle bench resume {out}" in capsys.readouterr().err
+    assert run_command(["bench", "resume", str(out), "--executor", "local"]) == 0
 
 
 def test_the_local_executor_has_no_address(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Many discussions on a Ray cluster: all are finished, none is played twice, and a lost node is told in our words."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -99,6 +101,41 @@ def test_what_all_runs_may_cost_holds_over_all_workers(
     assert outcome.code == 1
     assert spent == pytest.approx(asked * each / 2)
     assert 2 * each < spent <= limit
+
+
+@needs_ray
+def test_a_run_for_which_no_node_had_room_in_time_is_not_begun(tmp_path: Path, ai_battle: Run) -> None:
+    """All sixty are handed out at once, and take half a second each on two processors."""
+    path, out = tmp_path / "slow.yaml", tmp_path / "out"
+    path.write_text(DISCUSSION.replace("0.05", "0.13"))
+    with two_nodes() as cluster:
+        options = ["--repeat", 60, "--executor", "ray", "--address", cluster.address, "--max-time", 10, "--json"]
+        outcome = ai_battle("run", path, *options, "--out", out)
+    assert outcome.code == 1
+    assert re.search(r"^--max-time is used up by the runs before", outcome.err, re.MULTILINE)
+    begun = len(json.loads(outcome.out)["runs"])
+    (not_begun,) = re.findall(r"^Not started: (.*)\.$", outcome.err, re.MULTILINE)
+    assert begun + len(not_begun.split(", ")) == 60
+    assert len([*out.glob("*/journal.jsonl")]) == len([*out.glob("*/")]) == begun
+
+
+@needs_ray
+def test_ctrl_c_says_how_to_go_on_with_what_was_begun(tmp_path: Path) -> None:
+    path = tmp_path / "slow.yaml"
+    path.write_text(DISCUSSION.replace("0.05", "0.5"))
+    options = ["--repeat", 20, "--executor", "ray", "--out", tmp_path / "out"]
+    run = subprocess.Popen(command("run", path, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stderr
+    first = next(iter(run.stderr))
+    run.send_signal(signal.SIGINT)
+    _, rest = run.communicate(timeout=60)
+    assert first.startswith("1 of 20  human-ai-")
+    assert run.returncode == 130
+    resumable = re.findall(
+        r"^Interrupted; every finished turn is kept. To go on: ai-battle resume (.*)$", rest, re.MULTILINE
+    )
+    assert resumable
+    assert subprocess.run(command("resume", resumable[0], "-q"), capture_output=True, timeout=60).returncode == 0
 
 
 @needs_ray

@@ -13,11 +13,11 @@ from ai_battle.reporting.figures import count_of
 from ai_battle.wire.genai import usage_to_json
 
 from .output import dollars, print_json, tokens
-from .planned import PlannedRun, runs_by_variant
+from .planned import MODE, PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
 
-def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool, kind: str = "mode") -> None:
+def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool, kind: str = MODE) -> None:
     """Shows the forecast of one run; of a `series`, by variants of a `kind`, and of all runs together."""
     if series:
         _show_series(series, kind, as_json=as_json)

@@ -156,11 +156,9 @@ def runs_at_once(runs: Sequence[PlannedRun], wanted: int | None, executor: str, 
     """Raises `click.BadParameter` where somebody is to take part in several runs at once, or elsewhere."""
     has_person = any(spec.role == "user" for run in runs for spec in run.loaded.file.discussion.models.values())
     is_elsewhere = plugins.traits(EXECUTORS, executor, ExecutorTraits()).is_elsewhere
+    option = "--executor" if is_elsewhere else "--at-once"
     if has_person and ((wanted or 1) > 1 or is_elsewhere):
-        where = "here, in one run after another"
-        raise click.BadParameter(
-            f"a person takes part {where}", param_hint="--executor" if is_elsewhere else "--at-once"
-        )
+        raise click.BadParameter("a person takes part here, in one run after another", param_hint=option)
     return min(len(runs), 1 if has_person else wanted or (AT_ONCE if is_elsewhere else usual))
 
 

@@ -82,7 +82,7 @@ def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any
     CONFIG may also be a folder: all discussions in it are run.
     """
     is_folder = Path(config).is_dir()
-    several = bool(how["modes"] or how["repeat"] or how["executor"] or is_folder)
+    several = is_folder or any(how[option] for option in ("modes", "repeat", "executor", "address"))
     tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and tapes != NO_RECORDING:
         raise click.UsageError(f"A recording is of one run: --record and --replay don't go with {SEVERAL}.")

@@ -29,7 +29,7 @@ from ai_battle.reporting.figures import count_of
 
 from . import INTERRUPTED
 from .output import dollars, duration, print_json, tokens
-from .planned import DISCUSSION, PlannedRun, RunPlayer, runs_by_variant
+from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer, runs_by_variant
 from .running import Display, document, exit_code, play, play_together, print_summary
 from .tables import show_rows
 
@@ -62,7 +62,7 @@ class Series:
     display: Display
     limits: SpendingLimits = NO_LIMITS
     allow_unsandboxed: bool = False
-    kind: str = "mode"
+    kind: str = MODE
     original: tuple[ComparedRun, ...] = ()
     expected: re.Pattern[str] | None = None
     at_once: int = 1

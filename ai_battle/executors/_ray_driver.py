@@ -36,7 +36,7 @@ ANSWERING = 5.0
 
 LONGEST = 500
 KINDS: tuple[type[AIBattleError], ...] = (BudgetExceeded, ConfigError, JournalError, ProviderError, AIBattleError)
-"""Errors that arrive as what they are; others as the first of these that they are one of."""
+"""An error arrives as the first of these that it is one of."""
 
 LOSSES = {
     "NodeDiedError": "its node was lost",
@@ -117,7 +117,7 @@ class RayCluster:
         self._ray = ray = plugins.optional("ray", "ray")
         _require_answer(address)
         try:
-            ray.init(address=address or None, log_to_driver=False, logging_level="CRITICAL", ignore_reinit_error=True)
+            ray.init(address=address or None, log_to_driver=False, logging_level="CRITICAL")
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             words = one_line(str(error), LONGEST)
             raise ConfigError(f"The Ray cluster{f' at {address}' if address else ''} can't be used: {words}") from error
@@ -139,7 +139,10 @@ class RayCluster:
             return ConfigError(f"A node of Ray can't play it: {one_line(str(error.cause), LONGEST)}")
         except errors.RayError as error:
             reason = LOSSES.get(type(error).__name__, f"Ray reports {type(error).__name__}")
-            return JobLost(reason, await self._budget.lose.remote(number))
+            spent = 0.0
+            with suppress(errors.RayError):  # it may be lost as well
+                spent = await self._budget.lose.remote(number)
+            return JobLost(reason, spent)
 
     def leave(self) -> None:
         self._ray.shutdown()
@@ -197,12 +200,12 @@ async def _serve(replies: BinaryIO) -> None:
     try:
         cluster = RayCluster(make, address, spent)
     except ConfigError as error:
-        replies.write(frame((number, ConfigError(str(error)))))
+        _reply(replies, number, ConfigError(str(error)))
         return
-    replies.write(frame((number, None)))
+    _reply(replies, number, None)
 
     async def play(number: int, question: tuple[bytes, JobLimit | None]) -> None:
-        replies.write(frame((number, await cluster.play(number, *question))))
+        _reply(replies, number, await cluster.play(number, *question))
 
     playing = set[asyncio.Task[None]]()
     with suppress(asyncio.IncompleteReadError):
@@ -213,8 +216,13 @@ async def _serve(replies: BinaryIO) -> None:
     cluster.leave()
 
 
+def _reply(replies: BinaryIO, number: int, answer: Any) -> None:
+    replies.write(frame((number, answer)))
+    replies.flush()
+
+
 def main() -> None:
     """What Ray prints goes elsewhere than the answers."""
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0) as replies:
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         asyncio.run(_serve(replies))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle.benchmark.loading import LoadOptions
 from ai_battle.benchmark.run import BenchmarkProgress, RunOptions
 from ai_battle.cli import run_command
 from ai_battle.core.errors import ConfigError
@@ -18,6 +19,25 @@ from tests.clusters import HAS_RAY, needs_ray, processes, wait_for_process
 
 from .suites import ALWAYS_4, KNOWS, played, suite
 
+DEADLY = """
+import os
+
+from ai_battle.benchmark.sample import AnswerScore
+
+
+class Deadly:
+    def lacks(self, task):
+        return ""
+
+    async def score(self, task, answer):
+        if task.id == "s3":
+            os._exit(1)
+        return AnswerScore(1.0)
+
+
+def create():
+    return Deadly()
+"""
 SETTINGS = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
 SLOW = {
     "name": "slow",
@@ -69,6 +89,18 @@ def test_the_benchmark_of_a_lost_node_is_one_json_document(tmp_path: Path) -> No
     out, err = run.communicate(timeout=120)
     assert (run.returncode, json.loads(out)["settings"][0]["samples"]) == (0, 16), err
     assert [line for line in err.splitlines() if "ray" in line.lower() and "of Ray was lost" not in line] == []
+
+
+@needs_ray
+def test_a_sample_that_ends_its_process_each_time_fails_alone(tmp_path: Path) -> None:
+    """Its scorer does, at the third task; the others are played once."""
+    scorer = tmp_path / "deadly.py"
+    scorer.write_text(DEADLY)
+    written = suite(tmp_path, SETTINGS[1], executor="ray", scorers=[str(scorer)])
+    _, samples = played(tmp_path, written, loading=LoadOptions(trust=True))
+    errors = {key.task: sample.error for key, sample in samples.items()}
+    died = "; ".join(["its process was lost"] * 4)
+    assert errors == {"s1": "", "s2": "", "s3": f"It was lost 4 times where it was played: {died}.", "s4": ""}
 
 
 @needs_ray

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from ..providers._calls import RetryPolicy
     from .discussion import build, check, direct, named_code, participants_of, read_as_they_are
     from .models import NO_RECORDING, RecordingFiles, create_client, spelling
-    from .recipes import Recipe
+    from .recipes import Recipe, with_lessons
     from .shadows import always_helped, promised_loss, shadow_of
 
 _HOME = {
     "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
-    "recipes": ("Recipe",),
+    "recipes": ("Recipe", "with_lessons"),
     "shadows": ("always_helped", "promised_loss", "shadow_of"),
     "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client", "spelling"),
 }
@@ -37,6 +37,7 @@ __all__ = [
     "read_as_they_are",
     "shadow_of",
     "spelling",
+    "with_lessons",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

@@ -53,7 +53,8 @@ NO_RECORDING: RecordingFiles = RecordingFiles()
 class BuildContext:
     """What models are made with: sections of the file, the environment, and how many script entries are used up.
 
-    `has_files`: it is a discussion in which files are shown, or may be.
+    `has_files`: it is a discussion in which files are shown, or may be. `evidence` is the folder of what pairs have
+    shown, usually the state directory.
     """
 
     providers: Mapping[str, Any] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class BuildContext:
     redactor: Redactor = NO_SECRETS
     local_only: bool = False
     has_files: bool = False
+    evidence: Path | None = None
 
     @classmethod
     def of(

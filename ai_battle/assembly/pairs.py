@@ -320,7 +320,8 @@ class PairBuilder:
         if each.traits.each_step and not self.tool_set:
             model = told_of_tools(model, spec.capabilities)
         recipe = assembly.Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
-        return replace(recipe, check=check, sandbox=tools.tool_settings(said).sandbox)
+        recipe = replace(recipe, check=check, sandbox=tools.tool_settings(said).sandbox)
+        return assembly.with_lessons(recipe, self.pairs.context)
 
     def _model(self, voice: str, settings: HelperSettings) -> Model:
         """A helper, with the help of the pair that names it."""

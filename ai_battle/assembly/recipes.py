@@ -11,6 +11,7 @@ from typing import Any
 
 from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
 from ..collaboration._hedging import Hedge
+from ..collaboration._lessons import Lessons, LessonTerms
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
@@ -19,7 +20,9 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
 from ..core.events import Emit, as_role, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.files import state_directory
 from ..core.helping import VERIFICATION, HelpAsked
+from ..core.redaction import without_keys
 from ..core.traits import StrategyTraits
 from ..judging.calibration import Calibration
 from ..judging.detector import StuckDetector
@@ -29,7 +32,7 @@ from ..tools.client import ToolCapableClient
 from ..tools.sandbox import Level
 from ..tools.verification import Verification
 from . import strategies
-from .models import Model, spelling
+from .models import BuildContext, Model, spelling
 
 HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
@@ -58,6 +61,7 @@ class Recipe:
     check: Check | None = None
     sandbox: Level = "auto"
     is_of_helper: bool = False
+    lessons: Lessons | None = None
 
     @classmethod
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
@@ -95,7 +99,8 @@ class Recipe:
         # A strategy that sees each step takes the model's place below its tools; its tools are then the pair.
         below = self.model.client
         tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
-        primary = tool_user.client if tool_user else below
+        primary, lessons = tool_user.client if tool_user else below, self.lessons
+        primary = lessons.student(primary) if lessons else primary
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
@@ -103,9 +108,10 @@ class Recipe:
             with making:
                 pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
             if tool_user:
-                tool_user.client = pair
-                return tool_user
-            return OptimisticStream(pair) if self.help.stream == "optimistic" else pair
+                tool_user.client, pair = pair, tool_user
+            elif self.help.stream == "optimistic":
+                pair = OptimisticStream(pair)
+            return lessons.follow(pair) if lessons else pair
 
         return client
 
@@ -191,6 +197,23 @@ class Recipe:
 
     def _at(self, key: str) -> tuple[Model, ...]:
         return tuple(model for name, model in self.helpers.items() if name.partition(".")[0] == key)
+
+
+def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
+    """Returns a pair that shows its model what it was helped with before, where that is asked for."""
+    said = recipe.help.lessons
+    if not said or context.tape:
+        return recipe
+    large = recipe.large
+    terms = LessonTerms(
+        pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
+        folder=context.evidence or state_directory(context.environment or os.environ),
+        most=said.most,
+        redact=lambda text: without_keys(context.redactor.text(text)),
+        learns=said.source == "runs",
+        seed=said.seed,
+    )
+    return replace(recipe, lessons=Lessons(terms))
 
 
 class AnnouncedHelper(ClientWrapper):

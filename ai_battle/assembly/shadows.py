@@ -63,7 +63,10 @@ def shadow_of(
         is_advised=not is_answered,
     )
     compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
-    return Shadow(terms, small.client, big.client, compares)
+    shadow = Shadow(terms, small.client, big.client, compares)
+    if pair.lessons and pair.lessons.source == "shadow":
+        shadow.lessons = recipe.lessons
+    return shadow
 
 
 def _require_check(recipe: "assembly.Recipe") -> Check:

@@ -21,7 +21,7 @@ JUDGING = (
     "samples",
 )  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
-NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid", "shadow")
+NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid", "shadow", "lessons")
 LIVE = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool", "hedge")
 """What a strategy is given and `options` can't say."""
 USUAL = StrategyTraits()

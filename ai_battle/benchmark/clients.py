@@ -56,13 +56,13 @@ class ClientPool:
     """Models for samples: what has a memory is made anew for each, clients of providers have none and are kept."""
 
     def __init__(self, surroundings: BuildContext) -> None:
-        self._surroundings = surroundings
+        self.surroundings = surroundings
         self._kept: dict[int, Model] = {}
 
     @property
     def base(self) -> Path:
         """The folder where the paths of a suite start."""
-        return self._surroundings.base
+        return self.surroundings.base
 
     def model(self, settings: HelperSettings, task: Task = NO_TASK) -> Model:
         """A model by its type, or the answer that the task brings for it; raises `ConfigError`."""
@@ -70,7 +70,7 @@ class ClientPool:
             return self._recorded_model(settings, task)
         if (kept := self._kept.get(id(settings))) is not None:
             return kept
-        model = participant(settings.type, settings, self._surroundings)
+        model = participant(settings.type, settings, self.surroundings)
         if not has_memory(model.name.provider):
             self._kept[id(settings)] = model
         return model
@@ -82,7 +82,7 @@ class ClientPool:
     def _recorded_model(self, settings: HelperSettings, task: Task) -> Model:
         role = settings.type.removeprefix(RECORDED)
         name = ModelName("recorded", role, spelled=settings.type)
-        cost = price(name, self._surroundings.prices)
+        cost = price(name, self.surroundings.prices)
         terms = CallTerms(cost, bounded=False, paid=False)
         client = ProviderCaller(RecordedClient(task, role), str(name), terms, retry=None)
         return Model(name, client, {}, lambda: cost, local=True)
@@ -106,6 +106,7 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
         return replace(found, client=NamedClient(client, voice, found.options, settings.instructions))
 
     recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, clients.base)
+    recipe = assembly.with_lessons(recipe, clients.surroundings)
     return BuiltSetting(recipe.client(), model.options, recipe)
 
 

@@ -117,7 +117,7 @@ def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOu
 
 
 async def play(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
-    make = partial(Player, _sample_context(suite, options))
+    make = partial(Player, _sample_context(suite, options, store.folder))
     keeper = [store] if suite.benchmark.cache and suite.benchmark.repeats == 1 and _asked_twice(suite) else []
     there = {"address": options.address} if options.address else {}
     executor = plugins.create(EXECUTORS, suite.benchmark.executor, make, *keeper, tell=options.tell, **there)
@@ -144,11 +144,12 @@ def _by_type(value: Any) -> Any:
     return value["type"] if isinstance(value, dict) and "type" in value else value
 
 
-def _sample_context(suite: Suite, options: RunOptions) -> SampleContext:
+def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleContext:
+    """What pairs show here is kept with the results: no benchmark knows what another one has learned."""
     return SampleContext(
         {setting.name: setting for setting in suite.settings},
         suite.scorers,
-        suite.around,
+        replace(suite.around, evidence=folder),
         ScorerFactory(suite.around, suite.benchmark.sandbox, options.allow_unsandboxed),
         suite.benchmark.concurrency,
         options.discuss,

@@ -41,6 +41,7 @@ COMMANDS = {
     "tools": "List the tools that models can use, and call one.",
     "export": "Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place.",
     "calibrate": "Choose when a small model is helped, from answers of your own.",
+    "lessons": "Show what small models were taught by the large ones, or delete it.",
     "pair": "Tell what a pair of models has shown on requests of your own: what it loses, and what it saves.",
     "ui": "Open a page to start, watch, search and compare runs of this folder; it is seen on this machine only.",
     "serve": "Serve models as an Anthropic- and OpenAI-compatible server.",

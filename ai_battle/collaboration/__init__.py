@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ._boost_settings import BoostMissing, BoostSettings, boost_settings
     from ._checks import Judge, OwnOpinion, PeerOpinion, Tested
     from ._hedging import Hedge
+    from ._lessons import Lessons
     from ._shadow import Shadow, ShadowTerms
     from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Sees, Turn
     from .ladder import LadderState
@@ -21,6 +22,7 @@ _HOME = {
     "_boost_settings": ("BoostMissing", "BoostSettings", "boost_settings"),
     "_checks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
     "_hedging": ("Hedge",),
+    "_lessons": ("Lessons",),
     "_shadow": ("Shadow", "ShadowTerms"),
     "_turn": ("AnswerCheck", "CheckResult", "HelpLimits", "HelpUse", "Helping", "Sees", "Turn"),
     ".judging.assessment": ("Assessment", "Context"),
@@ -42,6 +44,7 @@ __all__ = [
     "Helping",
     "Judge",
     "LadderState",
+    "Lessons",
     "ModelCollaborationProtocol",
     "OwnOpinion",
     "PeerOpinion",

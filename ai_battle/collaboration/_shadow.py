@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from random import Random
 from secrets import token_hex
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError, translate_errors
 from ..core.events import Emit, Event, ModelReplied, ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
-from ..core.helping import BoostStep, HelpAsked, HelpFailed
+from ..core.helping import AnswersCompared, BoostStep, HelpAsked, HelpFailed, StuckFound
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
@@ -36,6 +36,12 @@ LONGEST = 16_000
 
 Listen = Callable[[str, float], object]
 """Told what became of a request that was drawn, and what that cost: an outcome, or why there is none."""
+
+
+class Learner(Protocol):
+    """Takes lessons from comparisons that the small model has lost."""
+
+    async def learn(self, prompt: str, answer: str, wrong: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,7 @@ class Shadow:
         self.listen: Listen = _ignore
         self.tell_alarm: Callable[[str], object] = _ignore
         self.has_alarm = False
+        self.lessons: Learner | None = None
         self._small, self._large, self._judge = small, large, judge
         self._random = Random(terms.seed)  # noqa: S311 - draws a sample
         self._queue: asyncio.Queue[ServedAnswer] = asyncio.Queue(QUEUE)
@@ -162,6 +169,8 @@ class Shadow:
                     trial = await self._compare(answer)
             await asyncio.to_thread(keep_trial, store, self.terms.pair, token_hex(8), trial)
             await self._watch(store, trial)
+            if self.lessons and trial.outcome == "loss":
+                await self.lessons.learn(trial.prompt, trial.large, trial.reason)
         except TimeoutError:
             return "timed_out"
         except BudgetExceeded:
@@ -295,7 +304,7 @@ class _ShadowedClient(ClientWrapper):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not self._shadow.draw():
             return await self.client.complete(request, emit)
-        listener, own, started = _HelpListener(emit), Budget(), monotonic()
+        listener, own, started = HelpListener(emit), Budget(), monotonic()
         with charge_to(own):
             response = await self.client.complete(request, listener)
         took = own.ledger.usage.cost_usd, monotonic() - started
@@ -304,8 +313,8 @@ class _ShadowedClient(ClientWrapper):
         return response
 
 
-class _HelpListener:
-    """Passes events on, and hears whether a helper took part."""
+class HelpListener:
+    """Passes events on, and hears whether a helper took part, why, and whether the answer is another one for it."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -313,11 +322,17 @@ class _HelpListener:
         self._has_asked = False
         self.helper = Ledger()
         self.seconds = 0.0
+        self.reason = ""
+        self._is_kept = False
 
     def __call__(self, event: Event) -> Awaitable[None]:
         match event:
             case HelpAsked():
                 self._had_help, self._has_asked = self.helped, event.is_help
+            case StuckFound(reason=reason):
+                self.reason = reason
+            case AnswersCompared(is_replaced=is_replaced):
+                self._is_kept = not is_replaced
             case HelpFailed() | BoostStep(outcome="other"):
                 self._has_asked = False
             case ModelReplied(role="helper" | "boost"):
@@ -329,6 +344,11 @@ class _HelpListener:
     def helped(self) -> bool:
         """Whether a helper brought something; one that was asked counts until it fails."""
         return self._had_help or self._has_asked
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the answer is another one for the help."""
+        return self.helped and not self._is_kept
 
 
 def _tool_documents(tools: Sequence[ToolSpec]) -> Sequence[Mapping[str, Any]]:

@@ -95,6 +95,23 @@ class PromiseSettings(Section):
     )
 
 
+class LessonSettings(Section):
+    """What the model is shown of requests at which help has changed its answer before."""
+
+    source: Literal["runs", "shadow"] = Field(
+        default="runs",
+        alias="from",
+        description="What it is taught by: each answer that help has changed, or those that the shadow's judge found "
+        "worse than the helper's.",
+    )
+    most: Annotated[int, Field(ge=1, le=10), AS_NUMBER] = Field(
+        default=3, description="The most examples for one request."
+    )
+    seed: Count | None = Field(
+        default=None, description="Leaves lessons out of the same of a series of requests each time; else at random."
+    )
+
+
 class Help(Section):
     """How a model is helped, and by whom."""
 
@@ -145,6 +162,11 @@ class Help(Section):
     )
     hedge: HedgeSettings | None = Field(
         default=None, description="When the helper starts beside a model that is slow, where its answer may be taken."
+    )
+    lessons: LessonSettings | None = Field(
+        default=None,
+        description="Shows the model what it was helped with before, where a request is like an earlier one.",
+        examples=[{"from": "runs", "most": 3}],
     )
     limits: PairLimits = Field(default=PairLimits(), description="Limits of the helper.")
     options: FreeMapping = Field(default={}, description="What a strategy of your own takes beside these.")

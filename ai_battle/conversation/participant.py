@@ -21,6 +21,8 @@ from ..core.helping import (
     HelpDeclined,
     HelpFailed,
     LadderStood,
+    LessonKept,
+    LessonsShown,
     ModelConsulted,
     StuckFound,
 )
@@ -35,6 +37,7 @@ Cost: TypeAlias = Callable[[Usage], float | None]
 EVENTS_WITH_SPEAKER = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
     AnswerChecked, StuckFound, HelpAsked, ModelConsulted, HelpFailed, HelpDeclined, DraftDropped, AnswersCompared,
+    LessonsShown, LessonKept,
     AnswersRanked, AnswersMerged, LadderStood, BoostStep, ToolsOffered, ToolProposed, ToolDecided,
 )  # fmt: skip
 

@@ -96,6 +96,23 @@ class HelpDeclined:
 
 
 @dataclass(frozen=True, slots=True)
+class LessonsShown:
+    """Lessons of earlier help are near to the request: their `keys`. The model is shown them, unless `are_left_out`."""
+
+    keys: Sequence[str]
+    are_left_out: bool = False
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LessonKept:
+    """A request and its answer are kept as a lesson, as help has changed the answer."""
+
+    key: str
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftDropped:
     """An answer that was paid for and did not become the answer of the turn.
 
@@ -263,6 +280,8 @@ HelpEvent = (
     | ModelConsulted
     | HelpFailed
     | HelpDeclined
+    | LessonsShown
+    | LessonKept
     | DraftDropped
     | AnswersCompared
     | AnswersRanked

@@ -20,6 +20,7 @@ from .exchange import NOTHING_USED, Usage
 from .plugins import check_options
 
 ROUNDING = 1e-9
+RUN = "the run"
 LOOKS = 0.1
 """Seconds between two looks at the calls of other processes that stand in the way."""
 
@@ -141,7 +142,7 @@ class Budget:
         self,
         limits: SpendingLimits | None = None,
         ledger: Ledger | None = None,
-        payer: str = "the run",
+        payer: str = RUN,
         shared: SharedBudget | None = None,
     ) -> None:
         self.limits = limits or SpendingLimits()

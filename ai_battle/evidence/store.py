@@ -110,6 +110,14 @@ class EvidenceStore:
             *(wanted, collection, pair, most),
         )
 
+    def records_with(self, words: Sequence[str]) -> Mapping[str, int]:
+        """Returns how many records have each word, the rarest first; those that none has are left out."""
+        with self._database.transaction("BEGIN") as connection:
+            connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab (main, texts, row)")
+            places = ", ".join("?" * len(words))
+            command = f"SELECT term, doc FROM temp.vocabulary WHERE term IN ({places}) ORDER BY doc"  # noqa: S608 - places
+            return dict(connection.execute(command, words).fetchall())
+
     def remove(self, collection: str, pair: str, keys: Sequence[str]) -> int:
         """Returns how many there were."""
         with self._database.transaction() as connection:

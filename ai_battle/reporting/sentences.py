@@ -35,6 +35,8 @@ from ..core.helping import (
     HelpFailed,
     HelpSummed,
     HintGiven,
+    LessonKept,
+    LessonsShown,
     ModelConsulted,
     Role,
     RunJudged,
@@ -242,6 +244,13 @@ def rating_words(rating: Rating) -> str:
     return f"{rating.participant}, {rating.criterion}: {given} by {rating.judge}{order}: {why}{false}{reason}"
 
 
+def _lessons_shown(event: LessonsShown) -> str:
+    which = f"lesson{'s' * (len(event.keys) > 1)} {', '.join(event.keys)}"
+    if event.are_left_out:
+        return f"{event.speaker} could be shown {which}, and is not this time, to see what that is worth."
+    return f"{event.speaker} is shown {which} of earlier help."
+
+
 HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     StuckFound: _stuck,
     AnswerChecked: _answer_checked,
@@ -249,6 +258,8 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     ModelConsulted: _model_consulted,
     HelpFailed: lambda event: f"No help for {event.speaker} by {event.strategy}: {event.reason}",
     HelpDeclined: lambda event: f"{event.speaker} asks for help by {event.strategy}, and gets none: {event.reason}",
+    LessonsShown: _lessons_shown,
+    LessonKept: lambda event: f"The answer of {event.speaker} is kept as lesson {event.key}, as help has changed it.",
     DraftDropped: _draft_dropped,
     AnswersCompared: _answers_compared,
     AnswersRanked: _answers_ranked,

@@ -35,7 +35,7 @@ MOST = 256
 
 
 if TYPE_CHECKING:
-    from ..collaboration import Shadow
+    from ..collaboration import Lessons, Shadow
 
 
 class RouteError(ConfigError):
@@ -64,6 +64,7 @@ class RouteBuilder:
     hosts: set[str] = field(default_factory=set)
     upstreams: set[str] = field(default_factory=set)
     shadows: "dict[str, Shadow]" = field(default_factory=dict)
+    lessons: "list[Lessons]" = field(default_factory=list)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
@@ -102,6 +103,9 @@ class RouteBuilder:
         _require_others(settings, self.context)
         plans = strategies.traits(settings.strategy).plans
         recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)
+        recipe = assembly.with_lessons(recipe, self.context)
+        if recipe.lessons:
+            self.lessons.append(recipe.lessons)
         return self._with_shadow(_pair_route(name, recipe), recipe, settings)
 
     def _with_shadow(self, route: Route, recipe: "assembly.Recipe", settings: RouteSettings) -> Route:

@@ -170,10 +170,10 @@ class ConfigSource:
         environment = document.environment
         server = with_environment(document.file.server.model_copy(update=dict(self.over)), environment)
         boost, status = _boost(environment)
-        deployment = _deployment(document, server, boost)
-        keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
         usual = state_directory(environment)
         state, evidence = _places(server.state, usual)
+        deployment = _deployment(document, server, boost, evidence)
+        keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
         level = log_level(environment.get("LOG_LEVEL", ""))
         redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         server = server.model_copy(update={"keys": keys})
@@ -257,9 +257,9 @@ def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
     return settings, str(settings) if settings and settings.tiers else NO_BOOST
 
 
-def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Deployment:
+def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | None, evidence: Path) -> Deployment:
     context = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
-    context = replace(context, redactor=context.redactor.verbatim)
+    context = replace(context, redactor=context.redactor.verbatim, evidence=evidence)
     plans = PlanStore(server.plans.size, server.plans.seconds)
     telemetry = Telemetry.of(document.environment)
     builder = RouteBuilder(server, context, boost, _upstream_headers(document.environment), plans)
@@ -270,5 +270,13 @@ def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | N
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
     return Deployment(
-        routes, tuple(builder.models), plans, telemetry, builder.hosts, builder.upstreams, advisors, builder.shadows
+        routes,
+        tuple(builder.models),
+        plans,
+        telemetry,
+        builder.hosts,
+        builder.upstreams,
+        advisors,
+        builder.shadows,
+        builder.lessons,
     )

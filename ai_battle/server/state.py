@@ -25,7 +25,7 @@ from .webhook import post_event
 from .workers import Worker
 
 if TYPE_CHECKING:
-    from ..collaboration import Shadow
+    from ..collaboration import Lessons, Shadow
 
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""
@@ -47,6 +47,7 @@ class Deployment:
     upstreams: Set[str] = frozenset()
     advisors: AdvisorPolicy = field(default_factory=AdvisorPolicy)
     shadows: "Mapping[str, Shadow]" = field(default_factory=dict)
+    lessons: "Sequence[Lessons]" = ()
     running: int = 0
     retired: bool = False
 
@@ -58,6 +59,8 @@ class Deployment:
         if self.retired and not self.running:
             for shadow in self.shadows.values():
                 await shadow.aclose()
+            for lessons in self.lessons:
+                await lessons.aclose()
             for model in self.models:
                 await model.client.aclose()
 

@@ -1,0 +1,177 @@
+"""Shows a model what it was helped with before: nearest requests and the answers that were accepted, as examples."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+from ..core.client import ClientWrapper, ModelClient
+from ..core.errors import StoreError
+from ..core.events import Emit, Warned, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import LessonKept, LessonsShown
+from ..core.ledger import RUN, payer
+from ..core.messages import Message, Text
+from ..evidence.lessons import Lesson, find_lessons, keep_lesson, record_use, without_lessons
+from ..evidence.store import EvidenceStore
+from ..judging.assessment import prompt_place
+from ._prompts import data_section, excerpt, packaged_prompt
+from ._shadow import HelpListener
+
+LEFT_OUT, SELDOM, KNOWN = 0.1, 0.02, 10
+"""The share of the requests for which lessons are left out, so that it is seen what they are worth, and the share after
+so many of them."""
+LONGEST = 4_000
+"""Characters of a request, or an answer, of which a lesson is made."""
+SHOWN = 1_500
+"""Characters that an example has of each."""
+
+_examples: ContextVar[str] = ContextVar("examples", default="")
+
+
+@dataclass(frozen=True, slots=True)
+class LessonTerms:
+    """`pair` is its name in the store of `folder`, `most` the lessons for one request.
+
+    `redact` goes over each text that is kept. `learns`: from each request that is helped, not from the shadow's alone.
+    """
+
+    pair: str
+    folder: Path
+    most: int
+    redact: Callable[[str], str] = str
+    learns: bool = True
+    seed: int | None = None
+
+
+class Lessons:
+    """The lessons of one pair. Those of a server's keys are apart: nobody is shown what another one asked."""
+
+    def __init__(self, terms: LessonTerms) -> None:
+        self.terms = terms
+        self._store: EvidenceStore | None = None
+        self._opening = asyncio.Lock()
+        self._random = Random(terms.seed)  # noqa: S311 - draws a sample
+        self._has_warned = False
+
+    def student(self, model: ModelClient) -> ModelClient:
+        """Returns the model, which is shown the examples that belong to the request of its pair."""
+        return _Student(model)
+
+    def follow(self, pair: ModelClient) -> ModelClient:
+        """Returns the pair, from whose help lessons are taken, and whose model is shown them."""
+        return _TaughtPair(pair, self)
+
+    async def find(self, prompt: str) -> Sequence[Lesson]:
+        """Returns the lessons for a request; raises `StoreError`."""
+        return await asyncio.to_thread(find_lessons, await self._opened(), self._name(), prompt, self.terms.most)
+
+    async def draw(self) -> bool:
+        """Whether they are left out this time; raises `StoreError`."""
+        known = await asyncio.to_thread(without_lessons, await self._opened(), self._name())
+        return self._random.random() < (LEFT_OUT if known.requests < KNOWN else SELDOM)
+
+    async def record(self, lessons: Sequence[Lesson], *, shown: bool, asked: bool) -> None:
+        """Counts whether help was asked for; raises `StoreError`."""
+        if not lessons:
+            return
+        keys, store = [lesson.key for lesson in lessons], await self._opened()
+        await asyncio.to_thread(record_use, store, self._name(), keys, shown=shown, asked=asked)
+
+    async def learn(self, prompt: str, answer: str, wrong: str) -> str:
+        """Returns the key of the lesson, empty where there is none to take; raises `StoreError`."""
+        texts = [self.terms.redact(text.strip()) for text in (prompt, answer, wrong)]
+        if not all(texts[:2]) or max(map(len, texts[:2])) > LONGEST:
+            return ""
+        return await asyncio.to_thread(keep_lesson, await self._opened(), self._name(), *texts)
+
+    async def warn(self, emit: Emit, error: StoreError) -> None:
+        """The answer goes on without; told once."""
+        if not self._has_warned:
+            self._has_warned = True
+            await emit(Warned(f"Lessons can't be used: {error}"))
+
+    async def aclose(self) -> None:
+        """They may be used again."""
+        store, self._store = self._store, None
+        if store:
+            store.close()
+
+    async def _opened(self) -> EvidenceStore:
+        async with self._opening:
+            if self._store is None:
+                self._store = await asyncio.to_thread(EvidenceStore, self.terms.folder)
+            return self._store
+
+    def _name(self) -> str:
+        """A run pays for itself; each key of a server pays for its own requests."""
+        who = payer()
+        return self.terms.pair if who in ("", RUN) else f"{self.terms.pair} / {who}"
+
+
+class _TaughtPair(ClientWrapper):
+    def __init__(self, pair: ModelClient, lessons: Lessons) -> None:
+        super().__init__(pair)
+        self._lessons = lessons
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        """Whatever becomes of the lessons, the answer goes on without them."""
+        prompt = request.messages[prompt_place(request.messages)].text if request.messages else ""
+        (found, are_left_out), listener = await self._find(prompt, emit), HelpListener(emit)
+        if found:
+            await emit(LessonsShown([lesson.key for lesson in found], are_left_out))
+        token = _examples.set("" if are_left_out else examples_text(found))
+        try:
+            response = await self.client.complete(request, listener)
+        finally:
+            _examples.reset(token)
+        has_whole_answer = not (response.steps or response.tool_calls)
+        answer = response.text if listener.has_changed and has_whole_answer and self._lessons.terms.learns else ""
+        try:
+            await self._lessons.record(found, shown=not are_left_out, asked=listener.helped)
+            if key := await self._lessons.learn(prompt, answer, listener.reason):
+                await emit(LessonKept(key))
+        except StoreError as error:
+            await self._lessons.warn(emit, error)
+        return response
+
+    async def _find(self, prompt: str, emit: Emit) -> tuple[Sequence[Lesson], bool]:
+        try:
+            found = await self._lessons.find(prompt)
+            return found, bool(found) and await self._lessons.draw()
+        except StoreError as error:
+            await self._lessons.warn(emit, error)
+            return (), False
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        await self._lessons.aclose()
+
+
+class _Student(ClientWrapper):
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        return await self.client.complete(with_examples(request, _examples.get()), emit)
+
+
+def examples_text(lessons: Sequence[Lesson]) -> str:
+    """Returns lessons as data that nothing in them can end."""
+    sections = (
+        data_section("request", excerpt(lesson.prompt, SHOWN))
+        + "\n"
+        + data_section("answer", excerpt(lesson.answer, SHOWN))
+        for lesson in lessons
+    )
+    examples = "\n\n".join(data_section("example", section) for section in sections)
+    return packaged_prompt("examples", examples=examples) if lessons else ""
+
+
+def with_examples(request: ModelRequest, examples: str) -> ModelRequest:
+    """Returns the request with the examples before its prompt: what is before that may be in a provider's cache."""
+    if not examples or not request.messages:
+        return request
+    place = prompt_place(request.messages)
+    asked = request.messages[place]
+    shown: Message = replace(asked, parts=(Text(f"{examples}\n\n"), *asked.parts))
+    return replace(request, messages=(*request.messages[:place], shown, *request.messages[place + 1 :]))

@@ -1,0 +1,147 @@
+"""What the large model taught: requests at which help changed the answer, found again by their words.
+
+A lesson is on trial as long as it lives. Some of the times when it would be shown it is left out, and one with which
+help is asked for as often as without is taken away.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import accumulate
+from math import comb, log1p
+from typing import Any
+
+from .store import EvidenceStore
+
+LESSONS, WITHOUT = "lessons", "requests without lessons"
+"""Collections of a store: the lessons of a pair, and how often help was asked for where they were left out."""
+WORDS, LOOKED_UP, SEARCHED = 64, 24, 8
+"""Words of a request that are kept, the longest of which it is looked up how rare they are, the rarest looked for."""
+LOOKED_AT, CANDIDATES = 3_000, 12
+"""About how many requests with those words are looked at, and how many are compared."""
+NEAR, LONGER = 0.7, 3
+"""The least share of a request's words that a lesson has, and how many times as many words it may have."""
+FIRST, ENOUGH = 5, 20
+"""Uses after which a lesson is tested, and after which it has to have helped."""
+COMPARED = 3
+"""Requests without lessons from which on it is known how often help is asked for without."""
+LEVEL = 0.05
+_USUAL = (
+    "about after again also been before being both could does each every from give have here how into just know "
+    "like make many more most must need only other over please same should some such tell than that the their them "
+    "then there these they this those time under until very want was well were what when where which while who why "
+    "will with would write you your and for are can "
+)
+USUAL = frozenset(_USUAL.split())
+"""Words that nearly every request has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A request and the answer that was accepted in the end; `wrong` is what was wrong with the first.
+
+    It was `shown` so many times, of which `asked` asked for help all the same.
+    """
+
+    key: str
+    prompt: str
+    answer: str
+    wrong: str = ""
+    shown: int = 0
+    asked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Requests for which lessons were left out, and how many of them asked for help."""
+
+    requests: int = 0
+    asked: int = 0
+
+
+def keep_lesson(store: EvidenceStore, pair: str, prompt: str, answer: str, wrong: str) -> str:
+    """Returns its key; a request that is known keeps its first lesson."""
+    key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:12]
+    document = asdict(Lesson(key, prompt, answer, wrong))
+    store.add(LESSONS, pair, key, document, " ".join(_words(prompt)[:WORDS]))
+    return key
+
+
+def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Sequence[Lesson]:
+    """Returns the nearest lessons, those that are near enough."""
+    words = sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP]
+    counts = store.records_with(words)
+    found = store.search(LESSONS, pair, _rarest(counts), CANDIDATES) if counts else ()
+    near = sorted(((_nearness(words, counts, each.text.split()), each) for each in found), key=lambda one: -one[0])
+    return [_lesson(each.document) for nearness, each in near if nearness >= NEAR][:most]
+
+
+def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: bool, asked: bool) -> Sequence[str]:
+    """Counts a request for which lessons were shown or left out; returns the lessons that are taken away for it."""
+    if not shown:
+        store.change(WITHOUT, pair, "", lambda known: _counted(known, "requests", asked))
+        return ()
+    without = without_lessons(store, pair)
+    useless = [key for key in keys if _is_useless(_count_shown(store, pair, key, asked), without)]
+    store.remove(LESSONS, pair, useless)
+    return useless
+
+
+def without_lessons(store: EvidenceStore, pair: str) -> Without:
+    return Without(**(store.get(WITHOUT, pair, "") or {}))
+
+
+def lessons_of(store: EvidenceStore, pair: str) -> Sequence[Lesson]:
+    return [_lesson(record.document) for record in store.records(LESSONS, pair)]
+
+
+def _count_shown(store: EvidenceStore, pair: str, key: str, asked: bool) -> Lesson:
+    return _lesson(store.change(LESSONS, pair, key, lambda known: _counted(known, "shown", asked)))
+
+
+def _counted(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapping[str, Any]:
+    known = known or {}
+    return {**known, name: known.get(name, 0) + 1, "asked": known.get("asked", 0) + asked}
+
+
+def _is_useless(lesson: Lesson, without: Without) -> bool:
+    """Whether help was asked for more often than without lessons (an exact binomial test), or in the end as often."""
+    is_known = lesson.shown >= ENOUGH and without.requests >= COMPARED
+    if is_known and lesson.asked * without.requests >= without.asked * lesson.shown:
+        return True
+    usual = (without.asked + 1) / (without.requests + 2)
+    return lesson.shown >= FIRST and _tail(lesson.asked, lesson.shown, usual) <= LEVEL
+
+
+def _tail(least: int, number: int, share: float) -> float:
+    """The probability of at least so many of a number."""
+    return sum(comb(number, k) * share**k * (1 - share) ** (number - k) for k in range(least, number + 1))
+
+
+def _lesson(document: Mapping[str, Any]) -> Lesson:
+    return Lesson(**{each.name: document[each.name] for each in fields(Lesson) if each.name in document})
+
+
+def _words(text: str) -> list[str]:
+    """Returns the different words that tell a request from others; numbers are alike."""
+    found = (re.sub(r"\d+", "0", word) for word in re.findall(r"[^\W_]+", text.lower()))
+    return [*dict.fromkeys(word for word in found if (len(word) > 2 and word not in USUAL) or word == "0")]
+
+
+def _rarest(counts: Mapping[str, int]) -> Sequence[str]:
+    """Words that many requests have cost much time and tell little."""
+    totals = [*accumulate(counts.values())]
+    return [word for place, word in enumerate(counts) if not place or (place < SEARCHED and totals[place] <= LOOKED_AT)]
+
+
+def _nearness(words: Sequence[str], counts: Mapping[str, int], others: Sequence[str]) -> float:
+    """Returns the share of a request's words that a lesson has, where rare words weigh more; 0 for a longer lesson.
+
+    The most usual of the words stands for the number of requests of this kind.
+    """
+    usual, there = max(counts.values()), set(others)
+    weights = {word: log1p(usual / counts.get(word, 0.5)) for word in words}
+    if len(there) > LONGER * len(words):
+        return 0.0
+    return sum(weight for word, weight in weights.items() if word in there) / sum(weights.values())

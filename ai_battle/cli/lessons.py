@@ -1,10 +1,10 @@
 """`ai-battle lessons`: what small models were taught by the large ones, to be looked at and deleted."""
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import click
 
@@ -13,10 +13,11 @@ from ai_battle.core.files import state_directory
 from ai_battle.core.plugins import near
 from ai_battle.core.texts import one_line, printable
 from ai_battle.evidence.lessons import LESSONS, lessons_of
-from ai_battle.evidence.store import EvidenceStore
+from ai_battle.evidence.store import NAME, EvidenceStore
+from ai_battle.reporting.training_sets import Shape, training_set
 
 from .options import as_json, in_state
-from .output import print_json, without_secrets
+from .output import print_json, without_secrets, write_file
 
 T = TypeVar("T")
 
@@ -56,6 +57,47 @@ def show(key: str, state: Path | None) -> None:
         click.echo(
             without_secrets(printable(f"{lesson.prompt}\n\n{lesson.answer}\n\n(At first: {lesson.wrong or 'unknown'})"))
         )
+
+
+@command.command("export")
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "wanted",
+    type=click.Choice(["sft", "dpo"]),
+    required=True,
+    help="Answers, or answers beside poorer ones.",
+)
+@click.option(
+    "--for",
+    "shape",
+    type=click.Choice(["openai", "trl"]),
+    default="trl",
+    show_default=True,
+    help="Whose trainer reads it.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FOLDER",
+    help="Gets train.jsonl and validation.jsonl.",
+)
+@in_state
+def export(
+    runs: tuple[Path, ...], wanted: Literal["sft", "dpo"], shape: Shape, output: Path, state: Path | None
+) -> None:
+    """Write what was taught as data to train a model on: lessons, what shadows have compared, and the turns of RUNS.
+
+    Answers alone (sft) are read by OpenAI, TRL and Unsloth alike. One request of ten is held back for validation.
+    """
+    folder = state or state_directory()
+    with closing(EvidenceStore.existing(folder)) if not runs or (folder / NAME).exists() else nullcontext() as store:
+        written = training_set(store, runs, wanted, shape)
+    for name, lines in zip(("train", "validation"), written, strict=True):
+        write_file(output / f"{name}.jsonl", map(without_secrets, lines), "--output")
+        click.echo(f"{output / name}.jsonl: {len(lines)}", err=True)
 
 
 @command.command("delete")

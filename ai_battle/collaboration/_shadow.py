@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from random import Random
 from secrets import token_hex
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError, translate_errors
@@ -36,12 +36,8 @@ LONGEST = 16_000
 
 Listen = Callable[[str, float], object]
 """Told what became of a request that was drawn, and what that cost: an outcome, or why there is none."""
-
-
-class Learner(Protocol):
-    """Takes lessons from comparisons that the small model has lost."""
-
-    async def learn(self, prompt: str, answer: str, wrong: str) -> str: ...
+Learn = Callable[[str, str, str], Awaitable[object]]
+"""Takes a lesson from a request that the small model has lost: the prompt, the better answer, what was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ class Shadow:
         self.listen: Listen = _ignore
         self.tell_alarm: Callable[[str], object] = _ignore
         self.has_alarm = False
-        self.lessons: Learner | None = None
+        self.learn: Learn | None = None
         self._small, self._large, self._judge = small, large, judge
         self._random = Random(terms.seed)  # noqa: S311 - draws a sample
         self._queue: asyncio.Queue[ServedAnswer] = asyncio.Queue(QUEUE)
@@ -169,8 +165,8 @@ class Shadow:
                     trial = await self._compare(answer)
             await asyncio.to_thread(keep_trial, store, self.terms.pair, token_hex(8), trial)
             await self._watch(store, trial)
-            if self.lessons and trial.outcome == "loss":
-                await self.lessons.learn(trial.prompt, trial.large, trial.reason)
+            if self.learn and trial.outcome == "loss":
+                await self.learn(trial.prompt, trial.large, trial.reason)
         except TimeoutError:
             return "timed_out"
         except BudgetExceeded:

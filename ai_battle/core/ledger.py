@@ -119,10 +119,7 @@ class SharedBudget(Protocol):
     """
 
     async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars | None]:
-        """Whether `own` and those of the others stay within `limit`, else `own` is not taken.
-
-        And the others', None where they need not be asked.
-        """
+        """Whether all stay within `limit`, else `own` is not taken; and the others', None where nobody was asked."""
 
     async def look(self, own: Dollars, limit: float) -> Dollars:
         """Returns those of the others as they are now."""

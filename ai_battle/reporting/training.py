@@ -37,6 +37,12 @@ ANYTHING = {"type": "object"}
 """The arguments of a tool that was called and not offered, of which no more is known."""
 
 
+def documents_of(run_dir: Path, *, as_pairs: bool) -> Iterator[Mapping[str, Any]]:
+    """Yields what `examples` or `pairs` write; nothing where there is none."""
+    learners = _Learners(run_dir)
+    return learners.pairs() if as_pairs else learners.examples()
+
+
 def examples(run_dir: Path) -> Iterator[str]:
     """A line for each participant that is a model: its turns are the assistant's, all that others said the user's.
 

@@ -28,6 +28,7 @@ from . import (
 )
 from ._advising import advising
 from ._comparing import HEADER, Cost, Work, compared, in_turn, milliseconds, of_times, of_wall
+from ._lessons import lessons
 from ._paging import opening_page, watching_page
 from ._server import server
 from ._serving import advisors, budgets, serving
@@ -229,6 +230,7 @@ BENCHMARKS = {
         serving,
         advisors,
         budgets,
+        lessons,
         advising,
         shadow,
         benchmarks,

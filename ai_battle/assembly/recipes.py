@@ -99,21 +99,25 @@ class Recipe:
         # A strategy that sees each step takes the model's place below its tools; its tools are then the pair.
         below = self.model.client
         tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
-        primary, lessons = tool_user.client if tool_user else below, self.lessons
-        primary = lessons.student(primary) if lessons else primary
+        primary = tool_user.client if tool_user else below
+        primary = self.lessons.student(primary) if self.lessons else primary
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
                 pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
-            if tool_user:
-                tool_user.client, pair = pair, tool_user
-            elif self.help.stream == "optimistic":
-                pair = OptimisticStream(pair)
-            return lessons.follow(pair) if lessons else pair
+            return self._around(pair, tool_user)
 
         return client
+
+    def _around(self, pair: ModelClient, tool_user: ToolCapableClient | None) -> ModelClient:
+        """Returns the pair with what stands around it: the tools of its model, or a stream that does not wait."""
+        if tool_user:
+            tool_user.client, pair = pair, tool_user
+        elif self.help.stream == "optimistic":
+            pair = OptimisticStream(pair)
+        return self.lessons.follow(pair) if self.lessons else pair
 
     def _options(self, known: frozenset[str]) -> dict[str, Any]:
         """Returns what the file says, and what it says nothing of, under the names of the strategy's parameters."""

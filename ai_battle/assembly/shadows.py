@@ -64,8 +64,7 @@ def shadow_of(
     )
     compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
     shadow = Shadow(terms, small.client, big.client, compares)
-    if recipe.lessons and pair.lessons and pair.lessons.source == "shadow":
-        shadow.learn = recipe.lessons.learn
+    shadow.learn = recipe.lessons.teacher if recipe.lessons else None
     return shadow
 
 

@@ -12,7 +12,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import state_directory
 from ai_battle.core.plugins import near
 from ai_battle.core.texts import one_line, printable
-from ai_battle.evidence.lessons import LESSONS, lessons_of
+from ai_battle.evidence.lessons import LESSONS, Lesson, lessons_of
 from ai_battle.evidence.store import NAME, EvidenceStore
 from ai_battle.reporting.training_sets import Shape, training_set
 
@@ -40,10 +40,14 @@ def list_(state: Path | None, as_json: bool) -> None:
     for pair, lessons in known.items():
         click.echo(pair)
         for lesson in lessons:
-            use = f"shown {lesson.shown} times, help {lesson.asked}" if lesson.shown else "not shown yet"
-            click.echo(f"  {lesson.key}  {without_secrets(one_line(lesson.prompt, 60)):60}  {use}")
+            click.echo(_line(lesson))
     if not known:
         click.echo("There are no lessons; a pair that says `lessons: {from: runs}` keeps some.")
+
+
+def _line(lesson: Lesson) -> str:
+    use = f"shown {lesson.shown} times, help {lesson.asked}" if lesson.shown else "not shown yet"
+    return f"  {lesson.key}  {without_secrets(one_line(lesson.prompt, 60)):60}  {use}"
 
 
 @command.command("show")

@@ -12,13 +12,13 @@ from ..core.errors import StoreError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import LessonKept, LessonsShown
-from ..core.ledger import RUN, payer
+from ..core.ledger import RUN, open_budgets
 from ..core.messages import Message, Text
 from ..evidence.lessons import Lesson, find_lessons, keep_lesson, record_use, without_lessons
 from ..evidence.store import EvidenceStore
 from ..judging.assessment import prompt_place
 from ._prompts import data_section, excerpt, packaged_prompt
-from ._shadow import HelpListener
+from ._shadow import HelpListener, Learn
 
 LEFT_OUT, SELDOM, KNOWN = 0.1, 0.02, 10
 """The share of the requests for which lessons are left out, so that it is seen what they are worth, and the share after
@@ -66,18 +66,18 @@ class Lessons:
 
     async def find(self, prompt: str) -> Sequence[Lesson]:
         """Returns the lessons for a request; raises `StoreError`."""
-        return await asyncio.to_thread(find_lessons, await self._opened(), self._name(), prompt, self.terms.most)
+        return await asyncio.to_thread(find_lessons, await self._open_store(), self._name(), prompt, self.terms.most)
 
     async def draw(self) -> bool:
         """Whether they are left out this time; raises `StoreError`."""
-        known = await asyncio.to_thread(without_lessons, await self._opened(), self._name())
+        known = await asyncio.to_thread(without_lessons, await self._open_store(), self._name())
         return self._random.random() < (LEFT_OUT if known.requests < KNOWN else SELDOM)
 
     async def record(self, lessons: Sequence[Lesson], *, shown: bool, asked: bool) -> None:
         """Counts whether help was asked for; raises `StoreError`."""
         if not lessons:
             return
-        keys, store = [lesson.key for lesson in lessons], await self._opened()
+        keys, store = [lesson.key for lesson in lessons], await self._open_store()
         await asyncio.to_thread(record_use, store, self._name(), keys, shown=shown, asked=asked)
 
     async def learn(self, prompt: str, answer: str, wrong: str) -> str:
@@ -85,7 +85,12 @@ class Lessons:
         texts = [self.terms.redact(text.strip()) for text in (prompt, answer, wrong)]
         if not all(texts[:2]) or max(map(len, texts[:2])) > LONGEST:
             return ""
-        return await asyncio.to_thread(keep_lesson, await self._opened(), self._name(), *texts)
+        return await asyncio.to_thread(keep_lesson, await self._open_store(), self._name(), *texts)
+
+    @property
+    def teacher(self) -> Learn | None:
+        """What the shadow tells its comparisons; None where helped answers teach."""
+        return None if self.terms.learns else self.learn
 
     async def warn(self, emit: Emit, error: StoreError) -> None:
         """The answer goes on without; told once."""
@@ -99,7 +104,7 @@ class Lessons:
         if store:
             store.close()
 
-    async def _opened(self) -> EvidenceStore:
+    async def _open_store(self) -> EvidenceStore:
         async with self._opening:
             if self._store is None:
                 self._store = await asyncio.to_thread(EvidenceStore, self.terms.folder)
@@ -107,7 +112,7 @@ class Lessons:
 
     def _name(self) -> str:
         """A run pays for itself; each key of a server pays for its own requests."""
-        who = payer()
+        who = next((budget.payer for budget in open_budgets()), "")
         return self.terms.pair if who in ("", RUN) else f"{self.terms.pair} / {who}"
 
 
@@ -127,15 +132,19 @@ class _TaughtPair(ClientWrapper):
             response = await self.client.complete(request, listener)
         finally:
             _examples.reset(token)
-        has_whole_answer = not (response.steps or response.tool_calls)
-        answer = response.text if listener.has_changed and has_whole_answer and self._lessons.terms.learns else ""
         try:
             await self._lessons.record(found, shown=not are_left_out, asked=listener.helped)
-            if key := await self._lessons.learn(prompt, answer, listener.reason):
-                await emit(LessonKept(key))
+            await self._learn(prompt, response, listener, emit)
         except StoreError as error:
             await self._lessons.warn(emit, error)
         return response
+
+    async def _learn(self, prompt: str, response: ModelResponse, listener: HelpListener, emit: Emit) -> None:
+        """An answer that was made with tools is not the whole of it."""
+        if not (self._lessons.terms.learns and listener.has_changed) or response.steps or response.tool_calls:
+            return
+        if key := await self._lessons.learn(prompt, response.text, listener.reason):
+            await emit(LessonKept(key))
 
     async def _find(self, prompt: str, emit: Emit) -> tuple[Sequence[Lesson], bool]:
         try:

@@ -80,7 +80,7 @@ def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Seq
 def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: bool, asked: bool) -> Sequence[str]:
     """Counts a request for which lessons were shown or left out; returns the lessons that are taken away for it."""
     if not shown:
-        store.change(WITHOUT, pair, "", lambda known: _counted(known, "requests", asked))
+        store.change(WITHOUT, pair, "", lambda known: _with_count(known, "requests", asked))
         return ()
     without = without_lessons(store, pair)
     useless = [key for key in keys if _is_useless(_count_shown(store, pair, key, asked), without)]
@@ -97,10 +97,10 @@ def lessons_of(store: EvidenceStore, pair: str) -> Sequence[Lesson]:
 
 
 def _count_shown(store: EvidenceStore, pair: str, key: str, asked: bool) -> Lesson:
-    return _lesson(store.change(LESSONS, pair, key, lambda known: _counted(known, "shown", asked)))
+    return _lesson(store.change(LESSONS, pair, key, lambda known: _with_count(known, "shown", asked)))
 
 
-def _counted(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapping[str, Any]:
+def _with_count(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapping[str, Any]:
     known = known or {}
     return {**known, name: known.get(name, 0) + 1, "asked": known.get("asked", 0) + asked}
 

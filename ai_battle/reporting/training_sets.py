@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from ..core.errors import ConfigError
 from ..evidence.lessons import LESSONS, lessons_of
 from ..evidence.store import EvidenceStore
-from ..evidence.trials import TRIALS, read_trials
+from ..evidence.trials import TRIALS, ShadowTrial, read_trials
 from .training import documents_of
 
 Shape: TypeAlias = Literal["openai", "trl"]
@@ -31,29 +31,35 @@ def training_set(
     of_runs = (documents_of(run_dir, as_pairs=wanted == "dpo") for run_dir in run_dirs)
     known = chain(_of_store(store, wanted) if store else (), *of_runs)
     once = {to_json(document["messages" if wanted == "sft" else "input"]): document for document in known}
-    train, validation = list[str](), list[str]()
-    for asked, document in once.items():
-        shaped = _for_trl(document) if shape == "trl" and wanted == "dpo" else document
-        is_held_back = int(hashlib.sha256(asked).hexdigest(), 16) % HELD_BACK == 0
-        (validation if is_held_back else train).append(to_json(shaped).decode() + "\n")
     if not once:
         raise ConfigError("There is nothing to train on: no lessons, no comparisons that one model has won, no runs.")
+    shape_of = _for_trl if (wanted, shape) == ("dpo", "trl") else dict
+    train, validation = list[str](), list[str]()
+    for asked, document in once.items():
+        part = validation if _is_held_back(asked) else train
+        part.append(to_json(shape_of(document)).decode() + "\n")
     return train, validation
 
 
+def _is_held_back(asked: bytes) -> bool:
+    return int(hashlib.sha256(asked).hexdigest(), 16) % HELD_BACK == 0
+
+
 def _of_store(store: EvidenceStore, wanted: str) -> Iterator[Mapping[str, Any]]:
-    """Yields what the large model was better at; where the small one was, that too is an answer beside a poorer one."""
-    for trial in (trial for pair in store.pairs(TRIALS) for _, trial in read_trials(store, pair)):
-        better, poorer = (trial.large, trial.small) if trial.outcome == "loss" else (trial.small, trial.large)
-        asked = [{"role": "user", "content": trial.prompt}]
-        if wanted == "sft" and trial.outcome == "loss":
-            yield {"messages": [*asked, *_answer(better)]}
-        elif wanted == "dpo" and trial.outcome != "tie":
-            answers = {"preferred_output": _answer(better), "non_preferred_output": _answer(poorer)}
-            yield {"input": {"messages": asked}, **answers}
-    if wanted == "sft":
-        for lesson in (lesson for pair in store.pairs(LESSONS) for lesson in lessons_of(store, pair)):
-            yield {"messages": [{"role": "user", "content": lesson.prompt}, *_answer(lesson.answer)]}
+    trials = chain.from_iterable(read_trials(store, pair) for pair in store.pairs(TRIALS))
+    if wanted == "dpo":
+        return (_comparison(trial) for _, trial in trials if trial.outcome != "tie")
+    lessons = chain.from_iterable(lessons_of(store, pair) for pair in store.pairs(LESSONS))
+    taught = ((trial.prompt, trial.large) for _, trial in trials if trial.outcome == "loss")
+    answers = chain(taught, ((lesson.prompt, lesson.answer) for lesson in lessons))
+    return ({"messages": [*_question(prompt), *_answer(answer)]} for prompt, answer in answers)
+
+
+def _comparison(trial: ShadowTrial) -> Mapping[str, Any]:
+    """An answer beside a poorer one, whoever gave it."""
+    better, poorer = (trial.large, trial.small) if trial.outcome == "loss" else (trial.small, trial.large)
+    answers = {"preferred_output": _answer(better), "non_preferred_output": _answer(poorer)}
+    return {"input": {"messages": _question(trial.prompt)}, **answers}
 
 
 def _for_trl(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -61,6 +67,10 @@ def _for_trl(document: Mapping[str, Any]) -> Mapping[str, Any]:
     tools = {"tools": asked["tools"]} if "tools" in asked else {}
     chosen, rejected = document["preferred_output"], document["non_preferred_output"]
     return {"prompt": asked["messages"], "chosen": chosen, "rejected": rejected, **tools}
+
+
+def _question(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
 
 
 def _answer(text: str) -> list[dict[str, str]]:

@@ -2,14 +2,11 @@
 
 import asyncio
 import os
-import re
 import signal
 import socket
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -23,6 +20,7 @@ from ai_battle.testing import FakeProviders, Reply, reply
 
 from .counting import RedisProcess, redis_server
 from .serving import asked, until
+from .starting import Running, started
 
 FILE = """
 server:
@@ -36,56 +34,12 @@ TEAM = {"x-api-key": "key-of-team"}
 HELLO: dict[str, Any] = {"model": "large", "max_tokens": 1000, "messages": [{"role": "user", "content": "Hello?"}]}
 
 
-@dataclass
-class Running:
-    """The command, what it has said, and its address."""
-
-    process: asyncio.subprocess.Process
-    said: list[str] = field(default_factory=list)
-
-    @property
-    def address(self) -> str:
-        return next((found[1] for line in self.said if (found := re.search(r"Listening on (\S+)", line))), "")
-
-    @property
-    def children(self) -> list[int]:
-        """The processes of the workers."""
-        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return [int(child) for child in listed.split()]
-
-    def has_said(self, words: str) -> bool:
-        return any(words in line for line in self.said)
-
-    async def end(self) -> int:
-        if self.process.returncode is None:
-            self.process.terminate()
-        return await self.process.wait()
-
-
 @asynccontextmanager
 async def command(fakes: FakeProviders, folder: Path, *options: str, file: str = FILE) -> AsyncIterator[Running]:
     path = folder / "server.yaml"
     path.write_text(file)
-    environment = {**os.environ, **fakes.environment, "ANTHROPIC_API_KEY": "", "LOG_LEVEL": "error"}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ai_battle", "serve", str(path), *options),
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-    )
-    running = Running(process)
-    reading = asyncio.create_task(_read(process, running.said))
-    try:
-        await until(lambda: bool(running.address) or process.returncode is not None)
-        yield running
-    finally:
-        await running.end()
-        await reading
-
-
-async def _read(process: asyncio.subprocess.Process, said: list[str]) -> None:
-    assert process.stderr
-    while line := await process.stderr.readline():
-        said.append(line.decode().rstrip())
+    async with started(fakes, path, *options) as server:
+        yield server
 
 
 async def metrics(address: str) -> str:

@@ -1,0 +1,111 @@
+"""The files of examples/deploy are taken by the programs that they are for; nginx is in server/test_behind_nginx."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from ai_battle.testing import FakeProviders
+
+from .server.starting import started
+
+DEPLOY = Path(__file__).parent.parent / "examples" / "deploy"
+SECRETS = {"TEAM_KEY": "t", "METRICS_KEY": "m", "REDIS_PASSWORD": "r", "GRAFANA_PASSWORD": "g", "OPENAI_API_KEY": "o"}
+
+
+def said_by(*command: str | Path, **environment: str) -> str:
+    """What a command says, which ends well; the test is skipped where it is not installed."""
+    if not shutil.which(str(command[0])):
+        pytest.skip(f"needs {command[0]}, from a Debian package that CONTRIBUTING.md names")
+    known = {**os.environ, **environment}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=known, check=False)
+    assert done.returncode == 0, done.stderr or done.stdout
+    return done.stdout + done.stderr
+
+
+def test_the_server_file_is_valid(tmp_path: Path) -> None:
+    assert "server.yaml: ok" in said_by(
+        sys.executable, "-m", "ai_battle", "validate", DEPLOY / "server.yaml", STATE=str(tmp_path), **SECRETS
+    )
+
+
+@pytest.mark.slow
+def test_compose_takes_its_file_and_asks_for_each_secret() -> None:
+    compose = "docker-compose", "-f", str(DEPLOY / "compose.yaml"), "config"
+    whole = yaml.safe_load(said_by(*compose, **SECRETS))
+    for secret in SECRETS:
+        with pytest.raises(AssertionError, match=secret):
+            said_by(*compose, **SECRETS | {secret: ""})
+
+    nginx = (DEPLOY / "nginx.conf").read_text()
+    scraped = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
+    for name in ("worker-1", "worker-2"):
+        address = f"{whole['services'][name]['networks']['inside']['ipv4_address']}:8787"
+        assert address in nginx
+        assert address in scraped
+
+
+@pytest.mark.slow
+def test_compose_mounts_files_that_are_here() -> None:
+    """All but the secrets that its users lay beside it."""
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"].values()
+    mounted = {volume.split(":")[0] for each in services for volume in each["volumes"] if volume.startswith("./")}
+    assert {path for path in mounted if not (DEPLOY / path).exists()} == {"./tls", "./metrics.key"}
+
+
+@pytest.mark.slow
+def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
+    shutil.copytree(DEPLOY / "prometheus", tmp_path / "prometheus")
+    (tmp_path / "key").write_text("m")
+    file = tmp_path / "prometheus" / "prometheus.yml"
+    file.write_text(file.read_text().replace("/etc/prometheus-key", str(tmp_path / "key")))
+    said_by("promtool", "check", "config", file)
+
+
+@pytest.mark.slow
+def test_alerts_fire_when_they_should() -> None:
+    said_by("promtool", "test", "rules", DEPLOY / "prometheus" / "rules_test.yml")
+
+
+@pytest.mark.slow
+def test_systemd_takes_its_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "ai-battle.service"
+    unit.write_text((DEPLOY / "ai-battle.service").read_text().replace("/opt/ai-battle/bin/ai-battle", "/bin/true"))
+    assert said_by("systemd-analyze", "verify", unit) == ""
+    said_by("systemd-analyze", "security", "--offline=true", "--threshold=50", unit)  # in tenths: "OK"
+
+
+@pytest.mark.slow
+async def test_dashboard_and_alerts_ask_for_metrics_that_a_worker_has(fakes: FakeProviders, tmp_path: Path) -> None:
+    options = "--host", "127.0.0.1", "--port", "0"
+    async with started(fakes, DEPLOY / "server.yaml", *options, STATE=str(tmp_path), **SECRETS) as server:
+        header = {"x-api-key": SECRETS["METRICS_KEY"]}
+        async with aiohttp.ClientSession() as session, session.get(f"{server.address}/metrics", headers=header) as told:
+            served = dict(re.findall(r"^# TYPE (\S+) (\S+)$", await told.text(), re.MULTILINE))
+
+    asked = {name for text in queries() for name in re.findall(r"\bai_battle_\w+", text)}
+    assert asked
+    assert {series(name, served) for name in asked} <= served.keys()
+
+
+def series(name: str, served: dict[str, str]) -> str:
+    """The metric that a name in a query belongs to: a histogram has three names."""
+    base = re.sub("_(bucket|count|sum)$", "", name)
+    return base if served.get(base) == "histogram" else name
+
+
+def queries() -> Iterator[str]:
+    board: Any = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
+    yield from (target["expr"] for panel in board["panels"] for target in panel["targets"])
+    yield from (variable["query"] for variable in board["templating"]["list"])
+    for group in yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text())["groups"]:
+        yield from (rule["expr"] for rule in group["rules"])

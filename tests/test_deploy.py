@@ -14,11 +14,13 @@ import aiohttp
 import pytest
 import yaml
 
+from ai_battle.config.server import Server
 from ai_battle.testing import FakeProviders
 
 from .server.starting import started
 
 DEPLOY = Path(__file__).parent.parent / "examples" / "deploy"
+AROUND = ("ai-battle.service", "nginx.conf", "Dockerfile", "compose.yaml")
 SECRETS = {"TEAM_KEY": "t", "METRICS_KEY": "m", "REDIS_PASSWORD": "r", "GRAFANA_PASSWORD": "g", "OPENAI_API_KEY": "o"}
 
 
@@ -46,8 +48,8 @@ def test_compose_takes_its_file_and_asks_for_each_secret() -> None:
         with pytest.raises(AssertionError, match=secret):
             said_by(*compose, **SECRETS | {secret: ""})
 
-    nginx = (DEPLOY / "nginx.conf").read_text()
-    scraped = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
+    nginx = read("nginx.conf")
+    scraped = read("prometheus/prometheus.yml")
     for name in ("worker-1", "worker-2"):
         address = f"{whole['services'][name]['networks']['inside']['ipv4_address']}:8787"
         assert address in nginx
@@ -57,7 +59,7 @@ def test_compose_takes_its_file_and_asks_for_each_secret() -> None:
 @pytest.mark.slow
 def test_compose_mounts_files_that_are_here() -> None:
     """All but the secrets that its users lay beside it."""
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"].values()
+    services = yaml.safe_load(read("compose.yaml"))["services"].values()
     mounted = {volume.split(":")[0] for each in services for volume in each["volumes"] if volume.startswith("./")}
     assert {path for path in mounted if not (DEPLOY / path).exists()} == {"./tls", "./metrics.key"}
 
@@ -79,9 +81,30 @@ def test_alerts_fire_when_they_should() -> None:
 @pytest.mark.slow
 def test_systemd_takes_its_unit(tmp_path: Path) -> None:
     unit = tmp_path / "ai-battle.service"
-    unit.write_text((DEPLOY / "ai-battle.service").read_text().replace("/opt/ai-battle/bin/ai-battle", "/bin/true"))
+    unit.write_text(read("ai-battle.service").replace("/opt/ai-battle/bin/ai-battle", "/bin/true"))
     assert said_by("systemd-analyze", "verify", unit) == ""
     said_by("systemd-analyze", "security", "--offline=true", "--threshold=50", unit)  # in tenths: "OK"
+
+
+def test_what_stands_around_the_workers_leaves_limits_to_them() -> None:
+    server, unit, nginx, container, compose = Server(), *map(read, AROUND)
+
+    assert int(found(r"TimeoutStopSec=(\d+)", unit)) > server.limits.grace_seconds
+    assert int(found(r"stop_grace_period: (\d+)s", compose)) > server.limits.grace_seconds
+    assert int(found(r"LimitNOFILE=(\d+)", unit)) > 2 * server.limits.connections
+    assert int(found(r"client_max_body_size (\d+)m", nginx)) > server.limits.body_mb
+    assert int(found(r"proxy_read_timeout (\d+)s", nginx)) > server.request_timeout
+    assert found(r"PORT=(\d+)", container) == found(r"EXPOSE (\d+)", container) == str(server.port)
+
+
+def read(name: str) -> str:
+    return (DEPLOY / name).read_text()
+
+
+def found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    assert match, pattern
+    return match[1]
 
 
 @pytest.mark.slow
@@ -104,8 +127,8 @@ def series(name: str, served: dict[str, str]) -> str:
 
 
 def queries() -> Iterator[str]:
-    board: Any = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
+    board: Any = json.loads(read("grafana/dashboard.json"))
     yield from (target["expr"] for panel in board["panels"] for target in panel["targets"])
     yield from (variable["query"] for variable in board["templating"]["list"])
-    for group in yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text())["groups"]:
+    for group in yaml.safe_load(read("prometheus/rules.yml"))["groups"]:
         yield from (rule["expr"] for rule in group["rules"])

@@ -1,11 +1,9 @@
 """What the pages on serving show can be served."""
 
 import asyncio
-import configparser
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -13,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ai_battle.config.server import Server
 from ai_battle.server.config import VARIABLES, ConfigSource
 from ai_battle.server.metrics import COUNTERS, HISTOGRAMS
 from ai_battle.testing import FakeProviders
@@ -94,48 +91,6 @@ def test_every_address_on_the_page_is_one_of_the_server_and_every_setting_can_be
     assert tomllib.loads(codex.text)["model_providers"]["ai-battle"]["base_url"] == f"{HERE}/v1"
     assert yaml.safe_load(llm.text)[0]["api_base"] == f"{HERE}/v1"
     assert json.loads(opencode.text)["provider"]["ai-battle"]["options"]["baseURL"] == f"{HERE}/v1"
-
-
-def test_the_unit_gives_answers_more_time_than_the_server_does(tmp_path: Path) -> None:
-    [block] = blocks(WORKERS, "ini")
-    unit = configparser.ConfigParser(interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read_string(block.text)
-    service = unit["Service"]
-
-    assert int(service["TimeoutStopSec"]) > Server().limits.grace_seconds
-    assert service["ExecReload"].endswith("-HUP $MAINPID")
-    assert int(service["LimitNOFILE"]) > 2 * Server().limits.connections
-
-
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
-def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    [block] = blocks(WORKERS, "ini")
-    program = tmp_path / "ai-battle"
-    program.write_text("#!/bin/sh\n", encoding="utf-8")
-    program.chmod(0o755)
-    unit = tmp_path / "ai-battle@.service"
-    unit.write_text(block.text.replace("/opt/ai-battle/bin/ai-battle", str(program)), encoding="utf-8")
-    done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False
-    )
-
-    assert [line for line in done.stderr.splitlines() if unit.name in line] == []
-
-
-def test_what_stands_before_the_workers_leaves_limits_to_them() -> None:
-    [nginx], [container] = blocks(WORKERS, "nginx"), blocks(WORKERS, "dockerfile")
-    server = Server()
-
-    assert int(found(r"client_max_body_size (\d+)m", nginx)) > server.limits.body_mb
-    assert int(found(r"proxy_read_timeout (\d+)s", nginx)) > server.request_timeout
-    assert found(r"PORT=(\d+)", container) == found(r"EXPOSE (\d+)", container) == str(server.port)
-
-
-def found(pattern: str, block: Block) -> str:
-    match = re.search(pattern, block.text)
-    assert match, pattern
-    return match[1]
 
 
 def test_the_arithmetic_for_users_is_right() -> None:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from .discussion import build, check, direct, named_code, participants_of, read_as_they_are
     from .models import NO_RECORDING, RecordingFiles, create_client, spelling
     from .recipes import Recipe, with_lessons
-    from .shadows import always_helped, promised_loss, shadow_of
+    from .shadows import promised_loss, shadow_of, with_calibration
 
 _HOME = {
     "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
     "recipes": ("Recipe", "with_lessons"),
-    "shadows": ("always_helped", "promised_loss", "shadow_of"),
+    "shadows": ("promised_loss", "shadow_of", "with_calibration"),
     "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client", "spelling"),
 }
 
@@ -26,7 +26,6 @@ __all__ = [
     "Recipe",
     "RecordingFiles",
     "RetryPolicy",
-    "always_helped",
     "build",
     "check",
     "create_client",
@@ -37,6 +36,7 @@ __all__ = [
     "read_as_they_are",
     "shadow_of",
     "spelling",
+    "with_calibration",
     "with_lessons",
 ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from .. import assembly
 from ..collaboration import Shadow, ShadowTerms
@@ -11,16 +12,20 @@ from ..config.collaboration import Help, HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
 from ..core.redaction import without_keys
-from ..judging.calibration import Calibration
+from ..evidence.store import EvidenceStore
+from ..evidence.trials import newest_answers
+from ..judging.calibrate import Target, calibrate
+from ..judging.calibration import ALWAYS, Calibration
 from ..judging.detector import StuckDetector
-from ..judging.promise import digest
+from ..judging.promise import digest, least_labels
 from ..providers._endpoints import provider_traits
 from . import strategies
 from .models import BuildContext, Model, require_priced
 
 JUDGE, CHECK = "shadow.judge", "check"
-ALWAYS = Calibration(-1e9)
-"""A cut that every gain reaches."""
+NEWEST = 2
+"""After an alarm a cut is tested on the newest verdicts alone, as older ones speak of a time when less was lost: this
+many times as many as bear out the promise at the least."""
 
 
 def shadow_of(
@@ -61,6 +66,7 @@ def shadow_of(
         promised=promised,
         seed=said.seed,
         is_advised=not is_answered,
+        find_safe_cut=partial(_last_safe_cut, recipe, _target(promised, pair, (small, big))),
     )
     compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
     shadow = Shadow(terms, small.client, big.client, compares)
@@ -83,9 +89,36 @@ def promised_loss(said: ShadowSettings, pair: Help) -> float | None:
     return promised
 
 
-def always_helped(recipe: "assembly.Recipe") -> "assembly.Recipe":
-    """Returns the pair as it is when each of its answers counts as stuck."""
-    return replace(recipe, detector=StuckDetector(calibration=ALWAYS))
+def with_calibration(recipe: "assembly.Recipe", calibration: Calibration) -> "assembly.Recipe":
+    """Returns the pair as it is when that decides about help."""
+    return replace(recipe, detector=StuckDetector(recipe.help.threshold, calibration=calibration))
+
+
+def _target(promised: float | None, pair: Help, models: Iterable[Model]) -> Target:
+    """Returns what a cut has to bear out."""
+    target = Target("promise", promised or 0.0, models=tuple(str(model.name) for model in models))
+    return replace(target, confidence=pair.promise.confidence) if pair.promise else target
+
+
+def _last_safe_cut(
+    recipe: "assembly.Recipe", target: Target, store: EvidenceStore, pair: str, fallback: Calibration | None
+) -> Calibration:
+    """Returns the calibration with the least help for which the newest verdicts bear out the promise.
+
+    Each answer gets help where there is none, or only one that asks for help less often than the one that lost too
+    much, and where not one model's answer is judged but those of several.
+    """
+    if recipe.traits.replayed != "helper":
+        return ALWAYS
+    answers = newest_answers(store, pair, NEWEST * least_labels(target.value, target.confidence))
+    try:
+        found = calibrate(answers, target).calibration
+    except ConfigError:  # the verdicts are too few, or all of one kind
+        return ALWAYS
+    before = fallback or (recipe.detector.calibration if recipe.detector else None)
+    if before and not before.corrections and (found.cut, found.tie_break) >= (before.cut, before.tie_break):
+        return ALWAYS
+    return found
 
 
 def _cut_digest(recipe: "assembly.Recipe", promised: float | None) -> str:

@@ -20,8 +20,9 @@ from ..core.helping import AnswersCompared, BoostStep, HelpAsked, HelpFailed, St
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
-from ..evidence.watch import find_watch, record_loss
+from ..evidence.watch import LossWatch, find_fallback, find_watch, keep_fallback, record_loss
 from ..judging import assessment
+from ..judging.calibration import ALWAYS, Calibration
 from ..judging.case import Case
 from ._comparing import AnswerJudge
 from ._prompts import HelpCase, bounded_text, excerpt, request_in_place
@@ -38,6 +39,9 @@ Listen = Callable[[str, float], object]
 """Told what became of a request that was drawn, and what that cost: an outcome, or why there is none."""
 Learn = Callable[[str, str, str], Awaitable[object]]
 """Takes a lesson from a request that the small model has lost: the prompt, the better answer, what was wrong."""
+FindCut = Callable[[EvidenceStore, str, Calibration | None], Calibration]
+"""Finds when a pair of that name has to ask for help, by what is in the store, where it loses too much by its own
+calibration, or by the fallback that is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class ShadowTerms:
     `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept. `cut` is
     when the pair asks for help, as a digest; of the answers at most the share `promised` may be lost, if it is watched.
     With a `seed` the same of a series of requests are drawn each time. `is_advised`: the small model answers itself
-    also where it is helped.
+    also where it is helped. `find_safe_cut` says what decides about help after an alarm.
     """
 
     pair: str
@@ -59,12 +63,17 @@ class ShadowTerms:
     promised: float | None = None
     seed: int | None = None
     is_advised: bool = False
+    find_safe_cut: FindCut = lambda store, pair, fallback: ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
 class ServedAnswer:
-    """An answer that has gone out: what it took, and what of that was the helper's, in dollars and seconds."""
+    """An answer that has gone out: what it took, and what of that was the helper's, in dollars and seconds.
 
+    `cut` is the digest of when the pair asked for help.
+    """
+
+    cut: str
     request: ModelRequest
     response: ModelResponse
     helped: bool
@@ -77,8 +86,9 @@ class ServedAnswer:
 class Shadow:
     """What is done here delays no answer and raises nothing: it is counted, and told to `listen`.
 
-    It does nothing before it was started with a store. `has_alarm` is true where more is lost than may be; whoever
-    makes the pair then has it always ask for help, and `tell_alarm` hears of it once.
+    It does nothing before it was started with a store. Where more is lost than may be, `fallback` takes the place of
+    the pair's own calibration: whoever makes the pair takes it from then on, and `tell_alarm` hears of it once. It is
+    watched in turn. `cut` is the digest of when the pair asks for help now.
     """
 
     def __init__(self, terms: ShadowTerms, small: ModelClient, large: ModelClient, judge: AnswerJudge) -> None:
@@ -86,8 +96,10 @@ class Shadow:
         self.store: EvidenceStore | None = None
         self.listen: Listen = _ignore
         self.tell_alarm: Callable[[str], object] = _ignore
-        self.has_alarm = False
         self.learn: Learn | None = None
+        self.fallback: Calibration | None = None
+        self.cut = terms.cut
+        self._falling_back = asyncio.Lock()
         self._small, self._large, self._judge = small, large, judge
         self._random = Random(terms.seed)  # noqa: S311 - draws a sample
         self._queue: asyncio.Queue[ServedAnswer] = asyncio.Queue(QUEUE)
@@ -98,10 +110,19 @@ class Shadow:
 
     def start(self, store: EvidenceStore) -> str:
         """Returns why there is an alarm already, empty where there is none; raises `StoreError`."""
-        self.store = store
-        watch = find_watch(store, self.terms.pair, self.terms.cut) if self.terms.promised else None
-        self.has_alarm = watch is not None and watch.alarm_at > 0
-        return watch.words if watch and self.has_alarm else ""
+        self.store, why = store, ""
+        while self.terms.promised and (watch := find_watch(store, self.terms.pair, self.cut)) and watch.alarm_at:
+            why = self._fall_back(store, watch)
+        return why
+
+    def _fall_back(self, store: EvidenceStore, watch: LossWatch) -> str:
+        """Lets the last safe cut decide about help from now on, and returns why; raises `StoreError`."""
+        pair = self.terms.pair
+        if not (kept := find_fallback(store, pair, self.cut)):
+            calibration = self.terms.find_safe_cut(store, pair, self.fallback)
+            kept = keep_fallback(store, pair, watch, self.cut, calibration)
+        self.fallback, self.cut = kept.calibration, kept.cut
+        return kept.why
 
     def follow(self, pair: ModelClient) -> ModelClient:
         """Returns the pair, of whose answers some are shown to this shadow; who asks it notices nothing."""
@@ -196,10 +217,10 @@ class Shadow:
         if terms.promised is None:
             return
         loss = float(trial.is_lost)
-        watch = await asyncio.to_thread(record_loss, store, terms.pair, terms.cut, terms.promised, loss)
-        if watch.alarm_at and not self.has_alarm:
-            self.has_alarm = True
-            self.tell_alarm(watch.words)
+        watch = await asyncio.to_thread(record_loss, store, terms.pair, trial.cut, terms.promised, loss)
+        async with self._falling_back:
+            if watch.alarm_at and trial.cut == self.cut:
+                self.tell_alarm(await asyncio.to_thread(self._fall_back, store, watch))
 
     def _trial(
         self,
@@ -221,7 +242,7 @@ class Shadow:
             large=kept[1],
             reason=self._clean(found.reason),
             is_steady=found.is_steady,
-            cut=self.terms.cut,
+            cut=answer.cut,
             is_advised=answer.helped and self.terms.is_advised,
             pair_usd=answer.usd,
             large_usd=large[0],
@@ -295,7 +316,7 @@ class DaySpending:
 class _ShadowedClient(ClientWrapper):
     def __init__(self, pair: ModelClient, shadow: Shadow) -> None:
         super().__init__(pair)
-        self._shadow = shadow
+        self._shadow, self._cut = shadow, shadow.cut
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not self._shadow.draw():
@@ -305,7 +326,7 @@ class _ShadowedClient(ClientWrapper):
             response = await self.client.complete(request, listener)
         took = own.ledger.usage.cost_usd, monotonic() - started
         helper = listener.helper.usage.cost_usd, listener.seconds
-        self._shadow.offer(ServedAnswer(request, response, listener.helped, *took, *helper))
+        self._shadow.offer(ServedAnswer(self._cut, request, response, listener.helped, *took, *helper))
         return response
 
 

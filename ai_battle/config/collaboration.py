@@ -183,7 +183,7 @@ class ShadowBudget(Section):
 
 
 class WatchSettings(Section):
-    """What happens when a pair loses more than it may: each of its answers then gets help, until it is calibrated."""
+    """What happens when a pair loses more than it may: it goes to the last safe cut, until it is calibrated anew."""
 
     loss: Annotated[float | None, Field(gt=0, lt=0.5), AS_NUMBER] = Field(
         default=None,

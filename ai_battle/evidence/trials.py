@@ -95,16 +95,22 @@ def labelled_answers(store: EvidenceStore, pair: str) -> Sequence[LabelledAnswer
     trials = [trial for _, trial in read_trials(store, pair)]
     if not trials:
         raise ConfigError(f"Nothing is known of a pair {pair!r}{near(pair, [*store.pairs(TRIALS)])}")
-    return [
-        LabelledAnswer(
-            trial.prompt,
-            trial.small,
-            good=float(trial.outcome != "loss"),
-            helper_good=float(trial.outcome != "win"),
-            context=Context(tools=tuple(_tool(tool) for tool in trial.tools)),
-        )
-        for trial in trials
-    ]
+    return [*map(_labelled_answer, trials)]
+
+
+def newest_answers(store: EvidenceStore, pair: str, most: int) -> Sequence[LabelledAnswer]:
+    """Returns the last of them; none where nothing is known. Raises `StoreError`."""
+    return [_labelled_answer(trial) for _, trial in read_trials(store, pair)[-most:]]
+
+
+def _labelled_answer(trial: ShadowTrial) -> LabelledAnswer:
+    return LabelledAnswer(
+        trial.prompt,
+        trial.small,
+        good=float(trial.outcome != "loss"),
+        helper_good=float(trial.outcome != "win"),
+        context=Context(tools=tuple(_tool(tool) for tool in trial.tools)),
+    )
 
 
 def _tool(said: Mapping[str, Any]) -> ToolSpec:

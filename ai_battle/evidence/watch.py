@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass, replace
 from math import log
 from typing import Any, Self
 
+from ..judging.calibration import ALWAYS, Calibration
+from ..judging.promise import digest
 from .store import EvidenceStore
 
-WATCHES = "watch"
+WATCHES, FALLBACKS = "watch", "fallback"
 ALARM = 20.0
 """Wealth at which the watch raises its alarm: 1 / 0.05, so at most one in twenty watches ever raises a false one."""
 TIMES = (1.5, 2.0, 3.0, 6.0)
@@ -67,6 +69,50 @@ def find_watch(store: EvidenceStore, pair: str, key: str) -> LossWatch | None:
     """Returns the watch as it stands; raises `StoreError`."""
     kept = store.get(WATCHES, pair, key)
     return _watch(kept) if kept else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """What decides about help since an alarm: another calibration, `cut` is the key of the watch over it."""
+
+    cut: str
+    calibration: Calibration
+    why: str
+
+
+def keep_fallback(store: EvidenceStore, pair: str, watch: LossWatch, key: str, calibration: Calibration) -> Fallback:
+    """Returns what takes the place of the cut of that key: of all processes the first has its way.
+
+    Raises `StoreError`.
+    """
+    made = calibration.as_json()
+    document = {"cut": digest([key, made]), "calibration": made, "why": f"{watch.words}. {_consequence(calibration)}"}
+    return _fallback(store.change(FALLBACKS, pair, key, lambda kept: kept or document))
+
+
+def find_fallback(store: EvidenceStore, pair: str, key: str) -> Fallback | None:
+    """Returns what has taken the place of the cut of that key; raises `StoreError`."""
+    kept = store.get(FALLBACKS, pair, key)
+    return _fallback(kept) if kept else None
+
+
+def fallback_in_force(store: EvidenceStore, pair: str, key: str) -> Fallback | None:
+    """Returns the one that has taken the place of the cut of that key, or that this cut is of; raises `StoreError`."""
+    kept = {record.key: record.document for record in store.records(FALLBACKS, pair)}
+    found = kept.get(key) or next((each for each in kept.values() if each["cut"] == key), None)
+    return _fallback(found) if found else None
+
+
+def _fallback(kept: Mapping[str, Any]) -> Fallback:
+    return Fallback(kept["cut"], Calibration.of_json(kept["calibration"]), kept["why"])
+
+
+def _consequence(calibration: Calibration) -> str:
+    until = "from now on, until it is calibrated anew: `ai-battle calibrate --from-shadow`"
+    if calibration == ALWAYS:
+        return f"Each of its answers gets help {until}."
+    share = f"about {calibration.help_rate:.0%} of its answers get help"
+    return f"The last safe cut holds {until}; {share}."
 
 
 def _watch(kept: Mapping[str, Any]) -> LossWatch:

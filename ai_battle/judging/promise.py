@@ -82,8 +82,7 @@ def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confid
 
     Raises `ConfigError` that says how many labels are missing where even no loss at all would refute nothing.
     """
-    chance, labels = 1 - confidence, len(ranks)
-    needed = ceil(log(chance) / log1p(-loss) - 1e-9)
+    chance, labels, needed = 1 - confidence, len(ranks), least_labels(loss, confidence)
     if labels < needed:
         raise ConfigError(
             f"{labels} labelled answers are too few to promise a loss of at most {loss:.1%} with {confidence:.0%} "
@@ -100,6 +99,11 @@ def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confid
         if place + 1 < labels and ranks[order[place + 1]] != ranks[at]:
             kept = lost  # of answers of one rank all get help, or none
     return SafeCut(above, lost)
+
+
+def least_labels(loss: float, confidence: float) -> int:
+    """Returns how many labels bear out a promise where none of them is lost."""
+    return ceil(log(1 - confidence) / log1p(-loss) - 1e-9)
 
 
 def _binomial(labels: int, loss: float, chance: float, losses: Sequence[float]) -> Test:

@@ -11,7 +11,7 @@ from ..benchmark.intervals import skewed_interval, wilson
 from ..core.texts import one_line
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import DAYS, TRIALS, ShadowTrial, read_trials
-from ..evidence.watch import LossWatch, find_watch
+from ..evidence.watch import Fallback, LossWatch, fallback_in_force, find_watch
 from .figures import count_of
 
 Weighted: TypeAlias = Sequence[tuple[float, float]]
@@ -84,6 +84,7 @@ class PairEvidence:
     lost: Sequence[LostRequest]
     watch: LossWatch | None = None
     advised: int = 0
+    fallback: Fallback | None = None
 
     @property
     def whole(self) -> FamilyEvidence | None:
@@ -92,8 +93,8 @@ class PairEvidence:
     @property
     def verdict(self) -> str:
         """Says whether it is safe to switch on."""
-        if self.watch and self.watch.alarm_at:
-            return f"No: {self.watch.words}. Each answer gets help until the pair is calibrated anew."
+        if self.fallback:
+            return f"No: {self.fallback.why}"
         whole = self.whole
         if not whole or whole.trials < FEW:
             return f"Not known yet: {count_of(whole.trials if whole else 0, 'comparison')}, and {FEW} are the least."
@@ -111,7 +112,7 @@ class PairEvidence:
             "pair": self.pair,
             "verdict": self.verdict,
             "promised": self.watch and self.watch.promised,
-            "alarm": bool(self.watch and self.watch.alarm_at),
+            "alarm": self.fallback is not None,
             "counts": dict(self.counts),
             "unsteady": self.unsteady,
             "advised": self.advised,
@@ -163,7 +164,8 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
     unsteady = fmean(not trial.is_steady for trial in trials) if trials else 0.0
     watch = find_watch(store, pair, cut)
     advised = sum(trial.is_advised for trial in trials)
-    return PairEvidence(pair, counts, [*_families(trials)], unsteady, [*_lost_requests(newest)], watch, advised)
+    lost, fallback = [*_lost_requests(newest)], fallback_in_force(store, pair, cut)
+    return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback)
 
 
 def _lost_requests(trials: dict[str, ShadowTrial]) -> Iterator[LostRequest]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -118,8 +118,8 @@ class RouteBuilder:
         if promised is None:
             return replace(route, make=lambda: shadow.follow(route.make()))
         require_webhook(said.watch.webhook if said.watch else "")
-        helped = assembly.always_helped(recipe).maker()
-        return replace(route, make=lambda: shadow.follow((helped if shadow.has_alarm else route.make)()))
+        makers = cache(lambda fallback: assembly.with_calibration(recipe, fallback).maker() if fallback else route.make)
+        return replace(route, make=lambda: shadow.follow(makers(shadow.fallback)()))
 
     def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
         """One that the shadow closes itself, and of which nobody else has to know."""

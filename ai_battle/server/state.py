@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""
-ALARMED = "Each of its answers gets help from now on, until it is calibrated anew: `ai-battle calibrate --from-shadow`."
 
 
 @dataclass(slots=True)
@@ -104,7 +103,7 @@ class ServerState:
     def raise_alarm(self, route: str, webhook: str, words: str) -> None:
         """A pair loses more than it may: the log, the metrics and whoever has a webhook are told."""
         self.metrics.count_alarm(route)
-        self.log.log_warning(f"{route}: {words}. {ALARMED}")
+        self.log.log_warning(f"{route}: {words}")
         if webhook:
             task = asyncio.create_task(self._post(webhook, {"event": "loss_alarm", "route": route, "reason": words}))
             self.posting.add(task)

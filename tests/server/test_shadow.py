@@ -362,8 +362,9 @@ async def test_a_pair_that_loses_too_much_gets_help_always_until_it_is_told_anew
     assert len(warnings) == 2
 
 
-async def answered(address: str) -> str:
-    _, answer = await asked(address, "/v1/chat/completions", QUESTION)
+async def answered(address: str, prompt: str = "How tall is the tower?") -> str:
+    question = {**QUESTION, "messages": [{"role": "user", "content": prompt}]}
+    _, answer = await asked(address, "/v1/chat/completions", question)
     return str(answer["choices"][0]["message"]["content"])
 
 
@@ -394,8 +395,12 @@ def calibrated(folder: Path) -> str:
     return str(path)
 
 
-async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it(fakes: FakeProviders, tmp_path: Path) -> None:
-    answers(fakes)
+async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it_and_the_last_safe_cut_takes_its_place(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    """An answer of the sort that was not lost goes on without help; a restart changes nothing of that."""
+    surer = f"{GOOD} 73"
+    answers(fakes, small=lambda body: surer if "73 towers?" in text_in(body) else GOOD)
     promise = f"calibration: {calibrated(tmp_path)}\n      promise: {{loss: 0.1}}\n      shadow: "
     file = written(tmp_path, ALL)
     (tmp_path / "promised.yaml").write_text(Path(file).read_text().replace("shadow: ", promise))  # noqa: ASYNC240
@@ -405,11 +410,36 @@ async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it(fakes: FakePr
             while BETTER not in said:
                 said.append(await answered(address))
                 await settled(address, len(said))
+        assert await answered(address, "73 towers?") == surer
+        await settled(address, len(said) + 1)
         async with aiohttp.ClientSession(address) as session, session.get("/pairs") as page:
             text = await page.text()
     assert said.count(GOOD) <= 6
     assert "No: " in text
-    assert "at most 10.0% of them may be. Each answer gets help until the pair is calibrated anew." in text
+    assert "at most 10.0% of them may be. The last safe cut holds from now on, until it is calibrated anew" in text
+    lines: list[bytes] = []
+    async with serving_to(fakes, lines.append, str(tmp_path / "promised.yaml")) as (_, address):
+        assert [await answered(address), await answered(address, "73 towers?")] == [BETTER, surer]
+    assert sum(b"The last safe cut holds" in line for line in lines) == 1
+
+
+async def test_a_fallback_that_loses_too_much_as_well_gives_way_to_a_stricter_one(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    """Answers of each sort are lost from some day on, so in the end each gets help."""
+    answers(fakes, small=lambda body: f"{GOOD} 73" if "73 towers?" in text_in(body) else GOOD)
+    promise = f"calibration: {calibrated(tmp_path)}\n      promise: {{loss: 0.1}}\n      shadow: "
+    path = tmp_path / "promised.yaml"
+    path.write_text(Path(written(tmp_path, ALL)).read_text().replace("shadow: ", promise))  # noqa: ASYNC240
+    said: list[str] = []
+    lines: list[bytes] = []
+    async with serving_to(fakes, lines.append, str(path)) as (_, address), asyncio.timeout(30):
+        while said[-2:] != [BETTER, BETTER]:
+            for prompt in ("How tall is the tower?", "73 towers?"):
+                said.append(await answered(address, prompt))
+                await settled(address, len(said))
+    alarms = [line for line in lines if b"answers were worse than the helper's would have been" in line]
+    assert len(alarms) == len({*alarms}) >= 2
 
 
 async def test_a_strategy_that_leaves_the_writing_to_the_small_model_is_not_watched(

@@ -65,11 +65,16 @@ def test_compose_mounts_files_that_are_here() -> None:
 
 
 @pytest.mark.slow
-def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
-    shutil.copytree(DEPLOY / "prometheus", tmp_path / "prometheus")
+@pytest.mark.parametrize("name", ["prometheus/prometheus.yml", "kubernetes/prometheus.yml"])
+def test_prometheus_takes_its_configuration(tmp_path: Path, name: str) -> None:
+    """But for how it finds pods: Debian's knows nothing of Kubernetes."""
     (tmp_path / "key").write_text("m")
-    file = tmp_path / "prometheus" / "prometheus.yml"
-    file.write_text(file.read_text().replace("/etc/prometheus-key", str(tmp_path / "key")))
+    shutil.copy(DEPLOY / "prometheus" / "rules.yml", tmp_path)
+    file = tmp_path / "prometheus.yml"
+    loaded = yaml.safe_load(read(name).replace("/etc/prometheus-key", str(tmp_path / "key")))
+    for job in loaded["scrape_configs"]:
+        job.pop("kubernetes_sd_configs", None)
+    file.write_text(yaml.safe_dump(loaded))
     said_by("promtool", "check", "config", file)
 
 
@@ -95,6 +100,45 @@ def test_what_stands_around_the_workers_leaves_limits_to_them() -> None:
     assert int(found(r"client_max_body_size (\d+)m", nginx)) > server.limits.body_mb
     assert int(found(r"proxy_read_timeout (\d+)s", nginx)) > server.request_timeout
     assert found(r"PORT=(\d+)", container) == found(r"EXPOSE (\d+)", container) == str(server.port)
+
+
+def manifests() -> dict[str, Any]:
+    """Those of Kubernetes, by their kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all(read("kubernetes/workers.yaml"))}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["1.30", "1.37"])
+def test_kubernetes_takes_its_manifests(version: str) -> None:
+    validator = pytest.importorskip("kubernetes_validate", reason="needs the package kubernetes-validate")
+    for each in manifests().values():
+        validator.validate(each, version, strict=True)
+
+
+def test_the_manifests_fit_each_other_and_the_server() -> None:
+    kinds = manifests()
+    pod = kinds["Deployment"]["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    selectors = [kinds["Deployment"]["spec"]["selector"]["matchLabels"], kinds["Service"]["spec"]["selector"]]
+    selectors += [kinds["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]]
+    selectors += [kinds["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"]]
+    pause = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
+
+    assert all(labels == pod["metadata"]["labels"] for labels in selectors)
+    assert pod["spec"]["terminationGracePeriodSeconds"] > pause + Server().limits.grace_seconds
+    assert {mount["name"] for mount in container["volumeMounts"]} == {each["name"] for each in pod["spec"]["volumes"]}
+    assert container["ports"][0]["containerPort"] == Server().port
+    assert kinds["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == kinds["Deployment"]["metadata"]["name"]
+
+
+def test_workers_are_added_before_one_has_all_the_answers_that_it_takes() -> None:
+    """And by a metric that the adapter passes on."""
+    [metric] = manifests()["HorizontalPodAutoscaler"]["spec"]["metrics"]
+    [rule] = yaml.safe_load(read("kubernetes/prometheus-adapter.yaml"))["rules"]["custom"]
+    limits = yaml.safe_load(read("server.yaml"))["server"]["limits"]
+
+    assert rule["seriesQuery"].startswith(metric["pods"]["metric"]["name"])
+    assert int(metric["pods"]["target"]["averageValue"]) <= limits["concurrent"] / 2
 
 
 def read(name: str) -> str:
@@ -132,3 +176,4 @@ def queries() -> Iterator[str]:
     yield from (variable["query"] for variable in board["templating"]["list"])
     for group in yaml.safe_load(read("prometheus/rules.yml"))["groups"]:
         yield from (rule["expr"] for rule in group["rules"])
+    yield read("kubernetes/prometheus-adapter.yaml")

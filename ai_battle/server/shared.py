@@ -50,7 +50,7 @@ class Amounts(NamedTuple):
 
     used: float
     held: float
-    number: int
+    number: int = 0
 
 
 class ClaimAnswer(NamedTuple):
@@ -79,10 +79,9 @@ class CountStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The total that the store has of this worker by the amounts of that `number`, and the limit that it keeps."""
+    """The total that the store has of this worker, and the limit that it keeps."""
 
     total: float
-    number: int
     limit: float
 
 
@@ -102,6 +101,7 @@ class SharedCounts:
     _grants: dict[str, Grant] = field(default_factory=dict)
     _untold: set[str] = field(default_factory=set)
     _number: int = 0
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _fault: str = ""
     _rests_until: float = 0.0
     _telling: asyncio.Task[None] | None = None
@@ -111,25 +111,24 @@ class SharedCounts:
         """From now on the others hear of this worker; needs a running loop."""
         self._beating = self._beating or asyncio.create_task(self._beat())
 
-    async def claim_dollars(self, payer: str, own: Dollars, limit: float) -> ClaimAnswer:
-        """Raises `Denied` while the store is away."""
+    async def claim_dollars(self, payer: str, own: Dollars, limit: float, *, ask: bool = False) -> ClaimAnswer | None:
+        """Returns None where that much was granted already, so that nobody was asked; `ask`: asks all the same.
+
+        Raises `Denied` while the store is away.
+        """
         name = f"dollars/{payer}"
         try:
-            return await self._claim(name, own.spent, own.aside, limit)
+            return await self._claim(name, Amounts(own.spent, own.aside), limit, ask=ask)
         except StoreError as error:
             if self.away.budgets == "open":
-                return ClaimAnswer(True, 0.0, 0.0)
+                return None
             raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=REST) from error
-
-    def take_dollars(self, payer: str, own: Dollars, limit: float) -> bool:
-        """Whether that much was granted already, so that nobody has to be asked."""
-        return self._take(f"dollars/{payer}", own.spent, own.aside, limit)
 
     async def claim_place(self, key: str, held: int, most: int) -> bool:
         """Whether all workers together answer no more than `most` requests of a key, with `held` of this one."""
         try:
-            name = f"{PLACES}{key}"
-            return self._take(name, 0.0, held, most) or (await self._claim(name, 0.0, held, most)).granted
+            answer = await self._claim(f"{PLACES}{key}", Amounts(0.0, held), most)
+            return answer is None or answer.granted
         except StoreError as error:
             self._refuse_requests(error)
             return True
@@ -154,43 +153,42 @@ class SharedCounts:
             if task:
                 task.cancel()
                 await asyncio.wait([task])
-        self._own = {name: Amounts(own.used, 0.0, self._next()) for name, own in self._own.items()}
         try:
-            await self.store.tell(self.worker, self._own)
+            await self.store.tell(self.worker, {name: self._numbered(own.used, 0.0) for name, own in self._own.items()})
             await self.store.end(self.worker, self._own)
         except StoreError as error:
             self.warn(f"What keys have used at last could not be told to the others: {error}")
 
-    async def _claim(self, name: str, used: float, held: float, limit: float) -> ClaimAnswer:
-        own = self._set(name, used, held)
-        answer = await self._ask(lambda: self.store.claim(self.worker, name, own, limit))
-        known = self._grants.get(name)
-        if answer.granted and (not known or known.number < own.number):
-            self._grants[name] = Grant(used + held, own.number, limit)
-        return answer
+    async def _claim(self, name: str, own: Amounts, limit: float, *, ask: bool = False) -> ClaimAnswer | None:
+        """One after the other with what is told: what is told late must not lower what was granted meanwhile."""
+        self._own[name] = own
+        if not ask and self._has_grant(name, limit):
+            return None
+        async with self._writing:
+            if not ask and self._has_grant(name, limit):
+                return None
+            own = self._own[name]
+            answer = await self._ask(
+                lambda: self.store.claim(self.worker, name, self._numbered(own.used, own.held), limit)
+            )
+            if answer.granted:
+                self._grants[name] = Grant(own.used + own.held, limit)
+            return answer
 
-    def _take(self, name: str, used: float, held: float, limit: float) -> bool:
-        """Takes what was granted already; False where it is more."""
-        grant = self._grants.get(name)
-        if grant is None or used + held > grant.total or grant.limit > limit:
-            return False
-        self._set(name, used, held)
-        return True
+    def _has_grant(self, name: str, limit: float) -> bool:
+        grant, own = self._grants.get(name), self._own[name]
+        return grant is not None and own.used + own.held <= grant.total and grant.limit <= limit
 
     def _refuse_requests(self, error: StoreError) -> None:
         if self.away.requests == "closed":
             raise Denied(503, f"No request is taken: {AWAY}", retry_after=REST) from error
 
-    def _set(self, name: str, used: float, held: float) -> Amounts:
-        own = self._own[name] = Amounts(used, held, self._next())
-        return own
-
-    def _next(self) -> int:
+    def _numbered(self, used: float, held: float) -> Amounts:
         self._number += 1
-        return self._number
+        return Amounts(used, held, self._number)
 
     def _tell_soon(self, name: str, used: float, held: float) -> None:
-        self._set(name, used, held)
+        self._own[name] = Amounts(used, held)
         self._untold.add(name)
         if not self._telling or self._telling.done():
             self._telling = asyncio.create_task(self._tell_untold())
@@ -202,18 +200,19 @@ class SharedCounts:
 
     async def _tell(self, names: Iterable[str]) -> None:
         """What can't be told now is told by the next beat."""
-        amounts = {name: self._lower(name) for name in names}
-        with suppress(StoreError):
-            await self._ask(lambda: self.store.tell(self.worker, amounts))
+        async with self._writing:
+            amounts = {name: self._lower(name) for name in names}
+            with suppress(StoreError):
+                await self._ask(lambda: self.store.tell(self.worker, amounts))
 
     def _lower(self, name: str) -> Amounts:
         """What the others are told: of what is held, only what was granted; and no more may be used without asking."""
         own, grant = self._own[name], self._grants.get(name)
         if not grant:
-            return own._replace(held=0.0)
-        own = own._replace(held=max(0.0, min(own.held, grant.total - own.used)))
-        self._grants[name] = replace(grant, total=own.used + own.held, number=own.number)
-        return own
+            return self._numbered(own.used, 0.0)
+        held = max(0.0, min(own.held, grant.total - own.used))
+        self._grants[name] = replace(grant, total=own.used + held)
+        return self._numbered(own.used, held)
 
     async def _beat(self) -> None:
         """Everything is told again and again: a store that crashed may have forgotten it."""
@@ -248,14 +247,12 @@ class KeyDollars:
     key: str
 
     async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars | None]:
-        if self.counts.take_dollars(self.key, own, limit):
-            return True, None
         answer = await self.counts.claim_dollars(self.key, own, limit)
-        return answer.granted, Dollars(answer.used, answer.held)
+        return (answer.granted, Dollars(answer.used, answer.held)) if answer else (True, None)
 
     async def look(self, own: Dollars, limit: float) -> Dollars:
-        answer = await self.counts.claim_dollars(self.key, own, limit)
-        return Dollars(answer.used, answer.held)
+        answer = await self.counts.claim_dollars(self.key, own, limit, ask=True)
+        return Dollars(answer.used, answer.held) if answer else Dollars()
 
     def publish(self, own: Dollars) -> None:
         self.counts.tell_dollars(self.key, own)

@@ -93,13 +93,14 @@ async def test_a_worker_that_is_killed_is_started_again(fakes: FakeProviders, tm
     assert server.has_said("Worker 2 has ended (killed by SIGKILL); it is started again in 0.5 s.")
 
 
-async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [12, pytest.param(200, marks=pytest.mark.slow)])
+async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, tmp_path: Path, number: int) -> None:
     """A file that is wrong is told once, and the old one holds."""
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.2))
-    async with command(fakes, tmp_path) as server:
+    async with command(fakes, tmp_path, "--workers", "4") as server:
         streams = [
             asyncio.create_task(asked(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
-            for _ in range(12)
+            for _ in range(number)
         ]
         await asyncio.sleep(0.5)
         (tmp_path / "server.yaml").write_text(FILE.replace("large: openai", "other: openai"))

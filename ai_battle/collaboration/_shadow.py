@@ -20,7 +20,7 @@ from ..core.helping import AnswersCompared, BoostStep, HelpAsked, HelpFailed, St
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
-from ..evidence.watch import LossWatch, find_fallback, find_watch, keep_fallback, record_loss
+from ..evidence.watch import Fallback, LossWatch, find_fallback, find_watch, keep_fallback, record_loss
 from ..judging import assessment
 from ..judging.calibration import ALWAYS, Calibration
 from ..judging.case import Case
@@ -112,17 +112,23 @@ class Shadow:
         """Returns why there is an alarm already, empty where there is none; raises `StoreError`."""
         self.store, why = store, ""
         while self.terms.promised and (watch := find_watch(store, self.terms.pair, self.cut)) and watch.alarm_at:
-            why = self._fall_back(store, watch)
+            why = self._take(self._last_safe_cut(store, watch))
         return why
 
-    def _fall_back(self, store: EvidenceStore, watch: LossWatch) -> str:
-        """Lets the last safe cut decide about help from now on, and returns why; raises `StoreError`."""
+    def _last_safe_cut(self, store: EvidenceStore, watch: LossWatch) -> Fallback:
+        """Returns what is to decide about help after an alarm, as another process has found it, or as is found now.
+
+        Raises `StoreError`.
+        """
         pair = self.terms.pair
-        if not (kept := find_fallback(store, pair, self.cut)):
-            calibration = self.terms.find_safe_cut(store, pair, self.fallback)
-            kept = keep_fallback(store, pair, watch, self.cut, calibration)
-        self.fallback, self.cut = kept.calibration, kept.cut
-        return kept.why
+        if kept := find_fallback(store, pair, self.cut):
+            return kept
+        return keep_fallback(store, pair, watch, self.cut, self.terms.find_safe_cut(store, pair, self.fallback))
+
+    def _take(self, fallback: Fallback) -> str:
+        """Lets it decide from now on, and returns why."""
+        self.fallback, self.cut = fallback.calibration, fallback.cut
+        return fallback.why
 
     def follow(self, pair: ModelClient) -> ModelClient:
         """Returns the pair, of whose answers some are shown to this shadow; who asks it notices nothing."""
@@ -220,7 +226,8 @@ class Shadow:
         watch = await asyncio.to_thread(record_loss, store, terms.pair, trial.cut, terms.promised, loss)
         async with self._falling_back:
             if watch.alarm_at and trial.cut == self.cut:
-                self.tell_alarm(await asyncio.to_thread(self._fall_back, store, watch))
+                fallback = await asyncio.to_thread(self._last_safe_cut, store, watch)
+                self.tell_alarm(self._take(fallback))  # here, so that no request gets a half of it
 
     def _trial(
         self,

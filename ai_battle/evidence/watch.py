@@ -73,8 +73,12 @@ def find_watch(store: EvidenceStore, pair: str, key: str) -> LossWatch | None:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """What decides about help since an alarm: another calibration, `cut` is the key of the watch over it."""
+    """What decides about help since an alarm: another calibration in the place of the one of the cut `before`.
 
+    `cut` is the key of the watch over it.
+    """
+
+    before: str
     cut: str
     calibration: Calibration
     why: str
@@ -85,8 +89,8 @@ def keep_fallback(store: EvidenceStore, pair: str, watch: LossWatch, key: str, c
 
     Raises `StoreError`.
     """
-    made = calibration.as_json()
-    document = {"cut": digest([key, made]), "calibration": made, "why": f"{watch.words}. {_consequence(calibration)}"}
+    made, why = calibration.as_json(), f"{watch.words}. {_consequence(calibration)}"
+    document = {"before": key, "cut": digest([key, made]), "calibration": made, "why": why}
     return _fallback(store.change(FALLBACKS, pair, key, lambda kept: kept or document))
 
 
@@ -98,13 +102,12 @@ def find_fallback(store: EvidenceStore, pair: str, key: str) -> Fallback | None:
 
 def fallback_in_force(store: EvidenceStore, pair: str, key: str) -> Fallback | None:
     """Returns the one that has taken the place of the cut of that key, or that this cut is of; raises `StoreError`."""
-    kept = {record.key: record.document for record in store.records(FALLBACKS, pair)}
-    found = kept.get(key) or next((each for each in kept.values() if each["cut"] == key), None)
-    return _fallback(found) if found else None
+    kept = [_fallback(record.document) for record in store.records(FALLBACKS, pair)]
+    return next((each for each in reversed(kept) if key in (each.before, each.cut)), None)
 
 
 def _fallback(kept: Mapping[str, Any]) -> Fallback:
-    return Fallback(kept["cut"], Calibration.of_json(kept["calibration"]), kept["why"])
+    return Fallback(**{**kept, "calibration": Calibration.of_json(kept["calibration"])})
 
 
 def _consequence(calibration: Calibration) -> str:

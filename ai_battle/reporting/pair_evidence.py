@@ -153,18 +153,23 @@ class PairEvidence:
 
 
 def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
-    """Returns what is known since the pair was last told anew when to ask for help; raises `StoreError`."""
+    """Returns what is known since the pair was last told anew when to ask for help; raises `StoreError`.
+
+    After an alarm, the requests that were lost before it are among the lost.
+    """
     found = read_trials(store, pair)
     cut = found[-1][1].cut if found else ""
-    newest = {record.key: trial for record, trial in found if trial.cut == cut}
-    trials = [*newest.values()]
+    fallback = fallback_in_force(store, pair, cut)
+    cuts = (cut, fallback.before) if fallback else (cut,)
+    newest = {record.key: trial for record, trial in found if trial.cut in cuts}
+    trials = [trial for trial in newest.values() if trial.cut == cut]
     counts: Counter[str] = Counter()
     for day in store.records(DAYS, pair):
         counts.update(day.document)
     unsteady = fmean(not trial.is_steady for trial in trials) if trials else 0.0
     watch = find_watch(store, pair, cut)
     advised = sum(trial.is_advised for trial in trials)
-    lost, fallback = [*_lost_requests(newest)], fallback_in_force(store, pair, cut)
+    lost = [*_lost_requests(newest)]
     return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback)
 
 

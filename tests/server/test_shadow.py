@@ -416,6 +416,7 @@ async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it_and_the_last_
             text = await page.text()
     assert said.count(GOOD) <= 6
     assert "No: " in text
+    assert "How tall is the tower?" in text[text.index("Lost, the last") :]
     assert "at most 10.0% of them may be. The last safe cut holds from now on, until it is calibrated anew" in text
     lines: list[bytes] = []
     async with serving_to(fakes, lines.append, str(tmp_path / "promised.yaml")) as (_, address):

@@ -11,6 +11,7 @@ import socket
 import sys
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from .. import __version__
@@ -25,6 +26,7 @@ from ..core.errors import (
     translate_errors,
 )
 from ..core.exchange import Usage
+from ..core.files import write_private
 from ..core.ledger import Budget, Dollars, Ledger, SpendingLimits, charge_to
 from ..core.texts import one_line
 
@@ -54,16 +56,20 @@ class JobLimit(NamedTuple):
 
 
 class ClusterBudget:
-    """Lives in the cluster, and hears from each job what that has spent and set aside; `before` was spent by others."""
+    """Lives in the cluster, and hears from each job what that has spent and set aside; `before` was spent by others.
 
-    def __init__(self, before: float) -> None:
+    All of it together stands in a file of the machine that hands out jobs, and outlives its node.
+    """
+
+    def __init__(self, before: float, path: str) -> None:
         self._sums = {0: Dollars(before)}
+        self._path = path
 
     def claim(self, job: int, own: Dollars, limit: float) -> tuple[bool, Dollars]:
         others = self.others(job)
         is_granted = sum(own) + sum(others) <= limit
         if is_granted:
-            self._sums[job] = own
+            self.publish(job, own)
         return is_granted, others
 
     def others(self, job: int) -> Dollars:
@@ -72,12 +78,22 @@ class ClusterBudget:
 
     def publish(self, job: int, own: Dollars) -> None:
         self._sums[job] = own
+        with suppress(OSError):  # with ray:// it is on another machine
+            write_sum(self._path, sum(map(sum, self._sums.values())))
 
     def lose(self, job: int) -> float:
         """Returns the most that a lost job may have cost: nobody knows what its last calls came to."""
         spent = sum(self._sums.pop(job, Dollars()))
         self._sums[0] = Dollars(self._sums[0].spent + spent)
         return spent
+
+
+def read_sum(path: str) -> float:
+    return float(Path(path).read_text(encoding="ascii")) if path else 0.0
+
+
+def write_sum(path: str, dollars: float) -> None:
+    write_private(Path(path), [repr(dollars)])
 
 
 class BudgetShare:
@@ -113,7 +129,7 @@ async def read_frame(reader: asyncio.StreamReader) -> Any:
 class RayCluster:
     """A connection to a cluster; raises `ConfigError` where there is none."""
 
-    def __init__(self, make: bytes, address: str, spent: float) -> None:
+    def __init__(self, make: bytes, address: str, path: str) -> None:
         self._ray = ray = plugins.optional("ray", "ray")
         _require_answer(address)
         try:
@@ -125,7 +141,9 @@ class RayCluster:
         # On the node of this machine, so that no other takes it along.
         here = ray.get_runtime_context().get_node_id()
         place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
-        self._budget = ray.remote(ClusterBudget).options(num_cpus=0, scheduling_strategy=place).remote(spent)
+        self._budget = (
+            ray.remote(ClusterBudget).options(num_cpus=0, scheduling_strategy=place).remote(read_sum(path), path)
+        )
         # Workers wait for models most of the time, so all nodes get some; who plays a lost job again is not for Ray.
         self._play = ray.remote(_play).options(max_retries=0, scheduling_strategy="SPREAD")
 
@@ -135,6 +153,8 @@ class RayCluster:
         share = BudgetShare(self._budget, number) if limit else None
         try:
             return pickle.loads(await self._play.remote(__version__, self._make, job, limit, share))  # noqa: S301
+        except errors.LocalRayletDiedError:
+            os._exit(1)  # Ray would end this process too, but only after a while
         except errors.RayTaskError as error:
             return ConfigError(f"A node of Ray can't play it: {one_line(str(error.cause), LONGEST)}")
         except errors.RayError as error:
@@ -196,9 +216,9 @@ async def _result(make: bytes, job: bytes) -> Any:
 async def _serve(replies: BinaryIO) -> None:
     questions = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(questions), sys.stdin)
-    number, (make, address, spent) = await read_frame(questions)
+    number, cluster_at = await read_frame(questions)
     try:
-        cluster = RayCluster(make, address, spent)
+        cluster = RayCluster(*cluster_at)
     except ConfigError as error:
         _reply(replies, number, ConfigError(str(error)))
         return

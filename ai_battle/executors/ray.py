@@ -10,14 +10,15 @@ import pickle
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..core.errors import ConfigError, JobLost
 from ..core.events import ModelReplied
 from ..core.exchange import Usage
-from ..core.ledger import book, open_budgets
+from ..core.ledger import Budget, book, open_budgets
 from . import Executor, ExecutorTraits
-from ._ray_driver import JobLimit, frame, read_frame
+from ._ray_driver import JobLimit, frame, read_frame, read_sum, write_sum
 
 TRAITS = ExecutorTraits(is_elsewhere=True)
 MOST_LOSSES = 4
@@ -44,7 +45,7 @@ class RayDriver:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, make: bytes, address: str, spent: float) -> "RayDriver":
+    async def start(cls, make: bytes, address: str, path: str) -> "RayDriver":
         """Raises `ConfigError` where the cluster can't be used."""
         environment = {**os.environ, **SILENT}
         named = address or environment.pop("RAY_ADDRESS", "")
@@ -60,7 +61,7 @@ class RayDriver:
         is_there = False
         try:
             async with asyncio.timeout(STARTING):
-                await driver.ask((make, named, spent))
+                await driver.ask((make, named, path))
             is_there = True
         except (TimeoutError, JobLost) as error:
             where = f"at {named} answers" if named else "starts"
@@ -123,20 +124,25 @@ class OnRay:
         self._tell = tell
         self._driver: asyncio.Task[RayDriver] | None = None
         self._losses = 0
+        self._folder = TemporaryDirectory(prefix="ai-battle-")
+        self._sum = ""
 
     async def play(self, *job: Any) -> Any:
         budget = next((budget for budget in open_budgets() if budget.limits.cost_usd is not None), None)
         limit = JobLimit(budget.limits.cost_usd, budget.limits.unpriced, budget.payer) if budget else None
         pickled = pickle.dumps(job)
         reasons: list[str] = []
+        lost_with: RayDriver | None = None
         while len(reasons) < MOST_LOSSES:
-            driver = await self._connected(budget.spent if budget else 0.0)
+            driver = await self._connected(budget)
             try:
                 result, usage = await driver.ask((pickled, limit))
             except JobLost as lost:
                 book(ModelReplied("", Usage(cost_usd=lost.spent_usd), 0.0, estimated=True))
-                reasons.append(str(lost))
-                self._note_loss()
+                if driver is not lost_with or not driver.is_gone:  # a lost node takes jobs first, then its driver
+                    reasons.append(str(lost))
+                    self._note_loss()
+                lost_with = driver
                 continue
             book(ModelReplied("", usage, 0.0))  # paid for in another process
             if isinstance(result, BaseException):
@@ -149,13 +155,24 @@ class OnRay:
         if self._driver:
             with suppress(ConfigError):
                 await (await self._driver).aclose()
+        self._folder.cleanup()
 
-    async def _connected(self, spent: float) -> RayDriver:
+    async def _connected(self, budget: Budget | None) -> RayDriver:
         """Raises `ConfigError` where there is no cluster, also to all who ask for it later."""
         if self._driver is None or _is_lost(self._driver):
-            self._driver = asyncio.create_task(RayDriver.start(self._make, self._address, spent))
+            self._driver = asyncio.create_task(self._start(budget))
         # All jobs wait for it, and one of them that is cancelled must not end it for the others.
         return await asyncio.shield(self._driver)
+
+    async def _start(self, budget: Budget | None) -> RayDriver:
+        if budget and not self._sum:
+            self._sum = os.path.join(self._folder.name, "dollars")
+            write_sum(self._sum, budget.spent)
+        driver = await RayDriver.start(self._make, self._address, self._sum)
+        if budget:  # what jobs of a lost driver had spent, or set aside and perhaps spent, is not booked yet
+            unbooked = max(0.0, read_sum(self._sum) - budget.spent)
+            book(ModelReplied("", Usage(cost_usd=unbooked), 0.0, estimated=True))
+        return driver
 
     def _note_loss(self) -> None:
         self._losses += 1

@@ -1,10 +1,12 @@
 """Many discussions on a Ray cluster: all are finished, none is played twice, and a lost node is told in our words."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, reply
-from tests.clusters import needs_ray, two_nodes
+from tests.clusters import needs_ray, two_nodes, wait_for_process
 
 from .conftest import Run
 
@@ -101,6 +103,29 @@ def test_what_all_runs_may_cost_holds_over_all_workers(
     assert outcome.code == 1
     assert spent == pytest.approx(asked * each / 2)
     assert 2 * each < spent <= limit
+
+
+@needs_ray
+@pytest.mark.parametrize("lost", ["raylet/raylet", "_ray_driver"])
+def test_what_was_paid_on_a_lost_node_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
+    """The limit is worth six calls; the node of this machine, or the way to it, is lost in the middle of some."""
+    path = tmp_path / "dear.yaml"
+    path.write_text(DEAR)
+    with FakeProviders.in_thread() as fakes:
+        for name, value in fakes.environment.items():
+            monkeypatch.setenv(name, value)
+        fakes.openai.always(reply("Something.", usage=Usage(100, 5_000), delay=0.5))
+        each = 100 * 2.5e-6 + 5_000 * 1e-5
+        options = ["--repeat", 8, "--executor", "ray", "--max-cost", 6.4 * each, "--out", tmp_path / "out", "-q"]
+        run = subprocess.Popen(command("run", path, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while len(fakes.openai.questions) < 3:
+            assert run.poll() is None
+            time.sleep(0.02)
+        os.kill(wait_for_process(lost), signal.SIGKILL)
+        _, err = run.communicate(timeout=120)
+        asked = len(fakes.openai.questions)
+    assert run.returncode == 1, err
+    assert 3 <= asked <= 6
 
 
 @needs_ray

@@ -1,0 +1,107 @@
+"""What the last safe cut of a pair is worth after a change: `python -m research.safe_cut DIR [RUNS]`.
+
+The cut of a pair is chosen on 500 labels. Its shadow then compares as many answers like these, and from then on answers
+of which those that the small model loses come more often. After each alarm the safe cut of the newest verdicts takes
+the place of the cut, as in the product. What is lost is counted over all answers of the pair, as often as they come.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+from ai_battle.evidence.watch import LossWatch
+from ai_battle.judging.promise import Rank, least_labels, safe_cut
+from research.promise import CONFIDENCE, NEVER, ScoredPair, scored_pairs
+
+LOSS, LABELS, CHANGES, WINDOWS = 0.03, 500, (4.0, 10.0), (1, 2, 4)
+LONGEST, RUNS = 3_000, 12
+"""Verdicts after the change for which a run goes on, and runs of each pair."""
+ALL_HELPED = (-1e9, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Answers by rank, what not helping loses, and how often each comes."""
+
+    ranks: Sequence[Rank]
+    losses: Sequence[float]
+    often: Sequence[float]
+
+    def lost_at(self, cut: Rank) -> float:
+        lost = (
+            loss * often for rank, loss, often in zip(self.ranks, self.losses, self.often, strict=True) if rank < cut
+        )
+        return sum(lost) / sum(self.often)
+
+    def help_at(self, cut: Rank) -> float:
+        return sum(often for rank, often in zip(self.ranks, self.often, strict=True) if rank >= cut) / sum(self.often)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is lost by the old cut after the change, by the first that takes its place, and by the last."""
+
+    before: float
+    first: float
+    last: float
+    help: float
+    cuts: int
+
+
+def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
+    """Returns None where the cut loses no more than it may after the change, so that there is nothing to see."""
+    random = Random(f"{pair.name} {number}")  # noqa: S311 - a simulation
+    ranks = [(score, random.random()) for score in pair.scores]
+    drawn = random.sample(range(len(ranks)), LABELS)
+    cut: Rank = safe_cut([ranks[n] for n in drawn], [pair.losses[n] for n in drawn], LOSS, CONFIDENCE, NEVER).cut
+    usual = Traffic(ranks, pair.losses, [1.0] * len(ranks))
+    later = Traffic(ranks, pair.losses, [worse if loss else 1.0 for loss in pair.losses])
+    if (before := later.lost_at(cut)) <= LOSS:
+        return None
+    places = [place for of, count in ((usual, LABELS), (later, LONGEST)) for place in _drawn(random, of, count)]
+    lost, watch = [], LossWatch(LOSS)
+    for seen, place in enumerate(places, 1):
+        watch = watch.record(pair.losses[place] * (ranks[place] < cut))
+        if watch.alarm_at:
+            newest = places[max(0, seen - window * least_labels(LOSS, CONFIDENCE)) : seen]
+            safer = safe_cut([ranks[n] for n in newest], [pair.losses[n] for n in newest], LOSS, CONFIDENCE, NEVER).cut
+            cut, watch = safer if safer < cut else ALL_HELPED, LossWatch(LOSS)
+            lost.append(later.lost_at(cut))
+    first, last = (lost[0], lost[-1]) if lost else (before, before)
+    return Run(before, first, last, later.help_at(cut), len(lost))
+
+
+def _drawn(random: Random, traffic: Traffic, count: int) -> list[int]:
+    return random.choices(range(len(traffic.ranks)), traffic.often, k=count)
+
+
+def lines(pairs: Sequence[ScoredPair], runs: int) -> Iterator[str]:
+    yield "| lost ones | newest | lost, old cut | alarms | after the first | at the end | at most 3 % | help | cuts |"
+    yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    for worse in CHANGES:
+        for window in WINDOWS:
+            made = [run(pair, worse, window, number) for pair in pairs for number in range(runs)]
+            changed = [each for each in made if each]
+            yield _row(worse, window, changed, [each for each in changed if each.cuts])
+
+
+def _row(worse: float, window: int, changed: Sequence[Run], of: Sequence[Run]) -> str:
+    first, last, help_ = (fmean(getattr(each, name) for each in of) for name in ("first", "last", "help"))
+    return (
+        f"| x {worse:g} | {window * least_labels(LOSS, CONFIDENCE)} | {fmean(each.before for each in changed):.1%} "
+        f"| {len(of)} of {len(changed)} | {first:.1%} | {last:.1%} | {fmean(each.last <= LOSS for each in of):.0%} "
+        f"| {help_:.0%} | {fmean(each.cuts for each in of):.2f} |"
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    pairs = [pair for pair in scored_pairs(Path(arguments[0])) if len(pair.scores) > LABELS]
+    for line in lines(pairs, int(arguments[1]) if len(arguments) > 1 else RUNS):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

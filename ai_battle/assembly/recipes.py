@@ -12,6 +12,7 @@ from typing import Any
 from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
 from ..collaboration._hedging import Hedge
 from ..collaboration._lessons import Lessons, LessonTerms
+from ..collaboration._shadow import Learn
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
@@ -137,6 +138,11 @@ class Recipe:
         if not (helper_ and traits.api == "messages" and helper_.name.provider == self.model.name.provider):
             return {}
         return {"type": traits.advisor_tool, "name": "advisor", "model": helper_.name.model}
+
+    @property
+    def teacher(self) -> Learn | None:
+        """What takes lessons from a shadow's comparisons."""
+        return self.lessons.teacher if self.lessons else None
 
     @property
     def note(self) -> str:

@@ -37,12 +37,8 @@ def list_(state: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({pair: [asdict(lesson) for lesson in lessons] for pair, lessons in known.items()})
         return
-    for pair, lessons in known.items():
-        click.echo(pair)
-        for lesson in lessons:
-            click.echo(_line(lesson))
-    if not known:
-        click.echo("There are no lessons; a pair that says `lessons: {from: runs}` keeps some.")
+    lines = [line for pair, lessons in known.items() for line in (pair, *map(_line, lessons))]
+    click.echo("\n".join(lines) or "There are no lessons; a pair that says `lessons: {from: runs}` keeps some.")
 
 
 def _line(lesson: Lesson) -> str:

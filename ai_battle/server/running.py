@@ -126,7 +126,7 @@ async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, 
     """The same for one of several workers, whose parent speaks for all; `say` hears what goes wrong."""
     signals = SignalEvents()
     signals.listen()
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end_with_parent)
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end_with_parent, signals.over)
     async with listening(config, write, worker) as (state, _):
         set_up_telemetry(source.environment, state.log.log_warning)
         await asyncio.to_thread(warm_up, config.deployment.models)
@@ -137,7 +137,6 @@ async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, 
             asyncio.create_task(_watch("", None, signals.again, reload)),
         ]
         await signals.over.wait()
-        signals.forget()
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
@@ -161,10 +160,15 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
             watching.cancel()
 
 
-def _end_with_parent() -> None:
-    """Its end of our input is closed: as with a signal, the second time waits for nobody."""
+def _end_with_parent(over: asyncio.Event) -> None:
+    """Its end of our input is closed. A parent that is ended while it waits for its workers waits for nobody.
+
+    A worker itself counts no signals: who stops a service often tells each of its processes.
+    """
     asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-    os.kill(os.getpid(), signal.SIGTERM)
+    if over.is_set():
+        os.kill(os.getpid(), signal.SIGKILL)
+    over.set()
 
 
 async def _warn_of_unreachable(config: ServerConfig, say: Say) -> None:

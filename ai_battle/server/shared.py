@@ -154,7 +154,9 @@ class SharedCounts:
                 task.cancel()
                 await asyncio.wait([task])
         try:
-            await self.store.tell(self.worker, {name: self._numbered(own.used, 0.0) for name, own in self._own.items()})
+            await self.store.tell(
+                self.worker, {name: self._next_amounts(own.used, 0.0) for name, own in self._own.items()}
+            )
             await self.store.end(self.worker, self._own)
         except StoreError as error:
             self.warn(f"What keys have used at last could not be told to the others: {error}")
@@ -169,7 +171,7 @@ class SharedCounts:
                 return None
             own = self._own[name]
             answer = await self._ask(
-                lambda: self.store.claim(self.worker, name, self._numbered(own.used, own.held), limit)
+                lambda: self.store.claim(self.worker, name, self._next_amounts(own.used, own.held), limit)
             )
             if answer.granted:
                 self._grants[name] = Grant(own.used + own.held, limit)
@@ -183,7 +185,7 @@ class SharedCounts:
         if self.away.requests == "closed":
             raise Denied(503, f"No request is taken: {AWAY}", retry_after=REST) from error
 
-    def _numbered(self, used: float, held: float) -> Amounts:
+    def _next_amounts(self, used: float, held: float) -> Amounts:
         self._number += 1
         return Amounts(used, held, self._number)
 
@@ -209,10 +211,10 @@ class SharedCounts:
         """What the others are told: of what is held, only what was granted; and no more may be used without asking."""
         own, grant = self._own[name], self._grants.get(name)
         if not grant:
-            return self._numbered(own.used, 0.0)
+            return self._next_amounts(own.used, 0.0)
         held = max(0.0, min(own.held, grant.total - own.used))
         self._grants[name] = replace(grant, total=own.used + held)
-        return self._numbered(own.used, held)
+        return self._next_amounts(own.used, held)
 
     async def _beat(self) -> None:
         """Everything is told again and again: a store that crashed may have forgotten it."""

@@ -119,7 +119,9 @@ async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, 
     assert sum("The change is not taken up" in line for line in server.said) == 1
 
 
-async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, tmp_path: Path) -> None:
+@pytest.mark.parametrize("each", [False, True], ids=["parent", "each process"])
+async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, tmp_path: Path, each: bool) -> None:
+    """Also where each process is told to end, as a manager of services may do."""
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.1))
     async with command(fakes, tmp_path) as server:
         streams = [
@@ -127,11 +129,27 @@ async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, t
             for _ in range(9)
         ]
         await asyncio.sleep(0.5)
+        for child in server.children if each else []:
+            os.kill(child, signal.SIGTERM)
         code = await server.end()
         told = await asyncio.gather(*streams)
 
     assert code == 0
     assert all("message_stop" in text for _, text in told)
+
+
+async def test_who_is_told_twice_to_end_waits_for_nobody(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=5))
+    async with command(fakes, tmp_path) as server:
+        body = {**HELLO, "stream": True}
+        streams = [asyncio.create_task(asked(server.address, "/v1/messages", body, TEAM)) for _ in range(3)]
+        await until(lambda: fakes.openai.open_requests == 3)
+        children = server.children
+        server.process.terminate()
+        await until(lambda: server.has_said("Ending"))
+        server.process.terminate()
+        await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), 3)
+        await asyncio.gather(*streams, return_exceptions=True)
 
 
 async def test_workers_end_with_the_process_that_started_them(fakes: FakeProviders, tmp_path: Path) -> None:

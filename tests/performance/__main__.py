@@ -28,6 +28,7 @@ from . import (
 )
 from ._advising import advising
 from ._comparing import HEADER, Cost, Work, compared, in_turn, milliseconds, of_times, of_wall
+from ._counting import redis_counts
 from ._lessons import lessons
 from ._paging import opening_page, watching_page
 from ._server import server
@@ -230,6 +231,7 @@ BENCHMARKS = {
         serving,
         advisors,
         budgets,
+        redis_counts,
         lessons,
         advising,
         shadow,

@@ -97,15 +97,21 @@ def test_the_arithmetic_for_users_is_right() -> None:
     """From the measured costs above it: one answer a minute, 400 chunks over 15 seconds."""
     text = WORKERS.read_text(encoding="utf-8")
     milliseconds = float(re.search(r"a stream of 400 chunks \| ([\d.]+) ms", text)[1])  # type: ignore[index]
-    rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| ([\d,]+) \| ([^|]+) \|", text, re.MULTILINE)
-    told = {number(users): (number(rate), number(open_), cpu) for users, rate, open_, cpu in rows}
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d.,]+) \| ([\d,]+) \| ([^|]+) \|[^|]+\| ([^|]+) \|", text, re.MULTILINE)
+    told = {number(users): (number(rate), number(open_), cpu, redis) for users, rate, open_, cpu, redis in rows}
 
-    assert told.keys() == {1, 100, 10_000}
-    for users, (rate, at_once, _) in told.items():
+    assert told.keys() == {1, 100, 10_000, 100_000}
+    for users, (rate, at_once, *_) in told.items():
         assert rate == pytest.approx(users / 60, abs=0.05, rel=0.01)
         assert at_once == pytest.approx(max(1, users / 60 * 15), rel=0.01)
-    assert told[10_000][2] == f"{10_000 / 60 * milliseconds / 1000:.1f} cores"
+    for users in (10_000, 100_000):
+        assert told[users][2] == f"{users / 60 * milliseconds / 1000:.1f} cores"
     assert told[100][2] == f"{100 / 60 * milliseconds / 10:.0f} % of a core"
+    for users, claim in (
+        (10_000, 0.05),
+        (100_000, 0.22),
+    ):  # milliseconds of the Redis for a claim among 8 and 80 workers
+        assert told[users][3] == f"{users / 60 * (0.09 + 1.2 * (claim - 0.03)) / 10:.0f} % of a core"
 
 
 def number(written: str) -> float:

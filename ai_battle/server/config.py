@@ -1,6 +1,6 @@
 """What a server is told, by its file and by its environment where the file leaves something open, made to serve."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -52,12 +52,14 @@ NO_BOOST = "boost is not configured"
 
 S = TypeVar("S", bound=Section)
 Stamp: TypeAlias = tuple[int, int] | None
+Stamps: TypeAlias = Mapping[str, Stamp]
+"""The state of files, by their paths."""
 Trust = Callable[[LoadedServer, tuple[str, ...]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """A configuration that can be served; `seen` is the state of its file when it was read.
+    """A configuration that can be served; `seen` is the state of its file and of its calibrations when they were read.
 
     `redactor` knows what must not be logged, `evidence` is the folder of what the shadows of pairs find.
     """
@@ -70,7 +72,7 @@ class ServerConfig:
     evidence: Path = Path()
     level: str = "info"
     redactor: Redactor = NO_SECRETS
-    seen: Stamp = None
+    seen: Stamps = field(default_factory=dict)
     timing: StreamTiming = USUAL
 
     @property
@@ -164,12 +166,13 @@ class ConfigSource:
 
         Before any code is imported that the file names, `trust` is asked, which raises where it may not run.
         """
-        seen = file_stamp(self.file)
+        seen = file_stamps([self.file] if self.file else [])
         document = load_server(self.file or {}, self.environment)
         self.trust(document, named_code(document))
         environment = document.environment
         server = with_environment(document.file.server.model_copy(update=dict(self.over)), environment)
         boost, status = _boost(environment)
+        seen |= file_stamps(_calibration_files(server, document.base))
         usual = state_directory(environment)
         state, evidence = _places(server.state, usual)
         deployment = _deployment(document, server, boost, evidence)
@@ -194,7 +197,17 @@ def open_counts(state: Path | str) -> CountStore:
     return SqliteCounts(state) if isinstance(state, Path) else RedisCounts(state)
 
 
-def file_stamp(file: str) -> Stamp:
+def file_stamps(files: Iterable[str]) -> dict[str, Stamp]:
+    return {file: _stamp(file) for file in files}
+
+
+def _calibration_files(server: Server, base: Path) -> Iterator[str]:
+    for route in server.routes.values():
+        if isinstance(route.calibration, str):
+            yield str(base / Path(route.calibration).expanduser())
+
+
+def _stamp(file: str) -> Stamp:
     """Returns when a file was written and how long it is; nothing while an editor replaces it."""
     with suppress(OSError):
         found = Path(file).stat()

@@ -19,7 +19,7 @@ from ..config.server import Server
 from ..core.errors import ConfigError
 from ..core.telemetry import set_up_telemetry
 from .app import create_app
-from .config import ConfigSource, ServerConfig, file_stamp
+from .config import ConfigSource, ServerConfig, Stamps, file_stamps
 from .metrics import ConnectionLog, Write
 from .state import ServerState
 from .workers import BACKLOG, Command, Supervisor, Worker, take_places
@@ -113,7 +113,7 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
         for line in startup_lines(config, address):
             say(line)
         reload = partial(_take_up, source, partial(_exchange, state), say, say)
-        watching = asyncio.create_task(_watch(source.file, config.seen, signals.again, reload))
+        watching = asyncio.create_task(_watch(config.seen, signals.again, reload))
         await _warn_of_unreachable(config, say)
         await asyncio.to_thread(warm_up, config.deployment.models)
         await signals.over.wait()
@@ -134,7 +134,7 @@ async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, 
         reload = partial(_take_up, source, partial(_exchange, state), say, len)
         tasks = [
             asyncio.create_task(worker.keep_telling(state.metrics, state.gauges)),
-            asyncio.create_task(_watch("", None, signals.again, reload)),
+            asyncio.create_task(_watch({}, signals.again, reload)),
         ]
         await signals.over.wait()
     for task in tasks:
@@ -152,7 +152,7 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
             for line in startup_lines(config, places[0].address):
                 say(line)
             reload = partial(_take_up, source, supervisor.reload, say, say)
-            watching = asyncio.create_task(_watch(source.file, config.seen, signals.again, reload))
+            watching = asyncio.create_task(_watch(config.seen, signals.again, reload))
             await _warn_of_unreachable(config, say)
             await signals.over.wait()
             signals.forget()
@@ -215,30 +215,30 @@ def _terms(config: ServerConfig) -> Iterator[str]:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 
 
-async def _watch(
-    file: str, seen: tuple[int, int] | None, again: asyncio.Event, reload: Callable[[], Awaitable[None]]
-) -> None:
+async def _watch(seen: Stamps, again: asyncio.Event, reload: Callable[[], Awaitable[Stamps]]) -> None:
+    """Reloads when that is asked for, or when one of these files has changed; a worker has none of its own to watch."""
     while True:
         with suppress(TimeoutError):
             await asyncio.wait_for(again.wait(), LOOKS)
-        now = file_stamp(file) if file else None
+        now = file_stamps(seen)
         if again.is_set() or now != seen:
             again.clear()
-            seen = now
-            await reload()
+            read = await reload()
+            seen = seen and (read or now)
 
 
 async def _take_up(
     source: ConfigSource, change: Callable[[ServerConfig], Awaitable[None]], say: Say, say_done: Callable[[str], object]
-) -> None:
-    """Reads the configuration anew; what is wrong is said, and the old one stays."""
+) -> Stamps:
+    """Reads the configuration anew and returns what was read; what is wrong is said, and the old one stays."""
     try:
         config = source.load()
         await change(config)
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
-        return
+        return {}
     say_done(f"Taken up: {', '.join(route.name for route in config.deployment.routes)}")
+    return config.seen
 
 
 async def _exchange(state: ServerState, config: ServerConfig) -> None:

@@ -167,3 +167,28 @@ async def test_told_twice_it_ends_at_once(fakes: FakeProviders, tmp_path: Path, 
         await until(lambda: fakes.openai.questions[0].disconnected)
 
     assert code == -number
+
+
+async def test_a_calibration_that_is_written_anew_decides_from_then_on(fakes: FakeProviders, tmp_path: Path) -> None:
+    """Nobody has to touch the server's own file; a calibration that can't be used changes nothing."""
+    file, calibration = tmp_path / "server.yaml", tmp_path / "pair.json"
+    pair = "{model: openai/little, secondary: openai/large, strategy: takeover, calibration: pair.json}"
+    calibration.write_text('{"cut": 1000000000.0}')
+    write(file, f"one: {pair}")
+    fakes.openai.always(lambda body: "From the large one." if body["model"] == "large" else "The sea is salty.")
+    async with started(fakes, file) as server:
+        alone = await said(server.address)
+        calibration.write_text('{"cut": -1000000000.0}')
+        await server.hears("Taken up: one")
+        helped = await said(server.address)
+        calibration.write_text('{"cut": "high"}')
+        problem = await server.hears("The change is not taken up")
+        kept = await said(server.address)
+
+    assert [alone, helped, kept] == ["The sea is salty.", "From the large one.", "From the large one."]
+    assert "calibration" in problem
+
+
+async def said(address: str) -> str:
+    _, answer = await asked(address, "/v1/messages", {**HELLO, "max_tokens": 50})
+    return str(answer["content"][0]["text"])

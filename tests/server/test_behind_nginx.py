@@ -18,8 +18,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, reply
 
+from .counting import redis_server
 from .serving import until
 from .starting import Running, started
 
@@ -67,14 +69,16 @@ class Answer:
 
 
 @asynccontextmanager
-async def deployed(fakes: FakeProviders, folder: Path, **changes: str) -> AsyncIterator[Site]:
-    """`changes` are made in nginx.conf, where a test can't wait as long as a user."""
+async def deployed(
+    fakes: FakeProviders, folder: Path, *more: str, state: str = "", **changes: str
+) -> AsyncIterator[Site]:
+    """`more` are options of the command; `changes` are made in nginx.conf, where a test can't wait like a user."""
     require("nginx", "nginx-light")
     require("openssl", "openssl")
     file = Path(shutil.copy(DEPLOY / "server.yaml", folder))
     async with AsyncExitStack() as opened:
-        options = ("--host", "127.0.0.1", "--port", "0")
-        known = {**VARIABLES, "STATE": str(folder / "state")}
+        options = ("--host", "127.0.0.1", "--port", "0", *more)
+        known = {**VARIABLES, "STATE": state or str(folder / "state")}
         workers = [await opened.enter_async_context(started(fakes, file, *options, **known)) for _ in range(2)]
         port = await opened.enter_async_context(nginx(folder, [each.address for each in workers], changes))
         trust = ssl.create_default_context(cafile=folder / "tls.crt")
@@ -281,6 +285,17 @@ async def test_a_reload_ends_no_stream(fakes: FakeProviders, tmp_path: Path) -> 
 
     assert all("ten." in text and "message_stop" in text for text in texts)
     assert {each.status for each in other} == {200}
+
+
+async def test_a_budget_holds_over_all_workers_of_two_machines(fakes: FakeProviders, tmp_path: Path) -> None:
+    """The 100 dollars of the shipped file are eleven answers of 9."""
+    fakes.openai.always(reply("Yes.", usage=Usage(0, 900_000)))
+    with redis_server(tmp_path) as redis:
+        async with deployed(fakes, tmp_path, "--workers", "2", state=redis.url) as site:
+            answers = [await site.answer(body={**HELLO, "max_tokens": 900_000}) for _ in range(14)]
+
+    assert [each.status for each in answers] == [200] * 11 + [429] * 3
+    assert answers[-1].error["error"]["type"] == "rate_limit_error"
 
 
 async def stream_text(site: Site) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -10,15 +11,19 @@ from time import monotonic
 from types import ModuleType
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 from .. import collaboration
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import ProviderError, StoreError
 from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
-from ..core.messages import Message, Part, ToolCall
+from ..core.messages import Message, Part, ToolCall, assistant
 from ..providers._capabilities import RefusalMemory
+from .stored import MemoryStore, ResponseStore
 
 TOOLS = "tools"
+SIGNATURE, HOUR, MOST_FETCHED = "signature/", 3_600.0, 500
 LONGEST_SIGNATURE = 32_768
 """Characters; a longer one is not kept."""
 
@@ -71,6 +76,7 @@ class SignatureCache:
     """
 
     size: int = 1_000
+    together: ResponseStore = field(default_factory=MemoryStore)
     _kept: OrderedDict[str, Mapping[str, Any]] = field(default_factory=OrderedDict, repr=False)
 
     def store(self, response: ModelResponse) -> None:
@@ -80,6 +86,21 @@ class SignatureCache:
                 self._kept.move_to_end(call.id)
         while len(self._kept) > self.size:
             self._kept.popitem(last=False)
+
+    async def share(self, response: ModelResponse) -> None:
+        """Lets the other workers know what was stored of an answer; what can't be told they do without."""
+        with suppress(StoreError):
+            for call in response.tool_calls:
+                if call.id in self._kept:
+                    await self.together.keep_value(f"{SIGNATURE}{call.id}", to_json(self._kept[call.id]), HOUR)
+
+    async def fetch(self, request: ModelRequest) -> None:
+        """Looks among the other workers for the signatures of calls that this one has not passed on."""
+        calls = (call for message in request.messages for call in message.tool_calls if not call.extra)
+        names = [f"{SIGNATURE}{call.id}" for call in calls if call.id not in self._kept][-MOST_FETCHED:]
+        with suppress(StoreError):
+            found = await self.together.values(names) if names else {}
+            self._kept |= {name.removeprefix(SIGNATURE): from_json(value) for name, value in found.items()}
 
     def restore(self, request: ModelRequest) -> ModelRequest:
         """The request with the signatures of those of its calls that are known and have none."""
@@ -109,8 +130,10 @@ class SigningClient(ClientWrapper):
         self.signatures = signatures
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        await self.signatures.fetch(request)
         response = await self.client.complete(self.signatures.restore(request), emit)
         self.signatures.store(response)
+        await self.signatures.share(response)
         return response
 
 
@@ -121,6 +144,7 @@ class PlanStore:
     size: int = 0
     seconds: float = 0.0
     clock: Callable[[], float] = monotonic
+    together: ResponseStore = field(default_factory=MemoryStore)
     hits: int = 0
     misses: int = 0
     _kept: OrderedDict[bytes, tuple[float, ModelResponse]] = field(default_factory=OrderedDict, repr=False)
@@ -137,6 +161,24 @@ class PlanStore:
         self.hits += 1
         self._kept.move_to_end(key)
         return plan
+
+    async def find(self, key: bytes) -> ModelResponse | None:
+        """Returns a plan of this worker, or of another one."""
+        if plan := self.get(key):
+            return plan
+        with suppress(StoreError):
+            name = f"plan/{key.hex()}"
+            if found := (await self.together.values([name])).get(name):
+                self.hits, self.misses = self.hits + 1, self.misses - 1
+                plan = ModelResponse(assistant(found.decode()))
+                self.store(key, plan)
+        return plan
+
+    async def keep(self, key: bytes, plan: ModelResponse) -> None:
+        """Stores it for the other workers too."""
+        self.store(key, plan)
+        with suppress(StoreError):
+            await self.together.keep_value(f"plan/{key.hex()}", plan.text.encode("utf-8", "replace"), self.seconds)
 
     def store(self, key: bytes, plan: ModelResponse) -> None:
         self._kept[key] = (self.clock() + self.seconds, plan)
@@ -158,12 +200,12 @@ class PlanCachingClient(ClientWrapper):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         key = plan_key(self.model, request)
-        if plan := self.plans.get(key):
+        if plan := await self.plans.find(key):
             await emit(TextDelta(plan.text))
             return replace(plan, usage=NOTHING_USED)
         plan = await self.client.complete(request, emit)
         if plan.stop == "end" and collaboration.is_plan(plan.text):
-            self.plans.store(key, plan)
+            await self.plans.keep(key, plan)
         return plan
 
 

@@ -125,6 +125,7 @@ class ServerConfig:
             state.budgets.counts.away = self.server.when_away
         state.budgets.unpriced = limits.unpriced
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
+        self.deployment.plans.together = self.deployment.signatures.together = state.store
         state.keys, state.log_content = self.keys, self.server.log_content
         state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
         if self.deployment.shadows:
@@ -292,4 +293,5 @@ def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | N
         advisors,
         builder.shadows,
         builder.lessons,
+        builder.signatures,
     )

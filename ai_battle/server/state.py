@@ -14,7 +14,7 @@ from ..evidence.store import EvidenceStore
 from ..wire.blocks import Failure
 from .admission import Admission
 from .advisors import AdvisorPolicy
-from .clients import PlanStore
+from .clients import PlanStore, SignatureCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, KeyHolder, Keys
 from .metrics import Gauge, Metrics, RequestLog, RequestStats
@@ -47,6 +47,7 @@ class Deployment:
     advisors: AdvisorPolicy = field(default_factory=AdvisorPolicy)
     shadows: "Mapping[str, Shadow]" = field(default_factory=dict)
     lessons: "Sequence[Lessons]" = ()
+    signatures: SignatureCache = field(default_factory=SignatureCache)
     running: int = 0
     retired: bool = False
 

@@ -1,7 +1,7 @@
 """Answers of the Responses API that later requests refer to, by the key that asked and by id."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -32,6 +32,11 @@ class ResponseStore(Protocol):
 
     async def add(self, key: str, response: str, items: Items) -> None:
         """Keeps it, if it alone is not larger than all may be."""
+
+    async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
+        """Returns what any worker has kept under these names: plans, signatures."""
+
+    async def keep_value(self, name: str, value: bytes, seconds: float) -> None: ...
 
     async def aclose(self) -> None: ...
 
@@ -66,6 +71,13 @@ class MemoryStore:
         self._homes |= {(key, item["id"]): (item, response) for item in items if item.get("id")}
         while self._size > self.most:
             self._forget_oldest()
+
+    async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
+        """There is no other worker: who keeps values has them already."""
+        return {}
+
+    async def keep_value(self, name: str, value: bytes, seconds: float) -> None:
+        """Nobody else would ask for it."""
 
     async def aclose(self) -> None:
         """Holds nothing outside of this process."""

@@ -1,6 +1,8 @@
 """Answers of the Responses API that several workers keep together."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import time
 
 from pydantic_core import from_json, to_json
 
@@ -9,11 +11,16 @@ from .redis_counts import PREFIX, RedisScripts
 from .stored import Item, Items
 
 FORMAT = 1
+MOST_VALUES = 10_000
+_GET = "return redis.call('MGET', unpack(ARGV))"
+_SET = "return redis.call('SET', ARGV[1] .. 'kept/' .. ARGV[2], ARGV[3], 'EX', ARGV[4])"
 _SCHEMA = (
     "CREATE TABLE responses (used INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, id TEXT NOT NULL, "
     "items BLOB NOT NULL, UNIQUE (key, id))",
     "CREATE TABLE items (key TEXT, id TEXT, response TEXT NOT NULL, item BLOB NOT NULL, PRIMARY KEY (key, id))",
     "CREATE INDEX by_response ON items (key, response)",
+    "CREATE TABLE kept (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, value BLOB NOT NULL, "
+    "ends REAL NOT NULL)",
 )
 _USE = "UPDATE responses SET used = (SELECT max(used) + 1 FROM responses) WHERE key = ? AND id = ? RETURNING items"
 _FORGET = "DELETE FROM responses WHERE used = (SELECT min(used) FROM responses) RETURNING key, id, length(items)"
@@ -94,6 +101,18 @@ class SqliteStore:
                 connection.execute("DELETE FROM items WHERE key = ? AND response = ?", (its_key, its_id))
                 total -= size
 
+    async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
+        with self._database.transaction("BEGIN") as connection:
+            places = ", ".join("?" * len(names))
+            command = f"SELECT name, value FROM kept WHERE ends > ? AND name IN ({places})"  # noqa: S608 - places
+            return dict(connection.execute(command, (time(), *names)).fetchall())
+
+    async def keep_value(self, name: str, value: bytes, seconds: float) -> None:
+        with self._database.transaction() as connection:
+            command = "INSERT OR REPLACE INTO kept (name, value, ends) VALUES (?, ?, ?)"
+            connection.execute(command, (name, value, time() + seconds))
+            connection.execute("DELETE FROM kept WHERE number <= (SELECT max(number) FROM kept) - ?", (MOST_VALUES,))
+
     async def aclose(self) -> None:
         self._database.close()
 
@@ -103,7 +122,7 @@ class RedisStore:
 
     def __init__(self, url: str, most: int) -> None:
         self.most = most
-        self._scripts = RedisScripts(url, _ADD, _READ)
+        self._scripts = RedisScripts(url, _ADD, _READ, _GET, _SET)
 
     async def conversation(self, key: str, response: str) -> Items | None:
         found = await self._scripts.run(_READ, PREFIX, "items", _name(key, response))
@@ -120,6 +139,13 @@ class RedisStore:
         homes = [(_name(key, item["id"]), to_json(item)) for item in items if item.get("id")]
         words = (word for home in homes for word in home)
         await self._scripts.run(_ADD, PREFIX, self.most, _name(key, response), data, *words)
+
+    async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
+        found = await self._scripts.run(_GET, *(f"{PREFIX}kept/{name}" for name in names)) if names else ()
+        return {name: value for name, value in zip(names, found, strict=True) if value is not None}
+
+    async def keep_value(self, name: str, value: bytes, seconds: float) -> None:
+        await self._scripts.run(_SET, PREFIX, name, value, max(1, round(seconds)))
 
     async def aclose(self) -> None:
         await self._scripts.aclose()

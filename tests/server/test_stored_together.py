@@ -69,6 +69,17 @@ async def test_what_was_used_last_stays_where_there_is_no_room(open_store: Open)
     assert await store.item("team", "msg_0") is not None
 
 
+async def test_values_are_known_to_the_others_as_long_as_they_hold(open_store: Open) -> None:
+    first, second = open_store(), open_store()
+    await first.keep_value("plan/1", b"old", 100)
+    await first.keep_value("plan/1", b"new", 100)
+    await first.keep_value("signature/1", b"{}", 100)
+
+    known = {} if first is second else {"plan/1": b"new", "signature/1": b"{}"}  # a process alone has them itself
+    assert await second.values(["plan/1", "signature/1", "plan/2"]) == known
+    assert await second.values([]) == {}
+
+
 async def test_a_store_that_is_away_is_an_error_with_its_address(tmp_path: Path) -> None:
     with redis_server(tmp_path) as server:
         store = RedisStore(server.url, MOST)

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 from ai_battle.core.exchange import Usage
+from ai_battle.core.messages import ToolCall
 from ai_battle.testing import FakeProviders, Reply, reply
 
 from .counting import RedisProcess, redis_server
@@ -73,6 +74,48 @@ async def test_a_request_goes_on_from_an_answer_of_another_worker(fakes: FakePro
             assert told[0] == 200
 
     assert len(fakes.openai.questions[-1].body["messages"]) == 25
+
+
+BOOSTING = """
+server:
+  port: 0
+  workers: 3
+  plans: {size: 10}
+  routes:
+    large: {model: gemini/flash, strategy: boost, secondary: openai/planner}
+    signing: gemini/flash
+"""
+
+
+async def test_a_plan_is_made_once_for_all_workers(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always("SUMMARY:\nNoon.")
+    async with command(fakes, tmp_path, file=BOOSTING) as server:
+        for _ in range(9):
+            assert (await asked(server.address, "/v1/messages", HELLO))[1]["content"][0]["text"] == "Noon."
+
+    assert len(fakes.openai.questions) == 1
+
+
+async def test_a_call_comes_back_signed_from_whichever_worker(fakes: FakeProviders, tmp_path: Path) -> None:
+    tool = {"name": "add", "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    signature = {"gemini": {"thoughtSignature": "c2lnMQ=="}}
+    fakes.gemini.says(reply(calls=[ToolCall("add", {"a": 1}, extra=signature)]))
+    fakes.gemini.always("Three.")
+    body = {**HELLO, "model": "signing", "tools": [tool]}
+    async with command(fakes, tmp_path, file=BOOSTING) as server:
+        _, called = await asked(server.address, "/v1/messages", body)
+        (use,) = [block for block in called["content"] if block["type"] == "tool_use"]
+        result = {"type": "tool_result", "tool_use_id": use["id"], "content": "3"}
+        talk = [*HELLO["messages"], {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        for _ in range(9):
+            await asked(server.address, "/v1/messages", {**body, "messages": talk})
+
+    assert [signatures_in(question.body) for question in fakes.gemini.questions[1:]] == [["c2lnMQ=="]] * 9
+
+
+def signatures_in(body: Any) -> list[str]:
+    parts = [part for content in body["contents"] for part in content["parts"]]
+    return [part["thoughtSignature"] for part in parts if "thoughtSignature" in part]
 
 
 async def test_a_worker_that_is_killed_is_started_again(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -92,11 +92,9 @@ def test_systemd_takes_its_unit(tmp_path: Path) -> None:
 
 
 def test_what_stands_around_the_workers_leaves_limits_to_them() -> None:
-    """And their end to the process above them, since the second SIGTERM of a worker waits for nobody."""
     server, unit, nginx, container, compose = Server(), *map(read, AROUND)
 
     assert int(found(r"TimeoutStopSec=(\d+)", unit)) > server.limits.grace_seconds
-    assert found(r"KillMode=(\w+)", unit) == "mixed"
     assert int(found(r"stop_grace_period: (\d+)s", compose)) > server.limits.grace_seconds
     assert int(found(r"LimitNOFILE=(\d+)", unit)) > 2 * server.limits.connections
     assert int(found(r"client_max_body_size (\d+)m", nginx)) > server.limits.body_mb

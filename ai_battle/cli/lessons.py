@@ -1,8 +1,9 @@
 """`ai-battle lessons`: what small models were taught by the large ones, to be looked at and deleted."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -33,12 +34,16 @@ def command() -> None:
 def list_(state: Path | None, as_json: bool) -> None:
     """List the lessons of all pairs: their requests, and how often they were shown and help was needed all the same."""
     with closing(EvidenceStore.existing(state or state_directory())) as store:
-        known = {pair: lessons_of(store, pair) for pair in store.pairs(LESSONS)}
+        known = _read(store)
     if as_json:
-        print_json({pair: [asdict(lesson) for lesson in lessons] for pair, lessons in known.items()})
+        print_json({pair: list(map(asdict, lessons)) for pair, lessons in known.items()})
         return
     lines = [line for pair, lessons in known.items() for line in (pair, *map(_line, lessons))]
     click.echo("\n".join(lines) or "There are no lessons; a pair that says `lessons: {from: runs}` keeps some.")
+
+
+def _read(store: EvidenceStore) -> Mapping[str, Sequence[Lesson]]:
+    return {pair: lessons_of(store, pair) for pair in store.pairs(LESSONS)}
 
 
 def _line(lesson: Lesson) -> str:
@@ -52,7 +57,7 @@ def _line(lesson: Lesson) -> str:
 def show(key: str, state: Path | None) -> None:
     """Show the lesson KEY: the request, the answer, and what was wrong at first."""
     with closing(EvidenceStore.existing(state or state_directory())) as store:
-        found = [lesson for pair in store.pairs(LESSONS) for lesson in lessons_of(store, pair)]
+        found = [*chain.from_iterable(_read(store).values())]
     for lesson in _require(found, [key], lambda lesson: lesson.key):
         click.echo(
             without_secrets(printable(f"{lesson.prompt}\n\n{lesson.answer}\n\n(At first: {lesson.wrong or 'unknown'})"))
@@ -109,7 +114,7 @@ def delete(keys: tuple[str, ...], everything: bool, state: Path | None) -> None:
     if bool(keys) == everything:
         raise ConfigError("Say which lessons: their keys, or --all.")
     with closing(EvidenceStore.existing(state or state_directory())) as store:
-        known = [(pair, lesson.key) for pair in store.pairs(LESSONS) for lesson in lessons_of(store, pair)]
+        known = [(pair, lesson.key) for pair, lessons in _read(store).items() for lesson in lessons]
         wanted = known if everything else _require(known, keys, lambda one: one[1])
         number = sum(store.remove(LESSONS, pair, [key]) for pair, key in wanted)
     click.echo(f"Deleted: {number}")

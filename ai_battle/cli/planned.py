@@ -100,15 +100,19 @@ async def _has_begun(run: PlannedRun) -> bool:
     """Says whether a lost process has begun it; waits until that holds the directory no more."""
     if not run.out or not run.out.is_dir():
         raise ConfigError(f"{run.out} is not on all nodes of the cluster; name a folder that they share: --out DIR")
-    for _ in range(LOOKS):
-        if not is_locked(run.out):
-            break
-        await asyncio.sleep(BETWEEN_LOOKS)
+    await _wait_for(run.out)
     if (run.out / FILE).exists() and any(_begins(run, event) for _, event in read(run.out)):
         return True
     for name in (FILE, CONFIG):  # lost before its first words were there
         (run.out / name).unlink(missing_ok=True)
     return False
+
+
+async def _wait_for(folder: Path) -> None:
+    for _ in range(LOOKS):
+        if not is_locked(folder):
+            return
+        await asyncio.sleep(BETWEEN_LOOKS)
 
 
 def _begins(run: PlannedRun, event: Event) -> bool:
@@ -132,7 +136,7 @@ def plan_runs(
     each keeps its own. Raises `click.BadParameter` for an unknown mode.
     """
     variants = {
-        " ".join(filter(None, (name, mode))): loaded.with_overrides(*([f"discussion.mode={mode}"] if mode else ()))
+        " ".join(filter(None, (name, mode))): _in_mode(loaded, mode)
         for name, loaded in discussions.items()
         for mode in _mode_names(modes) or ("" if name else loaded.file.discussion.mode,)
     }
@@ -141,6 +145,10 @@ def plan_runs(
         for variant, loaded in variants.items()
         for number in range(1, (repeats or 1) + 1)
     )
+
+
+def _in_mode(loaded: Loaded, mode: str) -> Loaded:
+    return loaded.with_overrides(f"discussion.mode={mode}") if mode else loaded
 
 
 def plan_run(
@@ -154,12 +162,17 @@ def plan_run(
 
 def runs_at_once(runs: Sequence[PlannedRun], wanted: int | None, executor: str, *, usual: int = 1) -> int:
     """Raises `click.BadParameter` where somebody is to take part in several runs at once, or elsewhere."""
-    has_person = any(spec.role == "user" for run in runs for spec in run.loaded.file.discussion.models.values())
     is_elsewhere = plugins.traits(EXECUTORS, executor, ExecutorTraits()).is_elsewhere
-    option = "--executor" if is_elsewhere else "--at-once"
-    if has_person and ((wanted or 1) > 1 or is_elsewhere):
+    if not any(map(_has_person, runs)):
+        return min(len(runs), wanted or (AT_ONCE if is_elsewhere else usual))
+    if (wanted or 1) > 1 or is_elsewhere:
+        option = "--executor" if is_elsewhere else "--at-once"
         raise click.BadParameter("a person takes part here, in one run after another", param_hint=option)
-    return min(len(runs), 1 if has_person else wanted or (AT_ONCE if is_elsewhere else usual))
+    return 1
+
+
+def _has_person(run: PlannedRun) -> bool:
+    return any(spec.role == "user" for spec in run.loaded.file.discussion.models.values())
 
 
 def runs_by_variant(runs: Sequence[PlannedRun]) -> Counter[str]:

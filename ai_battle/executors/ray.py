@@ -134,7 +134,7 @@ class OnRay:
         reasons: list[str] = []
         lost_with: RayDriver | None = None
         while len(reasons) < MOST_LOSSES:
-            driver = await self._connected(budget)
+            driver = await self._live_driver(budget)
             try:
                 result, usage = await driver.ask((pickled, limit))
             except JobLost as lost:
@@ -157,7 +157,7 @@ class OnRay:
                 await (await self._driver).aclose()
         self._folder.cleanup()
 
-    async def _connected(self, budget: Budget | None) -> RayDriver:
+    async def _live_driver(self, budget: Budget | None) -> RayDriver:
         """Raises `ConfigError` where there is no cluster, also to all who ask for it later."""
         if self._driver is None or _is_lost(self._driver):
             self._driver = asyncio.create_task(self._start(budget))

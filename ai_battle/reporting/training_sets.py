@@ -16,6 +16,8 @@ from .training import documents_of
 
 Shape: TypeAlias = Literal["openai", "trl"]
 """Whose trainer reads it; of answers alone (sft) both read the same, and so does Unsloth."""
+ASKED = {"sft": "messages", "dpo": "input"}
+"""Where a document has its request."""
 HELD_BACK = 10
 """One of so many examples is for validation."""
 
@@ -30,7 +32,7 @@ def training_set(
     """
     of_runs = (documents_of(run_dir, as_pairs=wanted == "dpo") for run_dir in run_dirs)
     known = chain(_of_store(store, wanted) if store else (), *of_runs)
-    once = {to_json(document["messages" if wanted == "sft" else "input"]): document for document in known}
+    once = {to_json(document[ASKED[wanted]]): document for document in known}
     if not once:
         raise ConfigError("There is nothing to train on: no lessons, no comparisons that one model has won, no runs.")
     shape_of = _for_trl if (wanted, shape) == ("dpo", "trl") else dict

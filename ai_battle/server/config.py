@@ -15,7 +15,7 @@ from ..assembly.models import BuildContext
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
 from ..config.server import LoadedServer, ServeKey, Server, load_server
 from ..config.values import Section
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, StoreError
 from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
@@ -119,8 +119,7 @@ class ServerConfig:
         """Everything but the routes; raises `ConfigError` where what keys spend can't be kept."""
         state.limits = limits = self.server.limits
         if self.counts_together and not state.budgets.counts:
-            counts = SharedCounts(open_counts(self.state), warn=lambda words: state.log.log_warning(words))
-            state.budgets, state.admission.counts = KeyBudgets(counts), counts
+            self._count_together(state)
         if state.budgets.counts:
             state.budgets.counts.away = self.server.when_away
         state.budgets.unpriced = limits.unpriced
@@ -131,6 +130,17 @@ class ServerConfig:
         if self.deployment.shadows:
             state.evidence = state.evidence or EvidenceStore(self.evidence)
             self._start_shadows(state, state.evidence)
+
+    def _count_together(self, state: ServerState) -> None:
+        """Without a place for it only budgets can't be: of requests each worker then counts its own."""
+        try:
+            counts = SharedCounts(open_counts(self.state), warn=lambda words: state.log.log_warning(words))
+        except StoreError as error:
+            if self.has_budgets or self.server.when_away.requests == "closed":
+                raise
+            state.log.log_warning(f"{error} Requests of keys are counted by each worker for itself.")
+        else:
+            state.budgets, state.admission.counts = KeyBudgets(counts), counts
 
     def _open_responses(self, worker: Worker | None) -> ResponseStore:
         most = int(self.server.limits.stored_mb * MEGABYTE)

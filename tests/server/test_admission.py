@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from ai_battle.core.errors import ConfigError
 from ai_battle.server.sqlite_counts import SqliteCounts
 from ai_battle.testing import FakeProviders, fault, reply
 
@@ -275,6 +276,20 @@ async def test_a_key_has_its_own_limit_of_requests_at_once(fakes: FakeProviders,
 
     assert running == 2
     assert statuses == [200] * 6
+
+
+async def test_without_a_place_to_count_requests_a_worker_counts_its_own(fakes: FakeProviders, tmp_path: Path) -> None:
+    """A budget does not do without: that server does not start."""
+    (tmp_path / "file").write_text("")
+    nowhere, log = f"unpriced: allow}}\n  state: {tmp_path / 'file'}\n  plans: {{", list[bytes]()
+    async with serving_to(fakes, log.append, keyed(tmp_path, nowhere, "per_minute: 1")) as (_, address):
+        statuses = [(await ask(address, "a", "Hello?"))[0] for _ in range(2)]
+
+    assert statuses == [200, 429]
+    assert b"Requests of keys are counted by each worker for itself." in log[0]
+    with pytest.raises(ConfigError, match=r"can't be (opened|used)"):
+        async with serving(fakes, keyed(tmp_path, nowhere, "budget_usd: 1")):
+            pass
 
 
 async def test_a_key_has_its_own_limit_of_requests_a_minute(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """While a text arrives, no call shows, and chunks make no difference."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ai_battle.wire.dialects.reader import StreamingReader, read
@@ -24,6 +24,7 @@ def _chunks(text: str, size: int) -> list[str]:
 
 @settings(deadline=None)  # a busy machine is no failure
 @given(texts, st.integers(1, 40))
+@example('"to=functions.look_up <|constrain|>json<|message|>{"word": "żółw", "limit": 3}<|call|>', 1)
 def test_chunks_make_no_difference_and_only_prose_shows(text: str, size: int) -> None:
     reader = StreamingReader(TOOLS)
     shown = "".join(map(reader.feed, _chunks(text, size)))

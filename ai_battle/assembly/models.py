@@ -16,7 +16,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import SpendingLimits, unpriced_reason
 from ..core.messages import FILE_KINDS
-from ..core.redaction import NO_SECRETS, Redactor
+from ..core.redaction import NO_SECRETS, Redactor, without_keys
 from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
 from ..providers._capabilities import RefusalMemory, capabilities_offline, readable_files
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
@@ -70,6 +70,10 @@ class BuildContext:
     local_only: bool = False
     has_files: bool = False
     evidence: Path | None = None
+
+    def without_secrets(self, text: str) -> str:
+        """Returns a text as it may be kept: without secrets that are known, and without what looks like a key."""
+        return without_keys(self.redactor.text(text))
 
     @classmethod
     def of(

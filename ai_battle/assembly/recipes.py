@@ -23,7 +23,6 @@ from ..core.events import Emit, as_role, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.files import state_directory
 from ..core.helping import VERIFICATION, HelpAsked
-from ..core.redaction import without_keys
 from ..core.traits import StrategyTraits
 from ..judging.calibration import Calibration
 from ..judging.detector import StuckDetector
@@ -219,7 +218,7 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
         folder=context.evidence or state_directory(context.environment or os.environ),
         most=said.most,
-        redact=lambda text: without_keys(context.redactor.text(text)),
+        redact=context.without_secrets,
         learns=said.source == "runs",
         seed=said.seed,
     )

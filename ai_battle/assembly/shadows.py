@@ -11,7 +11,6 @@ from ..collaboration._comparing import BlindJudge, CheckJudge
 from ..config.collaboration import Help, HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
-from ..core.redaction import without_keys
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import newest_answers
 from ..judging.calibrate import Target, calibrate
@@ -55,13 +54,12 @@ def shadow_of(
     _require_prices((small, big, *judges), limits)
     for judge in judges:
         _require_other(judge, (small, big))
-    redactor = context.redactor
     terms = ShadowTerms(
         pair=f"{small.name} + {big.name} ({pair.strategy})",
         share=said.share,
         limits=limits,
         sees=pair.helper_sees,
-        redact=lambda text: without_keys(redactor.text(text)),
+        redact=context.without_secrets,
         cut=_cut_digest(recipe, promised),
         promised=promised,
         seed=said.seed,

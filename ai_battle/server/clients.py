@@ -82,9 +82,12 @@ class SignatureCache:
     def store(self, response: ModelResponse) -> None:
         for call in response.tool_calls:
             if call.extra and all(len(str(value)) <= LONGEST_SIGNATURE for value in call.extra.values()):
-                self._kept[call.id] = call.extra
-                self._kept.move_to_end(call.id)
-        while len(self._kept) > self.size:
+                self._keep(call.id, call.extra)
+
+    def _keep(self, id_: str, extra: Mapping[str, Any]) -> None:
+        self._kept[id_] = extra
+        self._kept.move_to_end(id_)
+        if len(self._kept) > self.size:
             self._kept.popitem(last=False)
 
     async def share(self, response: ModelResponse) -> None:
@@ -100,7 +103,8 @@ class SignatureCache:
         names = [f"{SIGNATURE}{call.id}" for call in calls if call.id not in self._kept][-MOST_FETCHED:]
         with suppress(StoreError):
             found = await self.together.values(names) if names else {}
-            self._kept |= {name.removeprefix(SIGNATURE): from_json(value) for name, value in found.items()}
+            for name, value in found.items():
+                self._keep(name.removeprefix(SIGNATURE), from_json(value))
 
     def restore(self, request: ModelRequest) -> ModelRequest:
         """The request with the signatures of those of its calls that are known and have none."""
@@ -164,15 +168,17 @@ class PlanStore:
 
     async def find(self, key: bytes) -> ModelResponse | None:
         """Returns a plan of this worker, or of another one."""
-        if plan := self.get(key):
-            return plan
+        return self.get(key) or await self._fetch(key)
+
+    async def _fetch(self, key: bytes) -> ModelResponse | None:
+        """What another worker has is no miss after all."""
+        name = f"plan/{key.hex()}"
         with suppress(StoreError):
-            name = f"plan/{key.hex()}"
             if found := (await self.together.values([name])).get(name):
                 self.hits, self.misses = self.hits + 1, self.misses - 1
-                plan = ModelResponse(assistant(found.decode()))
-                self.store(key, plan)
-        return plan
+                self.store(key, plan := ModelResponse(assistant(found.decode())))
+                return plan
+        return None
 
     async def keep(self, key: bytes, plan: ModelResponse) -> None:
         """Stores it for the other workers too."""

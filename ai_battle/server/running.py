@@ -151,7 +151,7 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
         async with supervisor.running():
             for line in startup_lines(config, places[0].address):
                 say(line)
-            reload = partial(_take_up, source, supervisor.reload, say, say)
+            reload = partial(_take_up, source, lambda _: supervisor.reload(), say, say)
             watching = asyncio.create_task(_watch(config.seen, signals.again, reload))
             await _warn_of_unreachable(config, say)
             await signals.over.wait()

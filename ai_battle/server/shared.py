@@ -30,8 +30,8 @@ LAPSE = 15.0
 """Seconds without a word after which a worker counts as dead."""
 FORGET = 86_400.0
 """Seconds after which the sums of a dead worker become part of one sum of all that have ended."""
-PLACES = "places/"
-"""Names of what is free again when the worker that held it is dead."""
+DOLLARS, PLACES = "dollars/", "places/"
+"""How names begin: of what keys spend, and of places, which are free again when the worker that held them is dead."""
 REST = 1.0
 """Seconds in which a store that did not answer is not asked again."""
 AWAY = "what keys use can't be counted at present."
@@ -116,7 +116,7 @@ class SharedCounts:
 
         Raises `Denied` while the store is away.
         """
-        name = f"dollars/{payer}"
+        name = f"{DOLLARS}{payer}"
         try:
             return await self._claim(name, Amounts(own.spent, own.aside), limit, ask=ask)
         except StoreError as error:
@@ -142,7 +142,7 @@ class SharedCounts:
             return None
 
     def tell_dollars(self, payer: str, own: Dollars) -> None:
-        self._tell_soon(f"dollars/{payer}", own.spent, own.aside)
+        self._tell_soon(f"{DOLLARS}{payer}", own.spent, own.aside)
 
     def tell_places(self, key: str, held: int) -> None:
         self._tell_soon(f"{PLACES}{key}", 0.0, held)

@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from ..core.database import Database
 from ..core.errors import ConfigError
 from ..core.files import is_locked
-from .shared import FORGET, LAPSE, PLACES, Amounts, ClaimAnswer
+from .shared import DOLLARS, FORGET, LAPSE, PLACES, Amounts, ClaimAnswer
 
 NAME = "counts.sqlite"
 FORMAT = 1
@@ -51,7 +51,7 @@ class SqliteCounts:
         """Opens the file of a folder; a new one begins with what earlier versions kept there. Raises `ConfigError`."""
         self._database = Database(folder / NAME, _SCHEMA, FORMAT, patience=PATIENCE)
         self.clock = clock
-        self._take_over(sorted(folder.glob("worker-*/spent.json")))
+        self._count_earlier(sorted(folder.glob("worker-*/spent.json")))
 
     async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
         with self._database.transaction() as connection:
@@ -96,16 +96,14 @@ class SqliteCounts:
         used, held = connection.execute(_OTHERS, values).fetchone()
         return used, held
 
-    def _take_over(self, files: Sequence[Path]) -> None:
+    def _count_earlier(self, files: Sequence[Path]) -> None:
         """What earlier versions kept for each worker, in files that go: else a new database would count them again."""
-        before = [(f"dollars/{key}", dollars) for file in files for key, dollars in _read_spent(file)]
+        spent = {file.parent.name: [*_read_spent(file)] for file in files}
         with self._database.transaction() as connection:
-            for name, dollars in before:
-                connection.execute(
-                    "INSERT INTO amounts (name, worker, used, held, number) VALUES (?, '', ?, 0, 0) "
-                    "ON CONFLICT DO UPDATE SET used = used + excluded.used",
-                    (name, dollars),
-                )
+            for worker, keys in spent.items():
+                rows = ((f"{DOLLARS}{key}", worker, *Amounts(dollars, 0.0, 1)) for key, dollars in keys)
+                connection.executemany(_TAKE_OVER, rows)
+                _add_up(connection, worker)
         for file in files:
             file.unlink(missing_ok=True)
 

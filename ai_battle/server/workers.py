@@ -155,7 +155,7 @@ class Supervisor:
             await asyncio.wait(keepers)
             await asyncio.gather(*(place.end() for place in self.places))
 
-    async def reload(self, _: object = None) -> None:
+    async def reload(self) -> None:
         """One after the other, so that there is always one which does nothing else."""
         for place in self.places:
             place.signal(signal.SIGHUP)

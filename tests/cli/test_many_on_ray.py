@@ -17,16 +17,9 @@ from ai_battle.testing import FakeProviders, reply
 from tests.clusters import needs_ray, two_nodes, wait_for_process
 
 from .conftest import Run
+from .test_series import PAIR
 
 TURNS = 4
-DEAR = """
-discussion:
-  turns: 1
-  goal: Say something.
-  models:
-    Ann: {type: gpt-4o, parameters: {max_tokens: 5000}}
-    Bob: {type: gpt-4o, parameters: {max_tokens: 5000}}
-"""
 LINE = "{say: It is so., delay: 0.05}"
 DISCUSSION = f"""
 discussion:
@@ -88,7 +81,7 @@ def test_what_all_runs_may_cost_holds_over_all_workers(
 ) -> None:
     """The limit is worth three runs, six are played at once, and none of them knows what the others pay."""
     path = tmp_path / "dear.yaml"
-    path.write_text(DEAR)
+    path.write_text(PAIR)
     with FakeProviders.in_thread() as fakes:
         for name, value in fakes.environment.items():
             monkeypatch.setenv(name, value)
@@ -110,7 +103,7 @@ def test_what_all_runs_may_cost_holds_over_all_workers(
 def test_what_was_paid_on_a_lost_node_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
     """The limit is worth six calls; the node of this machine, or the way to it, is lost in the middle of some."""
     path = tmp_path / "dear.yaml"
-    path.write_text(DEAR)
+    path.write_text(PAIR)
     with FakeProviders.in_thread() as fakes:
         for name, value in fakes.environment.items():
             monkeypatch.setenv(name, value)

@@ -5,7 +5,7 @@ import contextvars
 import os
 from asyncio.subprocess import Process
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -106,6 +106,28 @@ async def start_process(*command: str, **options: Any) -> Process:
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        process = await starting
-        process._transport.close()  # type: ignore[attr-defined] # kills it, and closes its pipes
+        await finish(_discard(starting))
         raise
+
+
+async def _discard(starting: "asyncio.Future[Process]") -> None:
+    process = await starting
+    process._transport.close()  # type: ignore[attr-defined] # kills it, and closes its pipes
+    await process.wait()
+
+
+async def finish(work: Coroutine[Any, Any, None]) -> None:
+    """Waits until the work is over, however often the caller is cancelled meanwhile; then that is raised.
+
+    For what must not be left half-done. Only the end of the event loop cuts it off.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled:
+        raise cancelled

@@ -20,7 +20,7 @@ from ...config.tools import McpServer
 from ...core.errors import ConfigError
 from ...core.plugins import optional
 from ...core.redaction import Redactor
-from .._tasks import start_process
+from .._tasks import finish, start_process
 from ..sandbox.program import INSIDE
 
 LAST_WORDS = 400
@@ -121,7 +121,7 @@ class ProgramLink(Link):
         try:
             yield _ProgramOutput(process.stdout, self._stderr), _ProgramInput(process.stdin)
         finally:
-            await asyncio.shield(asyncio.ensure_future(_end(process, listening)))
+            await finish(_end(process, listening))
 
     async def _listen(self, process: Process) -> None:
         """Its stderr is read at once, so that the program never waits for it; the end of it is kept."""

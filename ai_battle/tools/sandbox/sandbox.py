@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any, Literal
 
 from ...core.errors import AIBattleError, ToolError
-from .._tasks import start_process
+from .._tasks import finish, start_process
 from .addresses import AddressFilter
 from .backends import DOCKER_IMAGE, Backend, Bubblewrap, Docker, HostPaths, Landlock, Unconfined
 from .egress import EgressProxy, proxy_environment
@@ -169,7 +169,7 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
     except TimeoutError as error:
         raise ToolError("The supervisor of the program did not answer; the program was killed.") from error
     finally:
-        await _end(process)
+        await finish(_end(process))
     if not answer:
         raise ToolError(f"The fence could not be built: {_last_line(trouble)}")
     return _read_answer(answer)
@@ -220,6 +220,8 @@ async def _end(process: Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
+    finally:
+        process._transport.close()  # type: ignore[attr-defined] # the event loop may end before the process
 
 
 def _read_answer(answer: bytes) -> Mapping[str, Any]:

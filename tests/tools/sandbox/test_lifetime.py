@@ -51,6 +51,17 @@ async def test_a_cancelled_run_leaves_nobody(run: Run, workspace: Path) -> None:
     assert survivors(workspace) == []
 
 
+async def test_who_is_cancelled_again_while_a_program_ends_leaves_nobody_either(run: Run, workspace: Path) -> None:
+    code = "import os, time; os.fork(); open('started', 'w').close(); time.sleep(60)"
+    task = asyncio.create_task(run(code, timeout=60))
+    await _appears(workspace / "started")
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
+    assert task.cancelled()
+    assert survivors(workspace) == []
+
+
 async def test_when_its_owner_is_killed_a_program_ends(workspace: Path) -> None:
     command = [sys.executable, "-c", _OWNER, str(workspace)]
     own = {**os.environ, "TMPDIR": str(workspace.parents[1])}  # what a killed owner leaves goes with the test

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Callable, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
 
@@ -70,6 +71,21 @@ MOST_MODELS = 1_000
 """Of one upstream whose failures are remembered; the least recently used goes first."""
 
 
+class Outage(NamedTuple):
+    """Why nobody calls: for `seconds`, as the provider has asked for, or where that is 0 until a probe is answered."""
+
+    reason: str
+    seconds: float
+
+
+class CircuitName(NamedTuple):
+    """The address of an upstream, and for the circuit of a model its name and the role that it is asked in."""
+
+    endpoint: str
+    model: str = ""
+    role: str = ""
+
+
 class NotCalled(Unreachable):
     """Nobody was called, so nothing new is known of the upstream."""
 
@@ -92,6 +108,7 @@ class CircuitBreaker:
         self._calls: deque[float] = deque()  # when those of the last minute ended
         self._failed: deque[float] = deque()
         self._failed_at = 0.0
+        self._answered_at = float("-inf")
         self._last = ""
         self._probe: asyncio.Event | None = None
 
@@ -104,6 +121,28 @@ class CircuitBreaker:
             if self._probe is None:
                 until = max(until, self._failed_at + PROBE_AFTER)
         return max(until - asyncio.get_running_loop().time(), 0.0) if until else 0.0
+
+    @property
+    def outage(self) -> Outage | None:
+        """Why nobody but a probe may call, where that is so."""
+        if self._is_open:
+            return Outage(self._last, 0.0)
+        seconds = self._closed_until - asyncio.get_running_loop().time()
+        return Outage("", seconds) if seconds > 0 else None
+
+    def take_over(self, outage: Outage | None) -> None:
+        """Counts an outage that others have met, or its end, as if it had been met here and now."""
+        if outage is None:
+            self._failures, self._closed_until = 0, 0.0
+            self._failed.clear()
+        elif outage.seconds:
+            self.close_for(outage.seconds)
+        else:
+            self._failures, self._failed_at, self._last = FAILURES, asyncio.get_running_loop().time(), outage.reason
+
+    def has_answered_within(self, seconds: float) -> bool:
+        """Says whether the last call was answered, and so short a time ago."""
+        return not self._failures and asyncio.get_running_loop().time() - self._answered_at <= seconds
 
     @property
     def is_limited(self) -> bool:
@@ -168,6 +207,7 @@ class CircuitBreaker:
         if self._is_open and begun >= self._failed_at:
             self._failed.clear()
         self._failures = 0
+        self._answered_at = asyncio.get_running_loop().time()
         self._count_call()
 
     def _count_call(self) -> None:
@@ -230,7 +270,8 @@ class Circuit:
 class Upstream:
     """All that is known of one address while the event loop lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
         self._breaker = CircuitBreaker(_is_unreachable, of_model=False)
         self._models: OrderedDict[tuple[str, str], CircuitBreaker] = OrderedDict()
 
@@ -244,6 +285,11 @@ class Upstream:
         self._models.move_to_end(key)
         return Circuit(self._breaker, self._models[key])
 
+    def breakers(self) -> Iterator[tuple[CircuitName, CircuitBreaker]]:
+        yield CircuitName(self._endpoint), self._breaker
+        for (model, role), breaker in self._models.items():
+            yield CircuitName(self._endpoint, model, role), breaker
+
     def waiting(self, model: str) -> float:
         """The seconds for which a model is left alone in every role that it has been asked in."""
         roles = [role for name, role in self._models if name == model] or [""]
@@ -251,7 +297,13 @@ class Upstream:
 
 
 def upstream_at(endpoint: str) -> Upstream:
-    return loop_value((Upstream, endpoint), Upstream)
+    return loop_value((Upstream, endpoint), partial(Upstream, endpoint))
+
+
+def circuit_breakers() -> Iterator[tuple[CircuitName, CircuitBreaker]]:
+    """Yields those of this event loop."""
+    for upstream in [value for value in _of_this_loop().values() if isinstance(value, Upstream)]:
+        yield from upstream.breakers()
 
 
 def _is_outage(error: ProviderError) -> bool:

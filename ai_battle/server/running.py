@@ -21,6 +21,7 @@ from ..core.telemetry import set_up_telemetry
 from .app import create_app
 from .config import ConfigSource, ServerConfig, Stamps, file_stamps
 from .metrics import ConnectionLog, Write
+from .outages import sharing_outages
 from .state import ServerState
 from .workers import BACKLOG, Command, Supervisor, Worker, take_places
 
@@ -62,7 +63,7 @@ async def listening(
     )
     await runner.setup()
     try:
-        async with _accept_connections(runner, config.server, worker) as (host, port):
+        async with sharing_outages(state.store), _accept_connections(runner, config.server, worker) as (host, port):
             if state.budgets.counts:
                 state.budgets.counts.start()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"

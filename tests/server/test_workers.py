@@ -17,7 +17,7 @@ import pytest
 
 from ai_battle.core.exchange import Usage
 from ai_battle.core.messages import ToolCall
-from ai_battle.testing import FakeProviders, Reply, reply
+from ai_battle.testing import FakeProviders, Reply, fault, reply
 
 from .counting import RedisProcess, redis_server
 from .serving import asked, until
@@ -92,6 +92,31 @@ async def test_a_request_goes_on_from_an_answer_of_another_worker(fakes: FakePro
             assert told[0] == 200
 
     assert len(fakes.openai.questions[-1].body["messages"]) == 25
+
+
+FREE = FILE.replace(", budget_usd: 0.5", "")
+FAILURES = 5
+"""In a row, after which nobody calls for a while."""
+
+
+async def waits(address: str) -> bool:
+    """Whether the worker that answers leaves the provider alone."""
+    async with aiohttp.ClientSession() as session, session.get(f"{address}/readyz", headers=TEAM) as answer:
+        return answer.status == 503
+
+
+async def test_what_one_worker_learns_of_an_outage_spares_the_others(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.says(fault(500, times=FAILURES))
+    async with command(fakes, tmp_path, file=FREE) as server:
+        async with aiohttp.ClientSession(server.address, headers=TEAM) as one:  # one connection, so one worker
+            for _ in range(FAILURES):
+                async with one.post("/v1/messages", json=HELLO) as answer:
+                    assert answer.status == 500
+        await until_all(lambda: waits(server.address))
+        statuses = {(await asked(server.address, "/v1/messages", HELLO, TEAM))[0] for _ in range(12)}
+
+    assert statuses == {503}
+    assert len(fakes.openai.questions) == FAILURES
 
 
 BOOSTING = """

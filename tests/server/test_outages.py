@@ -1,6 +1,7 @@
 """Workers that tell each other of outages; here two of them share one process and its clock."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,10 @@ class Worker:
         self.outages = SharedOutages(store, self.upstream.breakers)
 
     async def call(self, error: ProviderError | None = None) -> None:
-        try:
+        with suppress(Unreachable):
             async with self.circuit.attempt():
                 if error:
                     raise error
-        except ProviderError as raised:
-            assert raised is error
 
     async def fail(self, times: int = FAILURES) -> None:
         for _ in range(times):

@@ -53,8 +53,8 @@ NO_RECORDING: RecordingFiles = RecordingFiles()
 class BuildContext:
     """What models are made with: sections of the file, the environment, and how many script entries are used up.
 
-    `has_files`: it is a discussion in which files are shown, or may be. `evidence` is the folder of what pairs have
-    shown, usually the state directory.
+    `has_files`: it is a discussion in which files are shown, or may be. `evidence` is where it is kept what pairs
+    have shown: a folder, usually the state directory, or the address of a Redis.
     """
 
     providers: Mapping[str, Any] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class BuildContext:
     redactor: Redactor = NO_SECRETS
     local_only: bool = False
     has_files: bool = False
-    evidence: Path | None = None
+    evidence: Path | str | None = None
 
     def without_secrets(self, text: str) -> str:
         """Returns a text as it may be kept: without secrets that are known, and without what looks like a key."""

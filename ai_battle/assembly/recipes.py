@@ -216,7 +216,7 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
     large = recipe.large
     terms = LessonTerms(
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
-        folder=context.evidence or state_directory(context.environment or os.environ),
+        place=context.evidence or state_directory(context.environment or os.environ),
         most=said.most,
         redact=context.without_secrets,
         learns=said.source == "runs",

@@ -54,7 +54,7 @@ _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--report", type=click.Path(), help="HTML file for the curve as a picture.")
 @as_json
 def command(
-    data: str | None, pair: str | None, state: Path | None, out: str | None, report: str | None, as_json: bool,
+    data: str | None, pair: str | None, state: Path | str | None, out: str | None, report: str | None, as_json: bool,
     models: str | None, confidence: float, **targets: Any,
 ) -> None:  # fmt: skip
     """Choose when a small model is helped, from answers of your own.
@@ -86,7 +86,7 @@ def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -
         raise ConfigError(f"{source}: {error}") from error
 
 
-def _read_shadow(pair: str, state: Path | None) -> Sequence[LabelledAnswer]:
+def _read_shadow(pair: str, state: Path | str | None) -> Sequence[LabelledAnswer]:
     with closing(EvidenceStore.existing(state or state_directory())) as store:
         return labelled_answers(store, pair)
 

@@ -14,7 +14,7 @@ from ai_battle.core.files import state_directory
 from ai_battle.core.plugins import near
 from ai_battle.core.texts import one_line, printable
 from ai_battle.evidence.lessons import LESSONS, Lesson, lessons_of
-from ai_battle.evidence.store import NAME, EvidenceStore
+from ai_battle.evidence.store import EvidenceStore, is_there
 from ai_battle.reporting.training_sets import Shape, training_set
 
 from .options import as_json, in_state
@@ -31,7 +31,7 @@ def command() -> None:
 @command.command("list")
 @in_state
 @as_json
-def list_(state: Path | None, as_json: bool) -> None:
+def list_(state: Path | str | None, as_json: bool) -> None:
     """List the lessons of all pairs: their requests, and how often they were shown and help was needed all the same."""
     with closing(EvidenceStore.existing(state or state_directory())) as store:
         known = _read(store)
@@ -54,7 +54,7 @@ def _line(lesson: Lesson) -> str:
 @command.command("show")
 @click.argument("key")
 @in_state
-def show(key: str, state: Path | None) -> None:
+def show(key: str, state: Path | str | None) -> None:
     """Show the lesson KEY: the request, the answer, and what was wrong at first."""
     with closing(EvidenceStore.existing(state or state_directory())) as store:
         found = [*chain.from_iterable(_read(store).values())]
@@ -91,14 +91,14 @@ def show(key: str, state: Path | None) -> None:
 )
 @in_state
 def export(
-    runs: tuple[Path, ...], wanted: Literal["sft", "dpo"], shape: Shape, output: Path, state: Path | None
+    runs: tuple[Path, ...], wanted: Literal["sft", "dpo"], shape: Shape, output: Path, state: Path | str | None
 ) -> None:
     """Write what was taught as data to train a model on: lessons, what shadows have compared, and the turns of RUNS.
 
     Answers alone (sft) are read by OpenAI, TRL and Unsloth alike. One request of ten is held back for validation.
     """
-    folder = state or state_directory()
-    with closing(EvidenceStore.existing(folder)) if not runs or (folder / NAME).exists() else nullcontext() as store:
+    place = state or state_directory()
+    with closing(EvidenceStore.existing(place)) if not runs or is_there(place) else nullcontext() as store:
         written = training_set(store, runs, wanted, shape)
     for name, lines in zip(("train", "validation"), written, strict=True):
         write_file(output / f"{name}.jsonl", map(without_secrets, lines), "--output")
@@ -109,7 +109,7 @@ def export(
 @click.argument("keys", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All lessons of all pairs.")
 @in_state
-def delete(keys: tuple[str, ...], everything: bool, state: Path | None) -> None:
+def delete(keys: tuple[str, ...], everything: bool, state: Path | str | None) -> None:
     """Delete the lessons KEYS."""
     if bool(keys) == everything:
         raise ConfigError("Say which lessons: their keys, or --all.")

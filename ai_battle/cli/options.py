@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from ai_battle.core.redis_scripts import is_store_address
+
 approve = click.option(
     "--approve",
     metavar="ask|allow|deny",
@@ -39,8 +41,22 @@ attached = click.option(
     help="A text, table, picture, PDF or video that goes with the first words.",
 )
 judge = click.option("--judge", metavar="TYPE", help="Let this model judge each run, by the usual rubric.")
+
+
+class StorePlace(click.ParamType[Path | str]):
+    """A folder, or the address of a Redis."""
+
+    name = "place"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
+        return value if is_store_address(value) else Path(value)
+
+
 in_state = click.option(
-    "--state", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; usually in XDG_STATE_HOME."
+    "--state",
+    type=StorePlace(),
+    metavar="DIR|URL",
+    help="Where it is kept; usually in XDG_STATE_HOME, or at the redis:// address that servers share.",
 )
 max_time = click.option(
     "--max-time",

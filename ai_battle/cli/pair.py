@@ -24,7 +24,7 @@ def command() -> None:
 @click.argument("pair", default="")
 @in_state
 @as_json
-def report(pair: str, state: Path | None, as_json: bool) -> None:
+def report(pair: str, state: Path | str | None, as_json: bool) -> None:
     """Show what the shadow of PAIR has found, or of all pairs: losses and savings, and the requests that were lost.
 
     A pair has a shadow where its route says `shadow:`.
@@ -38,7 +38,7 @@ def report(pair: str, state: Path | None, as_json: bool) -> None:
             click.echo(without_secrets(line))
 
 
-def _read(state: Path | None, pair: str) -> list[PairEvidence]:
+def _read(state: Path | str | None, pair: str) -> list[PairEvidence]:
     """Raises `ConfigError` where nothing is known, or not of that pair."""
     with closing(EvidenceStore.existing(state or state_directory())) as store:
         found = read_evidence(store)

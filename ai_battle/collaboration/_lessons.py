@@ -33,13 +33,13 @@ _examples: ContextVar[str] = ContextVar("examples", default="")
 
 @dataclass(frozen=True, slots=True)
 class LessonTerms:
-    """`pair` is its name in the store of `folder`, `most` the lessons for one request.
+    """`pair` is its name in the store at `place`, `most` the lessons for one request.
 
     `redact` goes over each text that is kept. `learns`: from each request that is helped, not from the shadow's alone.
     """
 
     pair: str
-    folder: Path
+    place: Path | str
     most: int
     redact: Callable[[str], str] = str
     learns: bool = True
@@ -107,7 +107,7 @@ class Lessons:
     async def _open_store(self) -> EvidenceStore:
         async with self._opening:
             if self._store is None:
-                self._store = await asyncio.to_thread(EvidenceStore, self.terms.folder)
+                self._store = await asyncio.to_thread(EvidenceStore, self.terms.place)
             return self._store
 
     def _name(self) -> str:

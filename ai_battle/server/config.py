@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -19,6 +18,7 @@ from ..core.errors import ConfigError, StoreError
 from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
+from ..core.redis_scripts import is_store_address, without_password
 from ..core.telemetry import Telemetry
 from ..evidence.store import EvidenceStore
 from ..providers._endpoints import provider_traits
@@ -28,7 +28,7 @@ from .clients import PlanStore
 from .keys import KeyBudgets, Keys, is_loopback
 from .metrics import RequestLog, Write, log_level
 from .redis_counts import RedisCounts
-from .shared import SCHEMES, CountStore, SharedCounts, without_secrets
+from .shared import CountStore, SharedCounts
 from .sqlite_counts import NAME, SqliteCounts
 from .state import Deployment, ServerState
 from .stored import MemoryStore, ResponseStore
@@ -61,7 +61,7 @@ Trust = Callable[[LoadedServer, tuple[str, ...]], None]
 class ServerConfig:
     """A configuration that can be served; `seen` is the state of its file and of its calibrations when they were read.
 
-    `redactor` knows what must not be logged, `evidence` is the folder of what the shadows of pairs find.
+    `redactor` knows what must not be logged, `evidence` is where it is kept what the shadows of pairs find.
     """
 
     server: Server
@@ -69,7 +69,7 @@ class ServerConfig:
     keys: Keys = field(default_factory=Keys)
     boost: str = NO_BOOST
     state: Path | str = Path()
-    evidence: Path = Path()
+    evidence: Path | str = Path()
     level: str = "info"
     redactor: Redactor = NO_SECRETS
     seen: Stamps = field(default_factory=dict)
@@ -95,7 +95,7 @@ class ServerConfig:
     def counted_at(self) -> str:
         if isinstance(self.state, Path):
             return f"of this machine; what is spent is kept in {self.state / NAME}"
-        return f"that share {without_secrets(self.state)}"
+        return f"that share {without_password(self.state)}"
 
     def require_safe(self) -> None:
         """Raises `ConfigError` for a server that anybody could use, and for budgets that would not hold."""
@@ -196,10 +196,10 @@ class ConfigSource:
         return config
 
 
-def _places(said: str, usual: Path) -> tuple[Path | str, Path]:
-    """Returns where workers count together, and where the evidence of pairs is kept, which is on this machine."""
-    if urlsplit(said).scheme in SCHEMES:
-        return said, usual
+def _places(said: str, usual: Path) -> tuple[Path | str, Path | str]:
+    """Returns where workers count together, and where the evidence of pairs is kept: folders, or addresses."""
+    if is_store_address(said):
+        return said, said
     return (Path(said), Path(said)) if said else (usual / "serve", usual)
 
 
@@ -281,7 +281,9 @@ def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
     return settings, str(settings) if settings and settings.tiers else NO_BOOST
 
 
-def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | None, evidence: Path) -> Deployment:
+def _deployment(
+    document: LoadedServer, server: Server, boost: BoostSettings | None, evidence: Path | str
+) -> Deployment:
     context = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
     context = replace(context, redactor=context.redactor.verbatim, evidence=evidence)
     plans = PlanStore(server.plans.size, server.plans.seconds)

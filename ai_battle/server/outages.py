@@ -20,7 +20,7 @@ KEPT = 120.0
 """Seconds after which an outage that goes on is told again."""
 
 
-class News(NamedTuple):
+class OutageNews(NamedTuple):
     """What the store has of one circuit: an outage by its id, and whether it is over."""
 
     id: str
@@ -70,10 +70,10 @@ class SharedOutages:
         breakers = {_store_name(name): breaker for name, breaker in self.breakers()}
         told = await self.store.values([*breakers]) if breakers else {}
         for name, breaker in breakers.items():
-            await self._share_one(name, breaker, News(*from_json(told[name])) if name in told else None)
+            await self._share_one(name, breaker, OutageNews(*from_json(told[name])) if name in told else None)
         self._forget(breakers)
 
-    async def _share_one(self, name: str, breaker: CircuitBreaker, news: News | None) -> None:
+    async def _share_one(self, name: str, breaker: CircuitBreaker, news: OutageNews | None) -> None:
         known, outage = self._known.get(name), breaker.outage
         if known and not outage:
             await self._tell(name, known.id, None)
@@ -85,7 +85,7 @@ class SharedOutages:
         elif news:
             self._take_over(name, breaker, news)
 
-    def _take_over(self, name: str, breaker: CircuitBreaker, news: News) -> None:
+    def _take_over(self, name: str, breaker: CircuitBreaker, news: OutageNews) -> None:
         """A worker that has just had an answer believes no other: that one may be cut off alone."""
         known = self._known.get(name)
         if known:
@@ -99,7 +99,7 @@ class SharedOutages:
             self._known[name] = KnownOutage(news.id, is_own=False)
 
     async def _tell(self, name: str, id_: str, outage: Outage | None) -> None:
-        news = News(id_, outage is None, *(outage or Outage("", 0.0)))
+        news = OutageNews(id_, outage is None, *(outage or Outage("", 0.0)))
         await self.store.keep_value(name, to_json(news), KEPT)
 
     def _forget(self, breakers: Mapping[str, CircuitBreaker]) -> None:

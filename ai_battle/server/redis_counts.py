@@ -1,26 +1,11 @@
-"""What workers of several machines count together, in Redis or Valkey (`pip install 'ai-battle[redis]'`)."""
+"""What workers of several machines count together, in Redis or Valkey."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from secrets import token_hex
-from typing import Any
 
-from ..core.errors import ConfigError, StoreError
-from ..core.plugins import optional
-from .shared import FORGET, LAPSE, PLACES, Amounts, ClaimAnswer, without_secrets
+from ..core.redis_scripts import PREFIX, RedisScripts
+from .shared import FORGET, LAPSE, PLACES, Amounts, ClaimAnswer
 
-EXTRA = "redis"
-PREFIX = "ai-battle:"
-DEADLINE = 1.0
-"""Seconds for one step."""
-CONNECTIONS = 8
-WAYS_OUT = {
-    "Authentication required": "Write its password into the address: redis://:${REDIS_PASSWORD}@host:6379/0.",
-    "invalid username-password": "Its user or password in the address is wrong.",
-    "maxmemory": "It is full: give it more memory; with an eviction policy it would forget what keys have spent.",
-    "read only replica": "Name the primary, not a replica.",
-    "Write commands not allowed after non deterministic": "It is too old: Redis 5 is the oldest that will do.",
-}
 _HEAD = f"""
 local prefix, lapse, forget, places = '{PREFIX}', {LAPSE}, {FORGET}, '{PLACES}'
 local time = redis.call('TIME')
@@ -94,43 +79,6 @@ redis.call('ZREM', prefix .. 'workers', ARGV[1])
 return 1
 """
 )
-
-
-class RedisScripts:
-    """Runs scripts on a server. Each may be sent twice: a connection that turns out to be closed is opened anew."""
-
-    def __init__(self, url: str, *scripts: str) -> None:
-        """Nothing is sent yet. Raises `ConfigError` for an address that is none, and where the package is missing."""
-        self._where = without_secrets(url)
-        redis, backoff = optional("redis.asyncio", EXTRA), optional("redis.backoff", EXTRA)
-        self._errors = optional("redis.exceptions", EXTRA).RedisError, OSError
-        try:
-            pool = redis.BlockingConnectionPool.from_url(
-                url,
-                protocol=2,
-                max_connections=CONNECTIONS,
-                timeout=DEADLINE,
-                socket_timeout=DEADLINE,
-                socket_connect_timeout=DEADLINE,
-                retry=redis.retry.Retry(backoff.NoBackoff(), 1),
-            )
-        except ValueError as error:
-            raise ConfigError(f"{self._where} is no address of a Redis: {error}") from error
-        self._redis = redis.Redis(connection_pool=pool)
-        self._scripts = {text: self._redis.register_script(text) for text in scripts}
-
-    async def run(self, script: str, *words: str | bytes | float) -> Any:
-        """Raises `StoreError`."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                return await self._scripts[script](args=[repr(w) if isinstance(w, float | int) else w for w in words])
-        except self._errors as error:
-            what = str(error).rstrip(".") or f"no answer within {DEADLINE:g} s"
-            way_out = next((words for sign, words in WAYS_OUT.items() if sign in what), "It is tried again.")
-            raise StoreError(f"{self._where} can't be used: {what}. {way_out}") from error
-
-    async def aclose(self) -> None:
-        await self._redis.aclose(close_connection_pool=True)
 
 
 class RedisCounts:

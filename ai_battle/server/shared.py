@@ -13,15 +13,12 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from time import monotonic
 from typing import NamedTuple, Protocol, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 from ..config.server import WhenAway
 from ..core.errors import StoreError
 from ..core.ledger import Dollars
 from .errors import Denied
 
-SCHEMES = ("redis", "rediss", "unix")
-"""Of addresses of a store that several machines share."""
 TELLS = 0.1
 """Seconds after which the others hear that a worker holds less; until then it may use that itself without asking."""
 BEAT = 2.0
@@ -37,12 +34,6 @@ REST = 1.0
 AWAY = "what keys use can't be counted at present."
 
 T = TypeVar("T")
-
-
-def without_secrets(url: str) -> str:
-    """Returns the address of a store as people may read it."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 class Amounts(NamedTuple):

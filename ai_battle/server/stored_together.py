@@ -7,7 +7,7 @@ from time import time
 from pydantic_core import from_json, to_json
 
 from ..core.database import Database
-from .redis_counts import PREFIX, RedisScripts
+from ..core.redis_scripts import PREFIX, RedisScripts
 from .stored import Item, Items
 
 FORMAT = 1

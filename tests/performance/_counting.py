@@ -12,7 +12,7 @@ from ai_battle.server.redis_counts import RedisCounts
 from ai_battle.server.shared import Amounts
 from ai_battle.testing import FakeProviders, reply
 
-from ..server.counting import redis_server
+from ..redis import redis_server
 from ..server.starting import started
 
 FILE = """

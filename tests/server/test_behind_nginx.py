@@ -20,8 +20,8 @@ import pytest
 
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, reply
+from tests.redis import redis_server
 
-from .counting import redis_server
 from .serving import until
 from .starting import Running, started
 

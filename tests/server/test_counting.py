@@ -14,8 +14,7 @@ from ai_battle.core.errors import ConfigError, StoreError
 from ai_battle.server.redis_counts import RedisCounts
 from ai_battle.server.shared import FORGET, LAPSE, Amounts, CountStore
 from ai_battle.server.sqlite_counts import NAME, SqliteCounts
-
-from .counting import RedisProcess, redis_server
+from tests.redis import RedisProcess, redis_server
 
 Open = Callable[[], CountStore]
 DOLLARS, PLACES = "dollars/team", "places/team"

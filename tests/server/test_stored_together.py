@@ -9,8 +9,7 @@ import pytest
 from ai_battle.core.errors import StoreError
 from ai_battle.server.stored import MemoryStore, ResponseStore
 from ai_battle.server.stored_together import RedisStore, SqliteStore
-
-from .counting import redis_server
+from tests.redis import redis_server
 
 Open = Callable[[], ResponseStore]
 MOST = 1000

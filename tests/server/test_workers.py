@@ -18,8 +18,8 @@ import pytest
 from ai_battle.core.exchange import Usage
 from ai_battle.core.messages import ToolCall
 from ai_battle.testing import FakeProviders, Reply, fault, reply
+from tests.redis import RedisProcess, redis_server
 
-from .counting import RedisProcess, redis_server
 from .serving import asked, until
 from .starting import Running, started
 

@@ -1,0 +1,102 @@
+"""Scripts that a Redis or Valkey runs as one step each (`pip install 'ai-battle[redis]'`), and what can go wrong."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from .errors import ConfigError, StoreError
+from .plugins import optional
+
+SCHEMES = ("redis", "rediss", "unix")
+"""Of the addresses of stores that several machines share."""
+PREFIX = "ai-battle:"
+EXTRA = "redis"
+DEADLINE = 1.0
+"""Seconds for one step."""
+CONNECTIONS = 8
+WAYS_OUT = {
+    "Authentication required": "Write its password into the address: redis://:${REDIS_PASSWORD}@host:6379/0.",
+    "invalid username-password": "Its user or password in the address is wrong.",
+    "maxmemory": "It is full: give it more memory; with an eviction policy it would forget what keys have spent.",
+    "read only replica": "Name the primary, not a replica.",
+    "Write commands not allowed after non deterministic": "It is too old: Redis 5 is the oldest that will do.",
+}
+
+
+def is_store_address(place: object) -> bool:
+    return isinstance(place, str) and urlsplit(place).scheme in SCHEMES
+
+
+def without_password(url: str) -> str:
+    """Returns the address of a store as people may read it."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+class RedisScripts:
+    """Runs scripts on a server. Each may be sent twice: a connection that turns out to be closed is opened anew."""
+
+    def __init__(self, url: str, *scripts: str) -> None:
+        """Nothing is sent yet. Raises `ConfigError` for an address that is none, and where the package is missing."""
+        self._where = without_password(url)
+        self._redis = _client("redis.asyncio", url)
+        self._scripts = {text: self._redis.register_script(text) for text in scripts}
+
+    async def run(self, script: str, *words: str | bytes | float) -> Any:
+        """Raises `StoreError`."""
+        with _store_errors(self._where):
+            async with asyncio.timeout(DEADLINE):
+                return await self._scripts[script](args=_arguments(words))
+
+    async def aclose(self) -> None:
+        await self._redis.aclose(close_connection_pool=True)
+
+
+class BlockingRedisScripts:
+    """The same for threads."""
+
+    def __init__(self, url: str, *scripts: str) -> None:
+        self.where = without_password(url)
+        self._redis = _client("redis", url)
+        self._scripts = {text: self._redis.register_script(text) for text in scripts}
+
+    def run(self, script: str, *words: str | bytes | float) -> Any:
+        """Raises `StoreError`."""
+        with _store_errors(self.where):
+            return self._scripts[script](args=_arguments(words))
+
+    def close(self) -> None:
+        self._redis.close()
+
+
+def _client(module: str, url: str) -> Any:
+    redis, retry, backoff = (optional(name, EXTRA) for name in (module, f"{module}.retry", "redis.backoff"))
+    try:
+        pool = redis.BlockingConnectionPool.from_url(
+            url,
+            protocol=2,
+            max_connections=CONNECTIONS,
+            timeout=DEADLINE,
+            socket_timeout=DEADLINE,
+            socket_connect_timeout=DEADLINE,
+            retry=retry.Retry(backoff.NoBackoff(), 1),
+        )
+    except ValueError as error:
+        raise ConfigError(f"{without_password(url)} is no address of a Redis: {error}") from error
+    return redis.Redis(connection_pool=pool)
+
+
+def _arguments(words: tuple[str | bytes | float, ...]) -> list[str | bytes]:
+    return [repr(word) if isinstance(word, float | int) else word for word in words]
+
+
+@contextmanager
+def _store_errors(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (optional("redis.exceptions", EXTRA).RedisError, OSError) as error:
+        what = str(error).rstrip(".") or f"no answer within {DEADLINE:g} s"
+        way_out = next((words for sign, words in WAYS_OUT.items() if sign in what), "It is tried again.")
+        raise StoreError(f"{where} can't be used: {what}. {way_out}") from error

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 RESET = "\x1b[0m"
 BOLD, HEADING, QUOTED, CODE = "1", "1;4", "2", "38;5;30"
 """Styles as SGR parameters; the colour of code is as legible on white as on black."""
-_MAY_BECOME_MARK = re.compile(r" *(?:#{1,6}|`{1,3}[^\n]*|[-*+]|>)? ?\Z")
+_MAY_BECOME_MARK = re.compile(r" *(?:#{1,6}|`{1,3}[^\n]*|[-*+]|>)? *\Z")
 _LINE_MARK = re.compile(r"( *)(```[^\n]*|#{1,6} +|[-*+] +|> ?)")
 FENCE = "`"
 LINES = {"#": (HEADING, ""), ">": (QUOTED, "│ "), "-": ("", "• "), "*": ("", "• "), "+": ("", "• ")}

@@ -4,7 +4,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ai_battle.cli.live import LiveView, ViewOptions
@@ -51,6 +51,7 @@ async def test_marks_become_what_they_mean(written: str, expected: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["**", "*", "`", "```", "\n", "# ", "- ", "> ", "a", "word ", "漢", " "]), max_size=30))
+@example(["# ", " ", " "])
 async def test_however_it_is_cut_into_pieces_it_looks_the_same_and_keeps_its_words(pieces: list[str]) -> None:
     text = "".join(pieces)
     whole, cut, letters = await shown(text), await shown(*pieces), await shown(*text)

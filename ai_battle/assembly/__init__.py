@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from .discussion import build, check, direct, named_code, participants_of, read_as_they_are
     from .models import NO_RECORDING, RecordingFiles, create_client, spelling
     from .recipes import Recipe, with_lessons
-    from .shadows import promised_loss, shadow_of, with_calibration
+    from .shadows import promised_loss, require_self_calibrating, shadow_of, with_calibration
 
 _HOME = {
     "discussion": ("build", "check", "direct", "participants_of", "named_code", "read_as_they_are"),
     "recipes": ("Recipe", "with_lessons"),
-    "shadows": ("promised_loss", "shadow_of", "with_calibration"),
+    "shadows": ("promised_loss", "require_self_calibrating", "shadow_of", "with_calibration"),
     "models": ("NO_RECORDING", "RecordingFiles", "RetryPolicy", "create_client", "spelling"),
 }
 
@@ -34,6 +34,7 @@ __all__ = [
     "participants_of",
     "promised_loss",
     "read_as_they_are",
+    "require_self_calibrating",
     "shadow_of",
     "spelling",
     "with_calibration",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from .. import assembly, collaboration, tools
 from ..config import Problem
-from ..config.collaboration import Help, HelperSettings, Pair, ShadowSettings
+from ..config.collaboration import AUTO, Help, HelperSettings, Pair, ShadowSettings
 from ..config.discussion import Discussion
 from ..config.participants import ModelSettings
 from ..config.problems import KeyPath
@@ -100,6 +100,8 @@ class Pairs:
             yield from self._wrong_check(pair)
             yield from self._wrong_verify(pair)
             yield from self._wrong_hedge(pair)
+            if pair.pair.calibration == AUTO:
+                yield pair.problem("auto is for the pairs of a server; name the file of a calibration", "calibration")
             yield from _wrong_options(pair)
         yield from self._twice()
         yield from self._in_a_circle()

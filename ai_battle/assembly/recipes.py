@@ -16,7 +16,7 @@ from ..collaboration._shadow import Learn
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
-from ..config.collaboration import Help, HelperSettings, PromiseSettings
+from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
 from ..core.events import Emit, as_role, ignore
@@ -24,7 +24,7 @@ from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.files import state_directory
 from ..core.helping import VERIFICATION, HelpAsked
 from ..core.traits import StrategyTraits
-from ..judging.calibration import Calibration
+from ..judging.calibration import ALWAYS, Calibration
 from ..judging.detector import StuckDetector
 from ..judging.promise import Promise
 from ..providers._endpoints import provider_traits
@@ -247,6 +247,8 @@ def _detector(help_: Help, small: Model, large: Model | None, base: Path) -> Stu
     Raises `ConfigError` for a calibration that can't be read or does not bear the promise, and for dollars without a
     price.
     """
+    if help_.calibration == AUTO:  # until its shadow has found enough
+        return StuckDetector(help_.threshold, calibration=ALWAYS)
     calibration = None if help_.calibration is None else _calibration(help_.calibration, base)
     if help_.promise:
         if not strategies.traits(help_.strategy).is_answered_by_helper:

@@ -1,6 +1,7 @@
 """Makes the shadow of a pair: both arms and a judge, as models of its own, so that their faults are nobody else's."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -8,11 +9,14 @@ from .. import assembly
 from ..collaboration import Shadow, ShadowTerms
 from ..collaboration._checks import Check
 from ..collaboration._comparing import BlindJudge, CheckJudge
-from ..config.collaboration import Help, HelperSettings, ShadowSettings
+from ..config.collaboration import AUTO, Help, HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
+from ..core.traits import StrategyTraits
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import newest_answers
+from ..evidence.versions import keep_version, newest_version
+from ..evidence.watch import FALLBACKS
 from ..judging.calibrate import Target, calibrate
 from ..judging.calibration import ALWAYS, Calibration
 from ..judging.detector import StuckDetector
@@ -25,6 +29,8 @@ JUDGE, CHECK = "shadow.judge", "check"
 NEWEST = 2
 """After an alarm a cut is tested on the newest verdicts alone, as older ones speak of a time when less was lost: this
 many times as many as bear out the promise at the least."""
+MOST = 20
+"""A pair that calibrates itself is tested on the newest of its verdicts, so many times as many."""
 
 
 def shadow_of(
@@ -54,6 +60,7 @@ def shadow_of(
     _require_prices((small, big, *judges), limits)
     for judge in judges:
         _require_other(judge, (small, big))
+    target = _target(promised, pair, (small, big))
     terms = ShadowTerms(
         pair=f"{small.name} + {big.name} ({pair.strategy})",
         share=said.share,
@@ -64,7 +71,8 @@ def shadow_of(
         promised=promised,
         seed=said.seed,
         is_advised=not is_answered,
-        find_safe_cut=partial(_last_safe_cut, recipe, _target(promised, pair, (small, big))),
+        find_safe_cut=partial(_last_safe_cut, recipe, target),
+        calibrates=partial(_calibrate_anew, target) if pair.calibration == AUTO else None,
     )
     compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
     shadow = Shadow(terms, small.client, big.client, compares)
@@ -85,6 +93,17 @@ def promised_loss(said: ShadowSettings, pair: Help) -> float | None:
     if said.watch and not (promised := said.watch.loss or promised):
         raise ConfigError("says no loss, and the pair has no promise; write loss: 0.03, say", "shadow.watch")
     return promised
+
+
+def require_self_calibrating(pair: Help, said: ShadowSettings | None, traits: StrategyTraits) -> None:
+    """Raises `ConfigError` for a pair that can't calibrate itself."""
+    if not pair.promise:
+        raise ConfigError("auto has to know what may be lost; write promise: {loss: 0.03}, say", "calibration")
+    if not said:
+        raise ConfigError("auto learns from what the pair's shadow finds; write a shadow:", "calibration")
+    if pair.peers or traits.replayed != "helper":
+        words = "auto judges the answer of one model, and here are those of several, or none; name a file"
+        raise ConfigError(words, "calibration")
 
 
 def with_calibration(recipe: "assembly.Recipe", calibration: Calibration) -> "assembly.Recipe":
@@ -117,6 +136,21 @@ def _last_safe_cut(
     if before and not before.corrections and (found.cut, found.tie_break) >= (before.cut, before.tie_break):
         return ALWAYS
     return found
+
+
+def _calibrate_anew(target: Target, store: EvidenceStore, pair: str) -> None:
+    """Keeps another version of the pair's calibration, where enough is new since the last one or since an alarm.
+
+    Enough is what bears out the promise at the least. Of what is older than an alarm nothing counts any more.
+    """
+    known, alarms = newest_version(store, pair), store.records(FALLBACKS, pair, newest=1)
+    alarm, enough = max((record.time for record in alarms), default=0.0), least_labels(target.value, target.confidence)
+    if len(newest_answers(store, pair, enough, since=max(alarm, known.time if known else 0.0))) < enough:
+        return
+    answers = newest_answers(store, pair, MOST * enough, since=alarm)
+    with suppress(ConfigError):  # they are too few of their kinds yet
+        made = calibrate(answers, target).calibration
+        keep_version(store, pair, made, len(answers), after=known.number if known else 0)
 
 
 def _cut_digest(recipe: "assembly.Recipe", promised: float | None) -> str:

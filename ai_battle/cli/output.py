@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +34,24 @@ def print_json(document: Any) -> None:
 
 
 def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
-    """Writes a file, and makes the folders on the way to it; `option` is what names another place."""
+    """Writes a file whole, and makes the folders on the way to it; `option` is what names another place."""
+    target = path.resolve()
+    partial = target.with_name(f".{target.name}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8") as file:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not target.is_file():  # such as /dev/stdout
+            partial = target
+        with partial.open("w", encoding="utf-8") as file:
             file.writelines(pieces)
+        if partial != target:
+            with suppress(FileNotFoundError):
+                shutil.copymode(target, partial)
+            os.replace(partial, target)
     except OSError as error:
         raise ConfigError(f"{path} can't be written: {error.strerror}; name another place with {option}.") from error
+    finally:
+        if partial != target:
+            partial.unlink(missing_ok=True)
 
 
 def dollars(cost: float | None) -> str:

@@ -9,6 +9,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import state_directory
 from ai_battle.core.plugins import near
 from ai_battle.evidence.store import EvidenceStore
+from ai_battle.evidence.versions import VERSIONS, undo_version
 from ai_battle.reporting.pair_evidence import PairEvidence, read_evidence
 
 from .options import as_json, in_state
@@ -36,6 +37,26 @@ def report(pair: str, state: Path | str | None, as_json: bool) -> None:
     for each in found:
         for line in each.lines:
             click.echo(without_secrets(line))
+
+
+@command.command("undo")
+@click.argument("pair", default="")
+@in_state
+def undo(pair: str, state: Path | str | None) -> None:
+    """Let PAIR ask for help as it did before it last calibrated itself.
+
+    PAIR may be left out where only one does. It calibrates itself anew when enough is new; each version stays.
+    """
+    with closing(EvidenceStore.existing(state or state_directory())) as store:
+        undone, now = undo_version(store, pair or _only_pair(store))
+    click.echo(f"Undone: {undone.words}.\nNow: {now.words}.", err=True)
+
+
+def _only_pair(store: EvidenceStore) -> str:
+    known = store.pairs(VERSIONS)
+    if len(known) != 1:
+        raise ConfigError(f"Say which pair: {', '.join(known)}." if known else "No pair has calibrated itself.")
+    return known[0]
 
 
 def _read(state: Path | str | None, pair: str) -> list[PairEvidence]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ from ..core.helping import AnswersCompared, BoostStep, HelpAsked, HelpFailed, St
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
+from ..evidence.versions import CalibrationVersion, newest_version
 from ..evidence.watch import Fallback, LossWatch, find_fallback, find_watch, keep_fallback, record_loss
 from ..judging import assessment
 from ..judging.calibration import ALWAYS, Calibration
@@ -34,6 +35,9 @@ PATIENCE = 120.0
 """Seconds for a comparison: the answer of the other arm, and what the judge says."""
 LONGEST = 16_000
 """Characters of a text that is kept."""
+CALIBRATES_EVERY, LOOKS = 10, 5.0
+"""Comparisons after which a pair looks whether it can calibrate itself anew, and seconds between two looks for what
+others have made of its calibration."""
 
 Listen = Callable[[str, float], object]
 """Told what became of a request that was drawn, and what that cost: an outcome, or why there is none."""
@@ -43,6 +47,8 @@ FindCut = Callable[[EvidenceStore, str, Calibration | None], Calibration]
 """Finds when a pair of that name has to ask for help, by what is in the store, where it loses too much by its own
 calibration, or by the fallback that is given."""
 
+Calibrate = Callable[[EvidenceStore, str], object]
+
 
 @dataclass(frozen=True, slots=True)
 class ShadowTerms:
@@ -51,7 +57,8 @@ class ShadowTerms:
     `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept. `cut` is
     when the pair asks for help, as a digest; of the answers at most the share `promised` may be lost, if it is watched.
     With a `seed` the same of a series of requests are drawn each time. `is_advised`: the small model answers itself
-    also where it is helped. `find_safe_cut` says what decides about help after an alarm.
+    also where it is helped. `find_safe_cut` says what decides about help after an alarm; `calibrates` keeps another
+    version of the calibration in the store, where enough is new: the newest one decides.
     """
 
     pair: str
@@ -64,6 +71,7 @@ class ShadowTerms:
     seed: int | None = None
     is_advised: bool = False
     find_safe_cut: FindCut = lambda store, pair, fallback: ALWAYS
+    calibrates: Calibrate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +94,10 @@ class ServedAnswer:
 class Shadow:
     """What is done here delays no answer and raises nothing: it is counted, and told to `listen`.
 
-    It does nothing before it was started with a store. Where more is lost than may be, `fallback` takes the place of
-    the pair's own calibration: whoever makes the pair takes it from then on, and `tell_alarm` hears of it once. It is
-    watched in turn. `cut` is the digest of when the pair asks for help now.
+    It does nothing before it was started with a store. `calibration` takes the place of the pair's own, where more is
+    lost than may be, of which `tell_alarm` hears once, and where the pair calibrates itself, of which `tell_version`
+    hears: whoever makes the pair takes it from then on. It is watched in turn. `cut` is the digest of when the pair
+    asks for help now.
     """
 
     def __init__(self, terms: ShadowTerms, small: ModelClient, large: ModelClient, judge: AnswerJudge) -> None:
@@ -96,10 +105,13 @@ class Shadow:
         self.store: EvidenceStore | None = None
         self.listen: Listen = _ignore
         self.tell_alarm: Callable[[str], object] = _ignore
+        self.tell_version: Callable[[str], object] = _ignore
         self.learn: Learn | None = None
-        self.fallback: Calibration | None = None
+        self.calibration: Calibration | None = None
         self.cut = terms.cut
-        self._falling_back = asyncio.Lock()
+        self._version, self._looks_at = 0, 0.0
+        self._verdicts = 0
+        self._switching = asyncio.Lock()
         self._small, self._large, self._judge = small, large, judge
         self._random = Random(terms.seed)  # noqa: S311 - draws a sample
         self._queue: asyncio.Queue[ServedAnswer] = asyncio.Queue(QUEUE)
@@ -111,6 +123,8 @@ class Shadow:
     def start(self, store: EvidenceStore) -> str:
         """Returns why there is an alarm already, empty where there is none; raises `StoreError`."""
         self.store, why = store, ""
+        if self.terms.calibrates:
+            self._take_version(newest_version(store, self.terms.pair))
         while self.terms.promised and (watch := find_watch(store, self.terms.pair, self.cut)) and watch.alarm_at:
             why = self._take(self._last_safe_cut(store, watch))
         return why
@@ -123,12 +137,17 @@ class Shadow:
         pair = self.terms.pair
         if kept := find_fallback(store, pair, self.cut):
             return kept
-        return keep_fallback(store, pair, watch, self.cut, self.terms.find_safe_cut(store, pair, self.fallback))
+        return keep_fallback(store, pair, watch, self.cut, self.terms.find_safe_cut(store, pair, self.calibration))
 
     def _take(self, fallback: Fallback) -> str:
         """Lets it decide from now on, and returns why."""
-        self.fallback, self.cut = fallback.calibration, fallback.cut
+        self.calibration, self.cut = fallback.calibration, fallback.cut
         return fallback.why
+
+    def _take_version(self, found: CalibrationVersion | None) -> None:
+        if found and found.number > self._version:
+            self._version, self.calibration, self.cut = found.number, found.calibration, found.cut
+            self.tell_version(f"{self.terms.pair} asks for help by {found.words}.")
 
     def follow(self, pair: ModelClient) -> ModelClient:
         """Returns the pair, of whose answers some are shown to this shadow; who asks it notices nothing."""
@@ -139,6 +158,8 @@ class Shadow:
         if self.store is None:
             return False
         self._counts["requests"] += 1
+        if self.terms.calibrates and monotonic() >= self._looks_at:
+            self._run_later(self._look(self.store))
         return self._random.random() < self.terms.share
 
     def offer(self, answer: ServedAnswer) -> None:
@@ -180,6 +201,7 @@ class Shadow:
                 self._counts["usd"] += own.ledger.known_cost
                 self._tell(outcome, own.ledger.known_cost)
             await self._keep_counts()
+            await self._calibrate()
             self._queue.task_done()
 
     async def _outcome(self, answer: ServedAnswer, own: Budget) -> str:
@@ -204,6 +226,21 @@ class Shadow:
             return "failed"
         return trial.outcome
 
+    async def _calibrate(self) -> None:
+        """Looks now and then whether what was found is enough for a new version."""
+        self._verdicts += 1
+        if self.terms.calibrates and self.store and not self._verdicts % CALIBRATES_EVERY:
+            with suppress(StoreError):
+                await asyncio.to_thread(self.terms.calibrates, self.store, self.terms.pair)
+            await self._look(self.store)
+
+    async def _look(self, store: EvidenceStore) -> None:
+        """Takes the newest version, whoever has made it: this process, another one, or `ai-battle pair undo`."""
+        self._looks_at = monotonic() + LOOKS
+        async with self._switching:
+            with suppress(StoreError):
+                self._take_version(await asyncio.to_thread(newest_version, store, self.terms.pair))
+
     async def _compare(self, answer: ServedAnswer) -> ShadowTrial:
         request, sees = replace(answer.request, wants=WHOLE_ANSWER), self.terms.sees
         arm, asked = self._small, request
@@ -224,7 +261,7 @@ class Shadow:
             return
         loss = float(trial.is_lost)
         watch = await asyncio.to_thread(record_loss, store, terms.pair, trial.cut, terms.promised, loss)
-        async with self._falling_back:
+        async with self._switching:
             if watch.alarm_at and trial.cut == self.cut:
                 fallback = await asyncio.to_thread(self._last_safe_cut, store, watch)
                 self.tell_alarm(self._take(fallback))  # here, so that no request gets a half of it
@@ -268,10 +305,14 @@ class Shadow:
     async def _keep_counts(self) -> None:
         """Adds what was counted since the last time to the day; it is written also where this is cancelled."""
         counts, self._counts = self._counts, defaultdict(float)
-        writing = asyncio.create_task(self._write(counts))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
-        await asyncio.shield(writing)
+        await asyncio.shield(self._run_later(self._write(counts)))
+
+    def _run_later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Lets it run; it is waited for at the end."""
+        task = asyncio.create_task(work)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        return task
 
     async def _write(self, counts: Mapping[str, float]) -> None:
         """What can't be written now is written with what is counted next."""

@@ -84,6 +84,10 @@ class HedgeSettings(Section):
     )
 
 
+AUTO = "auto"
+"""In the place of a calibration: the pair calibrates itself by what its shadow finds."""
+
+
 class PromiseSettings(Section):
     """What a pair may lose at the most, as its calibration bears out."""
 
@@ -130,7 +134,9 @@ class Help(Section):
         default=None, description="Dollars that help may cost per turn, on average; decides instead of the threshold."
     )
     calibration: Annotated[Any, BeforeValidator(free)] = Field(
-        default=None, description="What `ai-battle calibrate` prints, or the path of the file that it writes."
+        default=None,
+        description="What `ai-battle calibrate` prints, or the path of the file that it writes; `auto`: a pair of a "
+        "server calibrates itself by what its shadow finds.",
     )
     promise: PromiseSettings | None = Field(
         default=None, description="What the pair may lose; refused unless its calibration was tested for that."

@@ -105,9 +105,10 @@ class EvidenceStore:
         found = self._select("WHERE collection = ? AND pair = ? AND key = ?", collection, pair, key)
         return found[0].document if found else None
 
-    def records(self, collection: str, pair: str) -> Sequence[EvidenceRecord]:
-        """Returns them in the order in which they came."""
-        return self._select("WHERE collection = ? AND pair = ? ORDER BY number", collection, pair)
+    def records(self, collection: str, pair: str, *, newest: int = MOST_RECORDS) -> Sequence[EvidenceRecord]:
+        """Returns them in the order in which they came, or the last of them."""
+        found = self._select("WHERE collection = ? AND pair = ? ORDER BY number DESC LIMIT ?", collection, pair, newest)
+        return found[::-1]
 
     def search(self, collection: str, pair: str, words: Sequence[str], most: int) -> Sequence[EvidenceRecord]:
         """Returns those that have any of the words, the best by BM25 first."""

@@ -9,7 +9,7 @@ from ..core.exchange import ToolSpec
 from ..core.plugins import near
 from ..judging.assessment import Context
 from ..judging.calibrate import LabelledAnswer
-from .store import EvidenceRecord, EvidenceStore
+from .store import MOST_RECORDS, EvidenceRecord, EvidenceStore
 
 TRIALS, DAYS = "shadow", "shadow days"
 """Collections of a store: the trials, and the counts of each day by its date."""
@@ -78,12 +78,14 @@ def keep_trial(store: EvidenceStore, pair: str, key: str, trial: ShadowTrial) ->
     store.add(TRIALS, pair, key, asdict(trial))
 
 
-def read_trials(store: EvidenceStore, pair: str) -> Sequence[tuple[EvidenceRecord, ShadowTrial]]:
-    """Returns all trials of a pair in order, with what the store says of each; raises `StoreError`."""
+def read_trials(
+    store: EvidenceStore, pair: str, *, newest: int = MOST_RECORDS
+) -> Sequence[tuple[EvidenceRecord, ShadowTrial]]:
+    """Returns the trials of a pair in order, with what the store says of each; raises `StoreError`."""
     names = {each.name for each in fields(ShadowTrial)}
     return [
         (record, ShadowTrial(**{name: value for name, value in record.document.items() if name in names}))
-        for record in store.records(TRIALS, pair)
+        for record in store.records(TRIALS, pair, newest=newest)
     ]
 
 
@@ -98,9 +100,9 @@ def labelled_answers(store: EvidenceStore, pair: str) -> Sequence[LabelledAnswer
     return [*map(_labelled_answer, trials)]
 
 
-def newest_answers(store: EvidenceStore, pair: str, most: int) -> Sequence[LabelledAnswer]:
-    """Returns the last of them; none where nothing is known. Raises `StoreError`."""
-    return [_labelled_answer(trial) for _, trial in read_trials(store, pair)[-most:]]
+def newest_answers(store: EvidenceStore, pair: str, most: int, *, since: float = 0.0) -> Sequence[LabelledAnswer]:
+    """Returns the last of them after that time; none where nothing is known. Raises `StoreError`."""
+    return [_labelled_answer(trial) for at, trial in read_trials(store, pair, newest=most) if at.time > since]
 
 
 def _labelled_answer(trial: ShadowTrial) -> LabelledAnswer:

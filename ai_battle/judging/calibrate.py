@@ -101,9 +101,10 @@ def calibrate(answers: Sequence[LabelledAnswer], target: Target, weights: Weight
     labelled = [answer for answer in answers if answer.good is not None and answer.helper_good is not None]
     if target.kind == "help_rate" and not labelled:
         return _by_quantile(answers, target.value, weights)
-    _check(answers, labelled)
+    _require_labels(answers, labelled)
     if target.kind == "promise":
         return _by_promise(labelled, target, weights)
+    _require_both_kinds(labelled)
     return _by_labels(labelled, target, weights)
 
 
@@ -317,7 +318,7 @@ def _sample(answer: LabelledAnswer) -> MeasuredAnswer:
     return MeasuredAnswer(case.family, measurements(case), answer.good or 0.0, answer.helper_good or 0.0)
 
 
-def _check(answers: Sequence[LabelledAnswer], labelled: Sequence[LabelledAnswer]) -> None:
+def _require_labels(answers: Sequence[LabelledAnswer], labelled: Sequence[LabelledAnswer]) -> None:
     if not labelled:
         raise ConfigError(
             f'None of the {len(answers)} answers says both "correct" and "helper_correct", which this target needs; '
@@ -325,6 +326,9 @@ def _check(answers: Sequence[LabelledAnswer], labelled: Sequence[LabelledAnswer]
         )
     if len(labelled) < LEAST_LABELLED:
         raise ConfigError(f"{len(labelled)} answers with labels are too few; at least {LEAST_LABELLED} are needed.")
+
+
+def _require_both_kinds(labelled: Sequence[LabelledAnswer]) -> None:
     if len({(answer.good or 0.0) > 0.5 for answer in labelled}) < 2:
         kind = "right" if (labelled[0].good or 0.0) > 0.5 else "wrong"
         raise ConfigError(

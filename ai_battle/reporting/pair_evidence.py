@@ -11,6 +11,7 @@ from ..benchmark.intervals import skewed_interval, wilson
 from ..core.texts import one_line
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import DAYS, TRIALS, ShadowTrial, read_trials
+from ..evidence.versions import CalibrationVersion, read_versions
 from ..evidence.watch import Fallback, LossWatch, fallback_in_force, find_watch
 from .figures import count_of
 
@@ -85,6 +86,7 @@ class PairEvidence:
     watch: LossWatch | None = None
     advised: int = 0
     fallback: Fallback | None = None
+    versions: Sequence[CalibrationVersion] = ()
 
     @property
     def whole(self) -> FamilyEvidence | None:
@@ -118,6 +120,7 @@ class PairEvidence:
             "advised": self.advised,
             "families": [*map(asdict, self.families)],
             "lost": [*map(asdict, self.lost)],
+            "versions": [version.to_json() for version in self.versions],
         }
 
     @property
@@ -126,6 +129,8 @@ class PairEvidence:
         yield self.pair
         yield f"  {self.verdict}"
         yield from (f"  {line}" for line in self._coverage)
+        if self.versions:
+            yield f"  It calibrates itself, by {self.versions[-1].words}."
         if whole := self.whole:
             yield from ("", _row(HEAD), *map(_row, map(_cells, self.families)), "")
             yield from _saving_lines(whole, self.counts.get("requests", 0))
@@ -170,7 +175,8 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
     watch = find_watch(store, pair, cut)
     advised = sum(trial.is_advised for trial in trials)
     lost = [*_lost_requests(newest)]
-    return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback)
+    versions = read_versions(store, pair)
+    return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback, versions)
 
 
 def _lost_requests(trials: dict[str, ShadowTrial]) -> Iterator[LostRequest]:

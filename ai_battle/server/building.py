@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ from .. import assembly
 from ..assembly import strategies
 from ..assembly.models import BuildContext, Model, helper_model
 from ..collaboration._boost_settings import BoostSettings
-from ..config.collaboration import Help, HelperSettings, UsedHelp
+from ..config.collaboration import AUTO, Help, HelperSettings, UsedHelp
 from ..config.problems import Problem
 from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server, with_advisor
 from ..core.client import ModelClient
@@ -104,6 +104,8 @@ class RouteBuilder:
         plans = strategies.traits(settings.strategy).plans
         recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)
         recipe = assembly.with_lessons(recipe, self.context)
+        if settings.calibration == AUTO:
+            assembly.require_self_calibrating(settings, settings.shadow, recipe.traits)
         if recipe.lessons:
             self.lessons.append(recipe.lessons)
         return self._with_shadow(_pair_route(name, recipe), recipe, settings)
@@ -118,8 +120,8 @@ class RouteBuilder:
         if promised is None:
             return replace(route, make=lambda: shadow.follow(route.make()))
         require_webhook(said.watch.webhook if said.watch else "")
-        makers = cache(lambda fallback: assembly.with_calibration(recipe, fallback).maker() if fallback else route.make)
-        return replace(route, make=lambda: shadow.follow(makers(shadow.fallback)()))
+        makers = lru_cache(2)(lambda made: assembly.with_calibration(recipe, made).maker() if made else route.make)
+        return replace(route, make=lambda: shadow.follow(makers(shadow.calibration)()))
 
     def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
         """One that the shadow closes itself, and of which nobody else has to know."""

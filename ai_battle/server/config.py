@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from ..assembly import RetryPolicy
 from ..assembly.models import BuildContext
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
+from ..config.collaboration import AUTO
 from ..config.server import LoadedServer, ServeKey, Server, load_server
 from ..config.values import Section
 from ..core.errors import ConfigError, StoreError
@@ -155,6 +156,7 @@ class ServerConfig:
             webhook = said.watch.webhook if said and said.watch else ""
             shadow.listen = partial(state.metrics.count_shadow, route)
             shadow.tell_alarm = partial(state.raise_alarm, route, webhook)
+            shadow.tell_version = partial(state.log.log_notice, route)
             if words := shadow.start(store):
                 state.raise_alarm(route, "", words)
 
@@ -214,7 +216,7 @@ def file_stamps(files: Iterable[str]) -> dict[str, Stamp]:
 
 def _calibration_files(server: Server, base: Path) -> Iterator[str]:
     for route in server.routes.values():
-        if isinstance(route.calibration, str):
+        if isinstance(route.calibration, str) and route.calibration != AUTO:
             yield str(base / Path(route.calibration).expanduser())
 
 

@@ -339,8 +339,13 @@ class RequestLog:
         self._write(level, lambda: to_json(fields))
 
     def log_warning(self, reason: str) -> None:
-        fields = {**self._head("warning"), "reason": reason}
-        self._write("warning", lambda: self.redactor.line(to_json(fields)))
+        self._log("warning", {"reason": reason})
+
+    def log_notice(self, route: str, notice: str) -> None:
+        self._log("info", {"route": route, "notice": notice})
+
+    def _log(self, level: str, fields: Mapping[str, str]) -> None:
+        self._write(level, lambda: self.redactor.line(to_json({**self._head(level), **fields})))
 
     def _write(self, level: str, line: Callable[[], bytes]) -> None:
         if RANKS[level] >= RANKS[self.level]:

@@ -109,3 +109,10 @@ def test_the_tasks_of_a_benchmark_are_no_requests_of_the_users(tmp_path: Path) -
 
     assert run_command(["bench", "run", str(tmp_path / "suite.yaml"), "--out", str(tmp_path / "bench")]) == 0
     assert not state_directory().exists()
+
+
+async def test_a_pair_of_a_discussion_does_not_calibrate_itself() -> None:
+    file = plan(scripted("Hm."))
+    file["discussion"]["collaboration"]["pairs"][0] |= {"calibration": "auto", "promise": {"loss": 0.1}}
+    with pytest.raises(ConfigError, match=r"pairs\[0\].calibration: auto is for the pairs of a server"):
+        ConversationManager.from_config(file)

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from itertools import cycle
@@ -20,6 +21,8 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.evidence.store import EvidenceStore
 from ai_battle.evidence.trials import DAYS, ShadowTrial, keep_trial, read_trials
+from ai_battle.evidence.versions import keep_version
+from ai_battle.judging.calibration import Calibration
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, planned, serving, serving_to, until
@@ -441,6 +444,116 @@ async def test_a_fallback_that_loses_too_much_as_well_gives_way_to_a_stricter_on
                 await settled(address, len(said))
     alarms = [line for line in lines if b"answers were worse than the helper's would have been" in line]
     assert len(alarms) == len({*alarms}) >= 2
+
+
+AUTOMATIC = "calibration: auto\n      promise: {loss: 0.1}\n      shadow: "
+BATCH = 10
+"""Comparisons after which a pair looks for a new version."""
+
+
+def automatic(folder: Path) -> str:
+    path = Path(written(folder))
+    path.write_text(path.read_text().replace("shadow: ", AUTOMATIC))
+    return str(path)
+
+
+def mixed_answers(fakes: FakeProviders) -> None:
+    """Of eight small answers one is poor, and lost."""
+
+    def small(body: Any) -> str:
+        number = int(re.findall(r"(\d+) towers", text_in(body))[-1])
+        return f"{GOOD} {number}" if number % 8 else POOR
+
+    def judge(body: Any) -> str:
+        text = text_in(body)
+        if POOR not in text:
+            return '{"why": "Both will do.", "better": "same"}'
+        is_first = text.index("Answer A") < text.index(POOR) < text.index("Answer B")
+        return json.dumps({"why": "It is an answer.", "better": "B" if is_first else "A"})
+
+    answers(fakes, small=small, judge=judge)
+
+
+async def ask_towers(address: str, numbers: Iterable[int]) -> list[str]:
+    said = []
+    before = sum((await settled(address, 0)).values())
+    for number in numbers:
+        said.append(await answered(address, f"{number} towers?"))
+        await settled(address, int(before) + len(said))
+    return said
+
+
+def pair_command(folder: Path, *words: str) -> int:
+    return run_command(["pair", *words, "--state", str(folder / "state")])
+
+
+async def test_a_pair_calibrates_itself_as_soon_as_what_it_has_found_bears_out_its_promise(
+    fakes: FakeProviders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before that each answer gets help, so that nothing is lost; a restart knows the newest version."""
+    mixed_answers(fakes)
+    lines: list[bytes] = []
+    async with serving_to(fakes, lines.append, automatic(tmp_path)) as (_, address):
+        assert {*await ask_towers(address, range(3 * BATCH))} == {BETTER}
+        await until(lambda: any(b"notice" in line for line in lines))
+        assert await ask_towers(address, [31, 32, 33]) == [f"{GOOD} 31", BETTER, f"{GOOD} 33"]
+    async with serving(fakes, automatic(tmp_path)) as address:
+        assert await ask_towers(address, [34, 40]) == [f"{GOOD} 34", BETTER]
+
+    (line,) = [line for line in lines if b"notice" in line]
+    assert b"asks for help by version 1, " in line
+    assert pair_command(tmp_path, "report") == 0
+    assert "It calibrates itself, by version 1, " in capsys.readouterr().out
+    assert pair_command(tmp_path, "undo") == 2
+    assert "There is nothing to go back to: version 1 is the first" in capsys.readouterr().err
+
+
+async def test_the_last_version_can_be_undone_and_none_is_forgotten(
+    fakes: FakeProviders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed_answers(fakes)
+    with closing(EvidenceStore(tmp_path / "state")) as store:
+        for number, cut in enumerate((-1e9, 1e9)):
+            keep_version(store, PAIR, Calibration(cut, help_rate=float(cut < 0)), 50, after=number)
+    async with serving(fakes, automatic(tmp_path)) as address:
+        assert await ask_towers(address, [9]) == [f"{GOOD} 9"]
+        assert pair_command(tmp_path, "undo", PAIR) == 0
+        async with asyncio.timeout(20):
+            while await ask_towers(address, [9]) != [BETTER]:
+                pass
+    assert "Now: version 3, " in (words := capsys.readouterr().err)
+    assert "that of version 1 again: about 100% of the answers get help" in words
+    assert pair_command(tmp_path, "report", "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [(each["number"], each["restored"]) for each in found["versions"]] == [(1, 0), (2, 0), (3, 1)]
+
+
+def test_nothing_can_be_undone_where_no_pair_has_calibrated_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(EvidenceStore(tmp_path / "state")):
+        assert pair_command(tmp_path, "undo") == 2
+        assert "No pair has calibrated itself." in capsys.readouterr().err
+        assert pair_command(tmp_path, "undo", PAIR) == 2
+        assert f"{PAIR} has not calibrated itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("written_as", "said"),
+    [
+        ("calibration: auto\n      shadow: ", "calibration: auto has to know what may be lost; write promise: "),
+        (f"peers: [openai/other]\n      {AUTOMATIC}", "calibration: auto judges the answer of one model"),
+        ("calibration: auto\n      promise: {loss: 0.1}\n      # ", "calibration: auto learns from what the pair's"),
+    ],
+)
+async def test_a_pair_that_can_not_calibrate_itself_is_an_error_beside_its_line(
+    fakes: FakeProviders, tmp_path: Path, written_as: str, said: str
+) -> None:
+    path = Path(written(tmp_path))
+    path.write_text(path.read_text().replace("shadow: ", written_as))  # noqa: ASYNC240
+    with pytest.raises(ConfigError) as error:
+        planned(fakes, str(path))
+    assert said in str(error.value)
 
 
 async def test_a_strategy_that_leaves_the_writing_to_the_small_model_is_not_watched(

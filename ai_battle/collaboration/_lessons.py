@@ -17,8 +17,9 @@ from ..core.messages import Message, Text
 from ..evidence.lessons import Lesson, find_lessons, keep_lesson, record_use, without_lessons
 from ..evidence.store import EvidenceStore
 from ..judging.assessment import prompt_place
+from ._help_listener import HelpListener
 from ._prompts import data_section, excerpt, packaged_prompt
-from ._shadow import HelpListener, Learn
+from ._shadow import Learn
 
 LEFT_OUT, SELDOM, KNOWN = 0.1, 0.02, 10
 """The share of the requests for which lessons are left out, so that it is seen what they are worth, and the share after

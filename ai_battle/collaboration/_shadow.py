@@ -14,9 +14,8 @@ from typing import Any
 
 from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError, translate_errors
-from ..core.events import Emit, Event, ModelReplied, ignore
+from ..core.events import Emit, ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
-from ..core.helping import AnswersCompared, BoostStep, HelpAsked, HelpFailed, StuckFound
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
@@ -26,6 +25,7 @@ from ..judging import assessment
 from ..judging.calibration import ALWAYS, Calibration
 from ..judging.case import Case
 from ._comparing import AnswerJudge
+from ._help_listener import HelpListener
 from ._prompts import HelpCase, bounded_text, excerpt, request_in_place
 from ._turn import Sees
 
@@ -376,44 +376,6 @@ class _ShadowedClient(ClientWrapper):
         helper = listener.helper.usage.cost_usd, listener.seconds
         self._shadow.offer(ServedAnswer(self._cut, request, response, listener.helped, *took, *helper))
         return response
-
-
-class HelpListener:
-    """Passes events on, and hears whether a helper took part, why, and whether the answer is another one for it."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self._had_help = False
-        self._has_asked = False
-        self.helper = Ledger()
-        self.seconds = 0.0
-        self.reason = ""
-        self._is_kept = False
-
-    def __call__(self, event: Event) -> Awaitable[None]:
-        match event:
-            case HelpAsked():
-                self._had_help, self._has_asked = self.helped, event.is_help
-            case StuckFound(reason=reason):
-                self.reason = reason
-            case AnswersCompared(is_replaced=is_replaced):
-                self._is_kept = not is_replaced
-            case HelpFailed() | BoostStep(outcome="other"):
-                self._has_asked = False
-            case ModelReplied(role="helper" | "boost"):
-                self.helper.book(event)
-                self.seconds += event.seconds
-        return self._emit(event)
-
-    @property
-    def helped(self) -> bool:
-        """Whether a helper brought something; one that was asked counts until it fails."""
-        return self._had_help or self._has_asked
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether the answer is another one for the help."""
-        return self.helped and not self._is_kept
 
 
 def _tool_documents(tools: Sequence[ToolSpec]) -> Sequence[Mapping[str, Any]]:

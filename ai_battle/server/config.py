@@ -27,7 +27,7 @@ from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code
 from .clients import PlanStore
 from .keys import KeyBudgets, Keys, is_loopback
-from .metrics import RequestLog, Write, log_level
+from .logs import RequestLog, Write, log_level
 from .redis_counts import RedisCounts
 from .shared import CountStore, SharedCounts
 from .sqlite_counts import NAME, SqliteCounts

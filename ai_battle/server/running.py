@@ -20,7 +20,7 @@ from ..core.errors import ConfigError
 from ..core.telemetry import set_up_telemetry
 from .app import create_app
 from .config import ConfigSource, ServerConfig, Stamps, file_stamps
-from .metrics import ConnectionLog, Write
+from .logs import ConnectionLog, Write
 from .outages import sharing_outages
 from .state import ServerState
 from .workers import BACKLOG, Command, Supervisor, Worker, take_places

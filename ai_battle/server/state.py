@@ -17,7 +17,8 @@ from .advisors import AdvisorPolicy
 from .clients import PlanStore, SignatureCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, KeyHolder, Keys
-from .metrics import Gauge, Metrics, RequestLog, RequestStats
+from .logs import RequestLog
+from .metrics import Gauge, Metrics, RequestStats
 from .routes import Routes
 from .stored import Conversation, MemoryStore, ResponseStore
 from .streaming import USUAL, StreamTiming

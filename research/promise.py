@@ -61,7 +61,7 @@ def cell(pair: ScoredPair, loss: float, labels: int) -> Cell:
     for _ in range(SPLITS):
         drawn = dice.sample(range(len(ranks)), labels)
         found = safe_cut([ranks[n] for n in drawn], [pair.losses[n] for n in drawn], loss, CONFIDENCE, NEVER)
-        alone = [each for rank, each in zip(ranks, pair.losses, strict=True) if rank < found.cut]
+        alone = [each for rank, each in zip(ranks, pair.losses, strict=True) if rank < found]
         broken += sum(alone) > loss * len(ranks) + 1e-9
         above.append(1 - len(alone) / len(ranks) - best)
     return Cell(pair.name, broken / SPLITS, fmean(above))

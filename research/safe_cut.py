@@ -56,7 +56,7 @@ def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
     random = Random(f"{pair.name} {number}")  # noqa: S311 - a simulation
     ranks = [(score, random.random()) for score in pair.scores]
     drawn = random.sample(range(len(ranks)), LABELS)
-    cut: Rank = safe_cut([ranks[n] for n in drawn], [pair.losses[n] for n in drawn], LOSS, CONFIDENCE, NEVER).cut
+    cut: Rank = safe_cut([ranks[n] for n in drawn], [pair.losses[n] for n in drawn], LOSS, CONFIDENCE, NEVER)
     usual = Traffic(ranks, pair.losses, [1.0] * len(ranks))
     later = Traffic(ranks, pair.losses, [worse if loss else 1.0 for loss in pair.losses])
     if (before := later.lost_at(cut)) <= LOSS:
@@ -67,7 +67,7 @@ def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
         watch = watch.record(pair.losses[place] * (ranks[place] < cut))
         if watch.alarm_at:
             newest = places[max(0, seen - window * least_labels(LOSS, CONFIDENCE)) : seen]
-            safer = safe_cut([ranks[n] for n in newest], [pair.losses[n] for n in newest], LOSS, CONFIDENCE, NEVER).cut
+            safer = safe_cut([ranks[n] for n in newest], [pair.losses[n] for n in newest], LOSS, CONFIDENCE, NEVER)
             cut, watch = safer if safer < cut else ALL_HELPED, LossWatch(LOSS)
             lost.append(later.lost_at(cut))
     first, last = (lost[0], lost[-1]) if lost else (before, before)

@@ -14,7 +14,7 @@ from .case import Case
 from .family import Family
 from .judgements import DOUBT, Measurements, measurements
 from .measures import curve, intervals, lower_bounds, mean
-from .promise import Promise, digest, safe_cut
+from .promise import Promise, digest, least_labels, safe_cut
 from .regression import RegressionProblem, Term, fit
 from .weights import Head, Score, Weights, score, shipped_weights
 
@@ -27,6 +27,10 @@ SURE = 1.96
 POINTS = 20
 NEVER = 1e9
 """A cut that no gain reaches."""
+ALIKE: tuple[Family] = ("chat",)
+"""Answers of one family, whichever it is."""
+OWN_CUT = 5
+"""How many times as many labels as a promise needs a family has that gets a cut of its own: fewer save little."""
 
 Corrected = Mapping[Family, Mapping[str, Mapping[str, float]]]
 Kind = Literal["help_rate", "quality", "max_cost", "pgr", "promise"]
@@ -179,7 +183,8 @@ def _by_promise(labelled: Sequence[LabelledAnswer], target: Target, weights: Wei
     samples = [_sample(answer) for answer in labelled]
     gains = _gains(samples, weights, {})
     small, large = [each.small for each in samples], [each.large for each in samples]
-    made, promise = promised_cut(_ranks(gains, labelled), small, large, target, labelled)
+    families = [each.family for each in samples]
+    made, promise = promised_cut(_ranks(gains, labelled), small, large, target, labelled, families)
     report = Report(made.with_promise(promise), len(labelled), refit=False, lengths=lengths(labelled))
     return report.with_curve(gains, small, large)
 
@@ -190,23 +195,41 @@ def promised_cut(
     large: Sequence[float],
     target: Target,
     answers: Sequence[LabelledAnswer],
+    families: Sequence[Family] = (),
 ) -> tuple[Calibration, Promise]:
-    """Returns the highest cut of which the test bears the promise, and the promise; raises `ConfigError`."""
+    """Returns the highest cuts of which the test bears the promise, and the promise; raises `ConfigError`.
+
+    `families` are those of the answers, where they are not all of one: one with labels enough has a cut of its own.
+    """
     losses = [max(0.0, helped - own) for own, helped in zip(small, large, strict=True)]
-    found = safe_cut(ranks, losses, target.value, target.confidence, (NEVER, 0.0))
-    gain, tie_break = found.cut
-    share = sum(each >= found.cut for each in ranks) / len(ranks)
+    needed, places = least_labels(target.value, target.confidence), dict[Family, list[int]]()
+    for place, family in enumerate(families or ALIKE * len(ranks)):
+        places.setdefault(family, []).append(place)
+
+    def cut_of(of: Sequence[int]) -> Rank:
+        known = [ranks[place] for place in of], [losses[place] for place in of]
+        gain, lot = safe_cut(*known, target.value, target.confidence, (NEVER, 0.0))
+        return gain, lot
+
+    enough = OWN_CUT * needed
+    own = {family: cut_of(of) for family, of in places.items() if len(ranks) > len(of) >= enough}
+    others = [place for family, of in places.items() if family not in own for place in of]
+    gain, tie_break = shared = cut_of(others if len(others) >= needed else range(len(ranks)))
+    helped = [place for family, of in places.items() for place in of if ranks[place] >= own.get(family, shared)]
+    share = len(helped) / len(ranks)
     promise = Promise(
         target.value,
         target.confidence,
         len(ranks),
-        round(found.lost, 4),
+        round(sum(losses) - sum(losses[place] for place in helped), 4),
         data=digest([[answer.prompt, answer.response] for answer in answers]),
         date=datetime.now(UTC).date().isoformat(),
         models=target.models,
         tools=tuple(sorted({tool.name for answer in answers for tool in answer.context.tools})),
+        families=tuple(sorted(own)),
     )
-    return Calibration(gain, round(share, 4), _error(share, len(ranks)), tie_break=tie_break), promise
+    made = Calibration(gain, round(share, 4), _error(share, len(ranks)), tie_break=tie_break, families=own)
+    return made, promise
 
 
 def _ranks(gains: Sequence[float], answers: Sequence[LabelledAnswer]) -> list[Rank]:

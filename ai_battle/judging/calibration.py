@@ -73,7 +73,8 @@ class Agreement:
 class Calibration:
     """Answers whose gain is `cut` or more get help. `corrections` add to the shipped weights, by family and head.
 
-    Of the answers whose gain is just `cut`, those get help whose lot (see `rank`) is `tie_break` or more.
+    Of the answers whose gain is just `cut`, those get help whose lot (see `rank`) is `tie_break` or more. `families`
+    have such a rank of their own.
     `help_rate` is the share of the answers that it was made of which get help, give or take `error`. Where several
     models answer, `agreement` decides in the place of the cut. What it may lose is in its `promise`.
     """
@@ -85,9 +86,10 @@ class Calibration:
     agreement: Agreement | None = None
     tie_break: float = 0.0
     promise: Promise | None = None
+    families: Mapping[Family, Rank] = field(default_factory=dict, hash=False)
 
-    def helps(self, gain: float, prompt: str, answer: str) -> bool:
-        return rank(gain, prompt, answer) >= (round(self.cut, 6), self.tie_break)
+    def helps(self, gain: float, family: Family, prompt: str, answer: str) -> bool:
+        return rank(gain, prompt, answer) >= self.families.get(family, (round(self.cut, 6), self.tie_break))
 
     def apply_to(self, weights: Weights) -> Weights:
         made = {family: _corrected_profile(weights[family], heads) for family, heads in self.corrections.items()}
@@ -102,6 +104,7 @@ class Calibration:
         made = {"cut": self.cut, "help_rate": self.help_rate, "error": self.error, "corrections": kept}
         made |= {"tie_break": self.tie_break} if self.tie_break else {}
         made |= {"agreement": self.agreement.as_json()} if self.agreement else {}
+        made |= {"families": {family: list(cut) for family, cut in self.families.items()}} if self.families else {}
         return {**made, "promise": asdict(self.promise)} if self.promise else made
 
     def with_promise(self, promise: Promise) -> Self:
@@ -116,7 +119,8 @@ class Calibration:
             raise ConfigError(said, "calibration")
         agreement = Agreement.of_json(data["agreement"]) if data.get("agreement") else None
         rate, error, tie_break = (data.get(name, 0.0) for name in OPTIONAL)
-        made = cls(float(data["cut"]), rate, error, corrections, agreement, tie_break)
+        families = {family: (cut, lot) for family, (cut, lot) in (data.get("families") or {}).items()}
+        made = cls(float(data["cut"]), rate, error, corrections, agreement, tie_break, families=families)
         promise = Promise.of_json(data["promise"]) if data.get("promise") else None
         if promise and not promise.fits(made.as_json()):
             raise ConfigError(EDITED, "calibration")
@@ -130,7 +134,10 @@ ALWAYS = Calibration(-1e9, help_rate=1.0)
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     """Returns what can't be used of a calibration; empty where all can."""
     names = corrections if isinstance(corrections, Mapping) else ()
-    if unknown := [name for name in names if name not in FAMILIES]:
+    families = data.get("families") or {}
+    if not isinstance(families, Mapping) or not all(map(_is_rank, families.values())):
+        return "cuts of families that can't be used"
+    if unknown := [name for name in (*names, *families) if name not in FAMILIES]:
         return f"a family {unknown[0]!r}"
     numbers = {**dict.fromkeys(OPTIONAL, 0.0), **data}
     for name in ("cut", *OPTIONAL):
@@ -139,6 +146,10 @@ def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     if not _are_numbers(corrections, 3):
         return "corrections that are not numbers by family, head and name"
     return "" if _is_agreement(data.get("agreement")) else "an agreement that can't be used"
+
+
+def _is_rank(said: Any) -> bool:
+    return isinstance(said, list | tuple) and len(said) == 2 and all(_are_numbers(each, 0) for each in said)
 
 
 def _is_agreement(said: Any) -> bool:

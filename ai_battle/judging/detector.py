@@ -99,7 +99,7 @@ class StuckDetector:
 
     def _needs_help(self, judged: Score, family: Family, prompt: str, answer: str) -> bool:
         if self.calibration is not None:
-            return self.calibration.helps(judged.gain, prompt, answer)
+            return self.calibration.helps(judged.gain, family, prompt, answer)
         if self.help_rate is not None:
             cut = self._weights[family].gain_of(self.help_rate) + self._shift
             return self.help_rate > 0 and judged.gain >= cut

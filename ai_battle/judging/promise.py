@@ -27,7 +27,8 @@ class Promise:
     A pair of which that is not so passes the test with a probability of at most 1 - `confidence`. It was tested on
     `labels` answers, of which `lost` (graded ones in parts) are worse and not helped; `data` is a digest of them,
     `date` the day (UTC). `models` are the small and the large one, and `tools` those of the answers, as far as they are
-    known. `seal` is a digest of all of it and of the cut.
+    known. It holds for the answers of each of the `families` as well, and for those of all others together. `seal` is a
+    digest of all of it and of the cut.
     """
 
     loss: float
@@ -38,6 +39,7 @@ class Promise:
     date: str = ""
     models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
     seal: str = ""
 
     def with_seal(self, calibration: Mapping[str, Any]) -> Self:
@@ -55,30 +57,22 @@ class Promise:
     def of_json(cls, data: Any) -> Self:
         """Raises `ConfigError` for what `ai-battle calibrate` did not write."""
         try:
-            listed = {name: tuple(map(str, data.get(name) or ())) for name in ("models", "tools")}
+            listed = {name: tuple(map(str, data.get(name) or ())) for name in ("models", "tools", "families")}
             return cls(**{**data, **listed})
         except (TypeError, AttributeError) as error:
             said = "The calibration has a promise that can't be used; take what `ai-battle calibrate` writes as it is."
             raise ConfigError(said, "calibration") from error
 
 
-@dataclass(frozen=True, slots=True)
-class SafeCut:
-    """The answers of this rank and above get help; `lost` are lost of those below."""
+def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confidence: float, above: Rank) -> Rank:
+    """Returns the highest cut at which a loss above `loss` is refuted: answers of this rank and above get help.
 
-    cut: Rank
-    lost: float
-
-
-def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confidence: float, above: Rank) -> SafeCut:
-    """Returns the highest cut at which a loss above `loss` is refuted; `above` is higher than all ranks.
-
-    `losses` are from 0 to 1, ordered like `ranks`. The cuts are tested from the lowest on, where each answer gets help
-    and nothing is lost, until one fails: in this fixed sequence no correction is due for testing many (Angelopoulos,
-    Bates, Candes, Jordan and Lei, "Learn then Test", 2021). Right and wrong are tested by the exact binomial, whose
-    level a lot that is drawn of the data makes exact; graded losses by betting (Waudby-Smith and Ramdas, "Estimating
-    means of bounded random variables by betting", JRSS-B 2024). Both hold for any distribution, as long as the labelled
-    answers are drawn like those to come.
+    `losses` are from 0 to 1, ordered like `ranks`; `above` is higher than all ranks. The cuts are tested from the
+    lowest on, where each answer gets help and nothing is lost, until one fails: in this fixed sequence no correction is
+    due for testing many (Angelopoulos, Bates, Candes, Jordan and Lei, "Learn then Test", 2021). Right and wrong are
+    tested by the exact binomial, whose level a lot that is drawn of the data makes exact; graded losses by betting
+    (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024). Both hold for any
+    distribution, as long as the labelled answers are drawn like those to come.
 
     Raises `ConfigError` that says how many labels are missing where even no loss at all would refute nothing.
     """
@@ -90,15 +84,7 @@ def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confid
         )
     order = sorted(range(labels), key=ranks.__getitem__)
     test = _binomial(labels, loss, chance, losses) if {*losses} <= {0.0, 1.0} else _betting(labels, loss, chance)
-    lost = kept = 0.0
-    for place, at in enumerate(order):
-        if losses[at]:
-            lost += losses[at]
-            if not test(losses[at]):
-                return SafeCut(ranks[at], kept)
-        if place + 1 < labels and ranks[order[place + 1]] != ranks[at]:
-            kept = lost  # of answers of one rank all get help, or none
-    return SafeCut(above, lost)
+    return next((ranks[at] for at in order if losses[at] and not test(losses[at])), above)
 
 
 def least_labels(loss: float, confidence: float) -> int:

@@ -58,6 +58,8 @@ def recommendation(report: Report, target: Target) -> Iterator[str]:
             f"that loses more than {promise.loss:.1%} would pass this test with a probability of at most "
             f"{1 - promise.confidence:.0%}; it says nothing of requests that are unlike these."
         )
+        if promise.families:
+            yield f"The same was tested for {' and '.join(promise.families)} alone, and for all others together."
     if target.helper_price:
         yield f"An answer costs about {dollars(target.own_price + share.help_rate * target.helper_price)} on average."
     yield from _cautions(report, target)

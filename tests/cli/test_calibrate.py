@@ -189,6 +189,39 @@ def test_a_promise_is_the_least_help_at_which_a_test_refutes_a_greater_loss(
     assert "promise: {loss: 0.05, confidence: 0.95}" in said
 
 
+CHAT = "Why do bakers let dough rest over night ({})?"
+REASON = (
+    "It rests so that its gluten relaxes and its taste gets deeper, as yeast and bacteria go on working slowly ({})."
+)
+
+
+def test_kinds_of_requests_with_labels_enough_get_a_cut_of_their_own(
+    data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums are never lost, and of what is explained a tenth, which nothing tells from the rest."""
+    sums = [row(n, prompt=f"{PROMPT} ({n})", correct=True) for n in range(300)]
+    chat = [
+        {"prompt": CHAT.format(n), "response": REASON.format(n), "correct": n % 10 > 0, "helper_correct": True}
+        for n in range(150)
+    ]
+    made = tmp_path / "pair.json"
+    assert run_command(["calibrate", data(sums + chat), "--promise", "0.05", "--out", str(made)]) == 0
+
+    assert "The same was tested for math alone, and for all others together." in capsys.readouterr().out
+    found = json.loads(made.read_text())
+    assert found["promise"]["families"] == ["math"]
+    assert found["families"]["math"] == [1e9, 0.0]
+    assert found["help_rate"] == pytest.approx(150 / 450, abs=0.15)
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    named = "calibration: pair.json, "
+    plan = PAIR.format(small="ollama/gemma3:4b", strategy="takeover", calibration=named, loss=0.05)
+    (tmp_path / "plan.yaml").write_text(plan)
+    assert run_command(["validate", str(tmp_path / "plan.yaml")]) == 0
+    made.write_text(json.dumps({**found, "families": {"math": [0.0, 0.0]}}))
+    assert run_command(["validate", str(tmp_path / "plan.yaml")]) == 2
+    assert "was changed after it was made" in "".join(capsys.readouterr())
+
+
 def test_too_few_labels_promise_nothing_and_say_how_many_are_missing(
     data: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

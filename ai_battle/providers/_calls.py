@@ -317,7 +317,8 @@ class ProviderCaller(ClientWrapper):
         if error.retry_after is not None:
             delay = error.retry_after
             if delay >= left:
-                error.args = (f"{error} Come back in {delay:.4g} s; this call may take {retry.seconds:.4g} s.",)
+                late = f"Come back in {ceil(delay)} s; this call may take {retry.seconds:.4g} s."
+                error.args = (sentences(str(error), late),)
         if delay >= left:
             raise error
         await emit(Retrying(self._name, len(failures) + 1, delay, str(error)))
@@ -340,6 +341,11 @@ def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
     if last.again == "once":
         return sum(error.again == "once" for error in failures) == 1
     return not isinstance(last, Stalled) or sum(isinstance(error, Stalled) for error in failures) <= MOST_STALLS
+
+
+def sentences(said: str, more: str) -> str:
+    """Joins two sentences, the first of which may lack its full stop."""
+    return f"{said}{'' if said.endswith(('.', '!', '?', ':')) else '.'} {more}" if more else said
 
 
 def _jitter(failures: int, first: float, longest: float) -> float:

@@ -3,27 +3,24 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol
 from urllib.parse import quote
-
-from pydantic_core import from_json
 
 from ..core.client import ModelClient
 from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..wire import streams
-from ..wire.errors import UNREADABLE
+from ..wire.bodies import loads
 from ..wire.streams import BOM, StreamReader
-from ._calls import Clocks, Deadlines
+from ._calls import Clocks, Deadlines, sentences
 from ._listing import A_LOOK, ListedModel, ModelList, ask_server
 from ._settings import Access, public_url
 from ._transport import HttpReply, Transport
 
-STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
-COUNTS = tuple(each.name for each in fields(Usage))
+LINES = ("ndjson", "jsonl", "stream+json")  # streams that begin with a bracket
 _AFTER_THE_ANSWER = 2.0
 _A_GLANCE = Deadlines(connect=2.0, total=3.0)
 
@@ -82,12 +79,12 @@ class HttpClient(ModelClient):
         self._redactor = api.access.redactor
         self._deadlines = deadlines = api.access.settings.deadlines
         self._patient = replace(deadlines, first_byte=deadlines.total) if deadlines.is_last else deadlines
-        self._where = str(transport.access)
+        self._where = f"{api.access.provider}/{api.model} at {self.endpoint}"
         self._said: set[str] = set()
         self.most_output = api.most_output
 
     def __repr__(self) -> str:
-        return f"<{self.api.model} of {self._where}>"
+        return f"<{self._where}>"
 
     @property
     def endpoint(self) -> str:
@@ -160,7 +157,7 @@ class HttpClient(ModelClient):
 
     async def _read_stream(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
-        if data.removeprefix(BOM).lstrip()[:1] == b"{" and _is_unnamed(reply):
+        if data.removeprefix(BOM).lstrip()[:1] == b"{" and not _is_of_lines(reply):
             reply.body += data
             return await self._read_whole(reply, reader, clocks, emit)
         while data:
@@ -200,7 +197,7 @@ class HttpClient(ModelClient):
         answer = None
         try:
             body = await reply.whole(clocks.mark_content)
-            answer = from_json(body.removeprefix(BOM).decode(errors="replace"))
+            answer = loads(body.removeprefix(BOM))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
             async with _Batch(emit) as events:
                 reader.feed(body, events)
@@ -223,12 +220,7 @@ class HttpClient(ModelClient):
 
     async def _report(self, bill: Any, emit: Emit) -> None:
         """Tells what a reply has used that comes to no answer."""
-        if not bill:
-            return
-        usage = UNKNOWN_USAGE
-        with suppress(*UNREADABLE):
-            usage = _plausible(self.api.wire.decode_usage(bill))
-        if usage != UNKNOWN_USAGE:
+        if bill and (usage := self.api.wire.decode_usage(bill)) != UNKNOWN_USAGE:
             await emit(UsageReported(usage))
 
     async def _warn(self, sent: HttpRequest, emit: Emit, *, each_time: bool) -> None:
@@ -242,9 +234,9 @@ class HttpClient(ModelClient):
             await emit(Warned(changes[option], option))
 
     async def _explain(self, error: ProviderError, reader: StreamReader) -> None:
-        text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"
+        said = str(error).removeprefix(f"{self._where}: ").removeprefix(f"{self.transport.access}: ")
         there = await self._names() if error.status == 404 else ()
-        error.args = (_sentences(text, self.api.advice(error, there)),)
+        error.args = (f"{self._where}: {sentences(said, self.api.advice(error, there))}",)
         error.partial = error.partial or reader.text
         self._redactor.clean(error)
 
@@ -274,21 +266,8 @@ class _Batch:
             await self._emit(event)
 
 
-def _plausible(usage: Usage) -> Usage:
-    """Returns the usage without negative numbers, whatever a server says."""
-    counts = {name: value for name in COUNTS if (value := getattr(usage, name)) is not None}
-    return usage if min(counts.values()) >= 0 else Usage(**{name: max(0, value) for name, value in counts.items()})
-
-
-def _is_unnamed(reply: HttpReply) -> bool:
-    """Says whether the server does not say that it streams."""
-    return not any(word in reply.headers.get("content-type", "") for word in STREAMS)
-
-
-def _sentences(said: str, advice: str) -> str:
-    if not advice:
-        return said
-    return f"{said}{'' if said.endswith(('.', '!', '?', ':')) else '.'} {advice}"
+def _is_of_lines(reply: HttpReply) -> bool:
+    return any(word in reply.headers.get("content-type", "") for word in LINES)
 
 
 def _in_a_moment() -> float:

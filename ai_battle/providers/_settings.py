@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ..core.errors import ConfigError, ProviderError
+from ..core.errors import ConfigError, ContextTooLong, ProviderError
 from ..core.plugins import check_options, near
 from ..core.redaction import Redactor
 from ._calls import DEFAULT, Deadlines
@@ -96,6 +96,8 @@ class Access:
 
     def advice(self, error: ProviderError, model: str, there: Sequence[str] = ()) -> str:
         """Names the variable of a key, never its value; `there` are the models that the server has."""
+        if isinstance(error, ContextTooLong):
+            return "Shorten it, or take a model with a larger context window."
         match error.status:
             case 401 if self.key.value:
                 return f"Is {self.key.source} right?"
@@ -105,6 +107,10 @@ class Access:
                 return f"May the key in {self.key.source} use {model}?"
             case 404:
                 return self._advice_on_name(model, there)
+            case 405:
+                return "Is base_url right?"
+            case 407:
+                return "A proxy on the way wants to be told who you are: HTTPS_PROXY=http://name:password@host:port."
         return ""
 
     def _advice_on_name(self, model: str, there: Sequence[str]) -> str:

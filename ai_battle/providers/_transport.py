@@ -153,7 +153,8 @@ class Transport(ABC):
 
 def redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str:
     """Returns where a redirect leads; another origin than that of the address gets neither the key nor the request."""
-    location = headers.get("location", "")
+    if not (location := headers.get("location", "")):
+        raise Unreachable(f"{access}: redirects, and does not say where to. Is base_url right?")
     try:
         target = URL(url).join(URL(location))
         same = target.origin() == URL(access.url).origin()

@@ -2,11 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import wraps
 from typing import Any
 
 from ..core.errors import (
@@ -19,7 +20,7 @@ from ..core.errors import (
     RateLimited,
     Refused,
 )
-from ..core.exchange import ModelResponse, Stop
+from ..core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ..core.messages import Part, Text, Thinking
 from ..core.redaction import without_keys
 from .bodies import dumps, loads
@@ -27,6 +28,7 @@ from .bodies import dumps, loads
 UNREADABLE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # of a body in another shape
 MESSAGE = 500
 RAW = 500
+COUNTS = tuple(each.name for each in fields(Usage))
 
 STATUS_OF = {
     "invalid_request_error": 400, "authentication_error": 401, "invalid_api_key": 401, "billing_error": 402,
@@ -44,12 +46,14 @@ WRONG_KEY_WORDS = re.compile(r"\bapi[ _]?key (is )?(not (valid|found)|invalid|ex
 BLOCKED = {"content_filter", "content_policy_violation"}
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 TOO_LONG = re.compile(
-    r"context[ _](length|window|size|limit)|(prompt|input|request) (is |was )?too (long|large)|input token count"
+    r"context[ _](length|window|size|limit)|(prompt|input|request|context) (is |was )?too (long|large)"
+    r"|input token count"
     r"|maximum (number of )?tokens|maximum prompt length|reduce the length of the (messages|prompt)",
     re.IGNORECASE,
 )
 NO_MONEY = re.compile(
-    r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)|reached your \w+ usage limit",
+    r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)"
+    r"|reached your (\w+ ){1,3}usage limit",
     re.IGNORECASE,
 )
 PER_DAY = re.compile(r"\b(?:per|each|a)[ -]day\b|\bdaily\b|PerDay", re.IGNORECASE)
@@ -78,7 +82,7 @@ class Complaint:
 
 def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
     """Returns the error for an HTTP status that is none of success."""
-    said = read_complaint(_parse(body))
+    said = read_complaint(parse_body(body))
     known = {name.lower(): value for name, value in headers.items()}
     after = _wait_in_headers(known)
     complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
@@ -114,7 +118,7 @@ def no_answer_error(raw: bytes) -> ProviderError:
     """Returns the error for a body with 200 that is no answer of a model API: nothing, a web page, an error object."""
     if not raw.strip():
         return BadReply("The server sent an empty body; is base_url right?", again="once")
-    body = _parse(raw)
+    body = parse_body(raw)
     if isinstance(body, Mapping) and "error" in body:
         return error_in_answer(body)
     if isinstance(body, str) and raw.lstrip().startswith(b"{"):
@@ -133,6 +137,22 @@ def readable_answer(body: Any) -> Iterator[None]:
         raise no_answer_error(dumps(body)) from error
 
 
+def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[Mapping[str, Any]], Usage]:
+    """Wraps a reader of bills: one that can't be read is none, and spoils no answer; nor is less than nothing owed."""
+
+    @wraps(decode)
+    def read(body: Mapping[str, Any]) -> Usage:
+        try:
+            usage = decode(body)
+        except UNREADABLE:
+            return UNKNOWN_USAGE
+        counts = {name: value for name in COUNTS if (value := getattr(usage, name)) is not None}
+        plausible = {name: value for name, value in counts.items() if 0 <= value < math.inf}
+        return usage if len(plausible) == len(counts) else Usage(**plausible)
+
+    return read
+
+
 @contextmanager
 def readable_request(api: str) -> Iterator[None]:
     """Turns whatever trips over the shape of a client's body into a `ConfigError`."""
@@ -149,12 +169,18 @@ def read_complaint(body: Any) -> Complaint:
         message = _one_line(str(said or ""))
         return Complaint(message, retry_after=_wait_in_words(message))
     kinds = [str(said[key]) for key in ("code", "type", "status") if said.get(key)]
-    message = _one_line(str(said.get("message") or said.get("msg") or " ".join(kinds) or dict(said)))
+    message = _one_line(str(said.get("message") or _fault_of_field(said) or " ".join(kinds) or dict(said)))
     details = _objects_in(said.get("details"))
     kinds += _kinds_in(details)
     after = _delay_in(details)
     after = _wait_in_words(message) if after is None else after
     return Complaint(message, frozenset(kinds), _status_of(kinds), after)
+
+
+def _fault_of_field(said: Mapping[str, Any]) -> str:
+    """FastAPI names the field in a list of its own: `{"loc": ["body", "messages"], "msg": "Field required"}`."""
+    place = ".".join(map(str, said["loc"])) if isinstance(said.get("loc"), list) else ""
+    return ": ".join(filter(None, (place, str(said.get("msg") or ""))))
 
 
 def _innermost(body: Any) -> Any:
@@ -208,7 +234,7 @@ def _provider_error(said: Complaint, again: Again) -> ProviderError:
 
 
 def _may_pass(status: int) -> bool:
-    return status in (408, 409, 425, 429) or status >= 500
+    return status in (408, 409, 425, 429, 499) or status >= 500
 
 
 def _is_too_long(said: Complaint) -> bool:
@@ -238,7 +264,8 @@ def _status_of(kinds: list[str]) -> int | None:
     return next((status for status in found if status and 400 <= status < 600), None)
 
 
-def _parse(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
+    """Returns the value that a body is, or its words where it is no JSON, as of a web page."""
     try:
         return loads(body)
     except ValueError:

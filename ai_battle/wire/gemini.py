@@ -12,7 +12,7 @@ from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Stop, To
 from ..core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from . import streams
 from .bodies import ANY_OBJECT, count, dumps, field_or, own, present, required_field, unknown_fields
-from .errors import empty_answer, no_answer_error, readable_answer, require_content
+from .errors import empty_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from .errors import http_error as decode_error
 from .messages import turns, with_ids
 
@@ -215,6 +215,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     return require_content(response, ended)
 
 
+@plausible_usage
 def decode_usage(body: Mapping[str, Any]) -> Usage:
     if not (usage := body.get("usageMetadata")):
         return UNKNOWN_USAGE

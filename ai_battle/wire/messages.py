@@ -34,7 +34,7 @@ def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> To
     if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
         arguments, malformed = {}, arguments["malformed"]
     extra = unknown_fields(wire, body, known)
-    return ToolCall(field_or(function, "name", ""), arguments, field_or(body, "id", ""), malformed, extra=extra)
+    return ToolCall(field_or(function, "name", ""), arguments, str(body.get("id") or ""), malformed, extra=extra)
 
 
 def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -11,7 +11,7 @@ from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
 from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or
-from .errors import cut_error, error_in_answer, no_answer_error, readable_answer, require_content
+from .errors import cut_error, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from .errors import http_error as decode_error
 from .messages import as_failure, call_id, decode_call, file_text, flowing, with_ids, with_system
 
@@ -139,6 +139,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         return require_content(ModelResponse(message, stop=stop, usage=decode_usage(body), model=model, extra=extra))
 
 
+@plausible_usage
 def decode_usage(body: Mapping[str, Any]) -> Usage:
     return Usage(count(body, "prompt_eval_count"), count(body, "eval_count"))
 

@@ -14,7 +14,7 @@ from ..core.errors import BadReply, ProviderError
 from ..core.events import Event, TextDelta, ThinkingDelta
 from ..core.exchange import ModelResponse
 from .bodies import dumps, is_whole, loads
-from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_error, no_answer_error
+from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_error, no_answer_error, parse_body
 from .messages import new_id
 
 MAX_EVENT = 16 * 1024 * 1024
@@ -82,7 +82,7 @@ class LineTokenizer:
 
     def event(self, piece: bytes) -> tuple[str, bytes]:
         """Returns the name of the event (empty when it has none) and its data."""
-        return "", piece
+        return "", piece.removeprefix(BOM)
 
 
 class EventTokenizer(LineTokenizer):
@@ -251,8 +251,8 @@ class StreamReader(ABC):
             self.is_done = True
             return
         try:
-            event = loads(payload)
-            if "error" in (name, event.get("type")) or event.get("error"):
+            event = parse_body(payload) if name == "error" else loads(payload)
+            if name == "error" or _is_error(event):
                 raise error_in_answer(event, "always", self.text)
             self._run.learn(piece, self._read(name, event, events))
             self._has_begun = True
@@ -268,6 +268,12 @@ class StreamReader(ABC):
         if self._has_begun or tokens.is_event_stream:
             return cut_error(self.text, tokens.unread)
         return no_answer_error(tokens.unread or tokens.head)
+
+
+def _is_error(event: Any) -> bool:
+    """Says whether an event tells of a fault; Google puts it into a list at times."""
+    said = event[0] if isinstance(event, list) else event
+    return said.get("type") == "error" or bool(said.get("error"))
 
 
 MAX_FRAME = 16 * 1024 * 1024

@@ -36,7 +36,7 @@ async def test_nothing_but_the_first_byte_clock_counts_before_the_first_content(
     fakes: FakeProviders, asked: ModelRequest
 ) -> None:
     fakes.openai.says(fault("stall_after_headers"), reply("Fine.", delay=0.3))
-    with pytest.raises(Stalled, match=r"openai at .*: nothing came within 0.05 s \(the first-byte clock\)"):
+    with pytest.raises(Stalled, match=r"openai/gpt-4o at .*: nothing came within 0.05 s \(the first-byte clock\)"):
         await client(first_byte=0.05, idle=10, total=10).complete(asked)
     assert (await client(idle=0.05, total=60).complete(asked)).text == "Fine."
 
@@ -69,7 +69,9 @@ async def test_the_clock_of_all_attempts_holds_inside(fakes: FakeProviders, aske
     fakes.openai.says(fault("slow_drip", seconds=0.01), "Fine.")
     caller = ProviderCaller(client(total=60), "openai/gpt-4o", retry=RetryPolicy(seconds=0.3))
 
-    with pytest.raises(Unreachable, match=r"openai at .*: no complete answer within 0\.\d+ s \(the total clock\)"):
+    with pytest.raises(
+        Unreachable, match=r"openai/gpt-4o at .*: no complete answer within 0\.\d+ s \(the total clock\)"
+    ):
         await caller.complete(asked)
     assert (await client(total=60).complete(asked)).text == "Fine."
 

@@ -297,5 +297,5 @@ async def test_what_an_sdk_can_not_do_is_an_error_of_the_provider(asked: ModelRe
     async with openai_sdk.AsyncAzureOpenAI(
         azure_endpoint="http://127.0.0.1:9", azure_ad_token_provider=token, api_version="2025-03-01"
     ) as entra:
-        with pytest.raises(ProviderError, match=r"azure at http://127\.0\.0\.1:9/openai: .*no token for you"):
+        with pytest.raises(ProviderError, match=r"azure/my-gpt at http://127\.0\.0\.1:9/openai: .*no token for you"):
             await openai.create("my-gpt", endpoint="azure", client=entra).complete(asked)

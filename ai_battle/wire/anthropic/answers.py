@@ -12,7 +12,7 @@ from ..advice import CALL_BLOCK
 from ..blocks import WAITING, AnswerBlock, BlockWriter, Failure
 from ..bodies import count, dumps, field_or, own, present, read_arguments, required_field, unknown_fields
 from ..checks import ObjectShape, TaggedShape, object_, text
-from ..errors import no_answer_error, readable_answer, require_content
+from ..errors import no_answer_error, plausible_usage, readable_answer, require_content
 from ..messages import with_ids
 from ..streams import StreamReader
 from .blocks import BLOCKS, WIRE, Block, Calls, answer_blocks, decode_block, encode_part, is_whole_block, wire_id
@@ -110,6 +110,7 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
     return body
 
 
+@plausible_usage
 def decode_usage(body: Mapping[str, Any]) -> Usage:
     """Returns what the model that answers has used, in all of its calls.
 

@@ -12,7 +12,7 @@ from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Text, Thinking
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import count, dumps, field_or, read_arguments
-from ..errors import empty_answer, error_in_answer, no_answer_error, readable_answer, require_content
+from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from ..streams import DONE, StreamReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
 from .messages import (
@@ -104,6 +104,7 @@ def _stop_from(reason: Any, message: Message) -> Stop:
     return "refusal" if any(map(is_refusal, message.parts)) else "end"
 
 
+@plausible_usage
 def decode_usage(body: Mapping[str, Any]) -> Usage:
     """Returns the usage, with the dollars that OpenRouter tells."""
     if not (bill := bill_in(body)):
@@ -239,7 +240,7 @@ class ChatReader(StreamReader):
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
         """Finds the call of a fragment: by its index, without one by its id, and without an id it is the one before."""
         function, index = fragment.get("function") or {}, fragment.get("index")
-        id_, name = field_or(fragment, "id", ""), field_or(function, "name", "")
+        id_, name = str(fragment.get("id") or ""), field_or(function, "name", "")
         arguments = _arguments_text(function.get("arguments") or "")
         growing = self._latest.get(id_ if index is None and id_ else index)
         if growing and not growing.ends_before(id_, name):

@@ -136,7 +136,6 @@ def test_an_empty_answer_is_asked_for_once_more(message: dict[str, Any]) -> None
         {"choices": [None]},
         answer(content=5),
         answer(tool_calls=[{"id": "c"}]),
-        answer(content="Hi", usage={"prompt_tokens": "many"}),
     ],
     ids=str,
 )

@@ -44,6 +44,14 @@ def _card(chance: random.Random) -> str:
     return body + str(-doubled % 10)
 
 
+def _amex(chance: random.Random) -> str:
+    """Fifteen digits, in groups of four, six and five."""
+    body = "37" + _digits(chance, 12)
+    doubled = sum(sum(divmod(int(each) * (1 + place % 2), 10)) for place, each in enumerate(body))
+    number = body + str(-doubled % 10)
+    return f"{number[:4]} {number[4:10]} {number[10:]}"
+
+
 def _in_groups(text: str, sign: str) -> str:
     return sign.join(text[at : at + 4] for at in range(0, len(text), 4))
 
@@ -82,6 +90,39 @@ SET_ASIDE: Mapping[str, tuple[Form, ...]] = {
     "address": (lambda c: f"Am Alten Markt {_digits(c, 2)}", lambda c: f"{_digits(c, 4)} Sunset Blvd"),
     "name": (lambda c: c.choice(NAMES).upper(), lambda c: f"Frau {_word(c).capitalize()}"),
 }
+LATER: Mapping[str, tuple[Form, ...]] = {
+    "e-mail": (
+        lambda c: f'"{_word(c).capitalize()} K." <{_word(c)}_{_word(c)}@{_word(c)}.museum>',
+        lambda c: f"{_word(c)}@{_word(c)}.example.travel",
+        lambda c: f"{_word(c)}(at){_word(c)}(dot)org",
+    ),
+    "phone": (
+        lambda c: f"Tél. 01 {_digits(c, 2)} {_digits(c, 2)} {_digits(c, 2)} {_digits(c, 2)}",
+        lambda c: f"1-{_digits(c, 3)}-{_digits(c, 3)}-{_digits(c, 4)}",
+        lambda c: f"+91 {_digits(c, 5)} {_digits(c, 5)}",
+        lambda c: f"06-{_digits(c, 8)}",
+    ),
+    "IBAN": (lambda c: _in_groups(_iban(c), "\u00a0"), lambda c: f"IBAN:{_iban(c)}"),
+    "card": (_amex, lambda c: _in_groups(_card(c), "\u00a0")),
+    "key": (
+        lambda c: f"postgres://app:{_word(c, 12)}@db.local/main", lambda c: f'"client_secret": "{_word(c, 20)}"',
+        lambda c: f"AIza{_word(c, 35)}", lambda c: f"Authorization: Basic {_word(c, 24)}",
+    ),
+    "address": (
+        lambda c: f"{_digits(c, 1)} rue de la République", lambda c: f"Calle de Alcalá {_digits(c, 2)}",
+        lambda c: f"Via Garibaldi {_digits(c, 2)}", lambda c: f"Keizersgracht {_digits(c, 3)}",
+        lambda c: f"ul. Marszałkowska {_digits(c, 2)}", lambda c: f"Storgatan {_digits(c, 1)}",
+        lambda c: f"An der Alster {_digits(c, 1)}", lambda c: f"{_digits(c, 3)}B Baker Street",
+        lambda c: f"Rua Augusta, {_digits(c, 3)}", lambda c: f"Unter den Linden {_digits(c, 2)}",
+        lambda c: f"Flat 3, {_digits(c, 2)} Elm Grove", lambda c: f"P.O. Box {_digits(c, 4)}",
+        lambda c: f"Nørregade {_digits(c, 2)}", lambda c: f"Mannerheimintie {_digits(c, 2)}",
+        lambda c: f"Schillerplatz {_digits(c, 1)}, {_digits(c, 5)} Neustadt",
+    ),
+    "name": (
+        lambda c: f"Mme {_word(c).capitalize()}", lambda c: "Schmidt, Anna",
+        lambda c: f"Señora {_word(c).capitalize()}",
+    ),
+}  # fmt: skip
 FRAMES = (
     "Please note {} for the file.", "It was {}, I believe.", "Contact: {}\nThanks!", "We have ({}) on record.",
     "Use {}, then report.", "| customer | {} |",
@@ -161,9 +202,12 @@ async def cost(size: int = 10_000, turns: int = 20) -> float:
 
 def lines() -> Iterator[str]:
     yield "# A veil before a model elsewhere\n\n`python -m research.veil` writes this page.\n"
-    yield "Forms set aside were written when the rules stood, by the same hand; no rule was changed for them.\n"
+    yield (
+        "Forms set aside were written when the first rules stood, the later ones before the rules that stand now: by the "
+        "first rules 36 and 150 of them left. All are by the same hand.\n"
+    )
     yield "| forms | kind | planted | left | whole answers |\n|---|---|---|---|---|"
-    for name, forms, seed in (("known", MADE, 1), ("set aside", SET_ASIDE, 2)):
+    for name, forms, seed in (("known", MADE, 1), ("set aside", SET_ASIDE, 2), ("later", LATER, 3)):
         rows = asyncio.run(play(forms, seed))
         for kind in (*forms, "all"):
             of_kind = [row for row in rows if kind in (row.kind, "all")]

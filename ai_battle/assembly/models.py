@@ -24,8 +24,9 @@ from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, Redact
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
+from ..providers._private import KINDS, VeilRules, check_patterns
 from ..providers._recordings import RecordedExchanges, Recorder
-from ..providers._veil import VeiledClient, VeilRules
+from ..providers._veil import PrivacyFinder, VeiledClient
 from ..providers.replay import RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
@@ -190,8 +191,23 @@ def _behind_veil(written: "VeilSettings | None", made: Model, around: BuildConte
         return made
     if made.local and not around.tape and not _is_gateway(made):
         raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
-    rules = VeilRules(written.names, written.terms, sends_files=written.files == "send")
-    return replace(made, client=VeiledClient(made.client, str(made.name), rules))
+    patterns = {name.upper(): pattern for name, pattern in written.patterns.items()}
+    if taken := patterns.keys() & {*KINDS}:
+        raise ConfigError(
+            f"veil.patterns.{min(taken).lower()} has the name of what is found already; take another one."
+        )
+    check_patterns(patterns)
+    rules = VeilRules(written.names, written.terms, sends_files=written.files == "send", patterns=patterns)
+    return replace(made, client=VeiledClient(made.client, str(made.name), rules, _finder(written, around)))
+
+
+def _finder(written: "VeilSettings", around: BuildContext) -> PrivacyFinder | None:
+    if written.finder is None:
+        return None
+    made = model(parse(written.finder, around.providers), {}, around)
+    if not made.local and not around.tape:
+        raise ConfigError(f"veil.finder: {made.name} is not on this machine, so what it is to find would leave.")
+    return PrivacyFinder(made.client, str(made.name), may_fail=written.without_finder == "send")
 
 
 def _is_gateway(made: Model) -> bool:

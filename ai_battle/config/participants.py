@@ -1,9 +1,10 @@
 """The schema of one participant: the model, what it can do, how it speaks, or the script of one that is played."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from .tools import Approval
@@ -93,20 +94,22 @@ class ScriptEntry(Section):
     )
 
 
+def _pattern(written: str) -> str:
+    try:
+        re.compile(written)
+    except re.error as error:
+        reason = {"reason": str(error)}
+        raise PydanticCustomError("regex", "is no regular expression: {reason}", reason) from error
+    return written
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+
+
 class ScriptRule(ScriptEntry):
     """An answer to whatever matches."""
 
-    match: str = Field(description="Regular expression that is looked for in what was said last.")
-
-    @field_validator("match")
-    @classmethod
-    def _compiles(cls, match: str) -> str:
-        try:
-            re.compile(match)
-        except re.error as error:
-            reason = {"reason": str(error)}
-            raise PydanticCustomError("regex", "is no regular expression: {reason}", reason) from error
-        return match
+    match: Pattern = Field(description="Regular expression that is looked for in what was said last.")
 
 
 Script = tuple[Annotated[ScriptEntry, Short(_script_entry, TEXT)], ...]
@@ -119,6 +122,19 @@ class VeilSettings(Section):
         default=(), description="Names of people; single words of them too.", examples=[["Ada King"]]
     )
     terms: Listed[Name] = Field(default=(), description="Other words that must not leave: projects, customers.")
+    patterns: Mapping[Annotated[str, Field(pattern=r"^[a-zA-Z]{2,20}$")], Pattern] = Field(
+        default={},
+        description="Regular expressions for what has a form of its own, by the name of its placeholders.",
+        examples=[{"ticket": "TCK-[0-9]{6}"}],
+    )
+    finder: Name | None = Field(
+        default=None,
+        description="A model of this machine that looks for what no rule finds, in each text once.",
+        examples=["ollama/qwen3:4b"],
+    )
+    without_finder: Literal["refuse", "send"] = Field(
+        default="refuse", description="What becomes of a request when that brings no answer."
+    )
     files: Literal["refuse", "send"] = Field(
         default="refuse", description="What becomes of pictures and documents, which can't be veiled."
     )

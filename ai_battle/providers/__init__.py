@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ._metered import CallTerms
     from ._names import KNOWN, RETIRED, SHORT, ModelName, is_local, nearest_tag, parse
     from ._prices import FREE, TokenPrice, context_window, price
+    from ._private import VeilRules
     from ._recordings import RecordedExchanges, Recorder
-    from ._veil import Veil, VeiledClient, VeilRules
+    from ._veil import Veil, VeiledClient
 
 _HOME = {
     "_calls": ("Deadlines", "ProviderCaller", "RetryPolicy", "Stalled"),
@@ -28,7 +29,8 @@ _HOME = {
     "_names": ("KNOWN", "RETIRED", "SHORT", "ModelName", "is_local", "nearest_tag", "parse"),
     "_prices": ("FREE", "TokenPrice", "context_window", "price"),
     "_recordings": ("RecordedExchanges", "Recorder"),
-    "_veil": ("Veil", "VeilRules", "VeiledClient"),
+    "_private": ("VeilRules",),
+    "_veil": ("Veil", "VeiledClient"),
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.helping import Veiled
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers import Veil, VeiledClient, VeilRules, ollama
-from ai_battle.testing import FakeProviders, reply
+from ai_battle.testing import FakeProviders, fault, reply
 from tests.growing import IN_PROPORTION, growth
 
 RULES = VeilRules(names=("Anna Schmidt", "Zoë Park"), terms=("Project Heron",))
@@ -151,6 +151,77 @@ async def test_a_discussion_takes_a_veil_and_its_journal_says_what_left(
     assert result.messages[1].text == "I asked Anna Schmidt by lee@example.org."
 
 
+async def test_what_has_a_form_of_ones_own_is_found_by_a_pattern_and_named_after_it(
+    fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fakes.ollama.always("TICKET_1 is older than TICKET_2.")
+    config = discussion("ollama/phi4:cloud", {"patterns": {"ticket": "TCK-[0-9]{6}"}})
+    config["discussion"]["goal"] = "Which is older: TCK-480021 or TCK-480022? " + "See both. " * 200 + "TCK-480021"
+    result = await ConversationManager.from_config(config).run_discussion()
+
+    assert "TCK-" not in sent(fakes)
+    assert "TICKET_1 or TICKET_2?" in sent(fakes)
+    assert result.messages[1].text == "TCK-480021 is older than TCK-480022."
+
+
+LETTERS = (
+    "Dear all, Mr Oduya of Kite & Sons moved to 5 Whitstable Rise, Leeds.",
+    "Ring the clinic: file 88-K, born 3 May 1981.",
+)
+FOUND = {LETTERS[0]: ["Kite & Sons", "Leeds", "the"], LETTERS[1]: ["file 88-K", "3 May 1981", "not there"]}
+
+
+def with_finder(fakes: FakeProviders, found: Any, **more: Any) -> dict[str, Any]:
+    """A discussion in which a model of this machine looks for what is private, before one elsewhere answers."""
+
+    def answer(body: Any) -> Any:
+        return found(body["messages"][-1]["content"]) if body["model"] == "qwen3:4b" else "TERM_1 and TERM_2, then."
+
+    fakes.ollama.always(answer)
+    config = discussion("ollama/phi4:cloud", {"finder": "ollama/qwen3:4b", **more})
+    config["discussion"] |= {"goal": LETTERS[0], "turns": 2}
+    config["discussion"]["models"]["bob"]["script"] = [LETTERS[1], "Fine."]
+    return config
+
+
+def asked(fakes: FakeProviders, model: str) -> list[str]:
+    return [json.dumps(each.body, ensure_ascii=False) for each in fakes.ollama.questions if each.body["model"] == model]
+
+
+async def test_what_no_rule_finds_a_model_of_this_machine_does_once_for_each_text(
+    fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = with_finder(fakes, lambda text: json.dumps({"private": FOUND.get(text, [])}))
+    result = await ConversationManager.from_config(config).run_discussion()
+
+    left = "\n".join(asked(fakes, "phi4:cloud"))
+    assert not [each for each in ("Kite", "Oduya", "Leeds", "88-K", "1981") if each in left]
+    assert "the clinic" in left
+    assert result.messages[1].text == "Kite & Sons and Leeds, then."
+    looked_at = [each for each in asked(fakes, "qwen3:4b") for letter in LETTERS if f'"{letter}"' in each]
+    assert len(looked_at) == 2
+    journal = (tmp_path / result.run_dir / "journal.jsonl").read_text(encoding="utf-8")
+    replied = [each for each in map(json.loads, journal.splitlines()) if each["type"] == "model_replied"]
+    assert "judge" in {each["role"] for each in replied}
+
+
+@pytest.mark.parametrize("failing", [fault(400), "No, I won't.", '{"private": 3}'])
+async def test_nothing_is_sent_when_nobody_looked_for_what_is_private(
+    fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = await ConversationManager.from_config(with_finder(fakes, lambda text: failing)).run_discussion()
+    assert not asked(fakes, "phi4:cloud")
+    assert "ollama/qwen3:4b, which looks for what is private, brought no answer, so nothing was sent" in str(result)
+
+    config = with_finder(fakes, lambda text: failing, without_finder="send")
+    result = await ConversationManager.from_config(config).run_discussion()
+    assert "Oduya" not in "".join(asked(fakes, "phi4:cloud"))
+    assert "Kite" in "".join(asked(fakes, "phi4:cloud"))
+
+
 async def test_the_helper_of_a_pair_takes_a_veil(
     fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,8 +256,28 @@ async def test_looking_takes_time_that_grows_with_the_text_only(piece: str) -> N
         ("ollama/phi4", True, "veil does nothing for ollama/phi4, which is on this machine"),
         ("ollama/phi4:cloud", {"name": "Anna"}, "did you mean 'names'"),
         ("ollama/phi4:cloud", {"files": "maybe"}, "'refuse' or 'send'"),
+        ("ollama/phi4:cloud", {"patterns": {"ticket": "TCK-["}}, "veil.patterns.ticket: .*is no regular expression"),
+        (
+            "ollama/phi4:cloud",
+            {"patterns": {"all": r"\w*"}},
+            "patterns.all matches nearly every text, or an empty",
+        ),
+        ("ollama/phi4:cloud", {"patterns": {"word": r"\S+"}}, "patterns.word matches nearly every text"),
+        (
+            "ollama/phi4:cloud",
+            {"patterns": {"card": "[0-9]{4}"}},
+            "patterns.card has the name of what is found already",
+        ),
+        ("ollama/phi4:cloud", {"finder": "ollama/phi4:cloud"}, "veil.finder: ollama/phi4:cloud is not on this machine"),
     ],
 )
 def test_a_veil_that_can_not_be_is_an_error(fakes: FakeProviders, model: str, veil: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         ConversationManager.from_config(discussion(model, veil))
+
+
+@pytest.mark.slow
+def test_a_pattern_that_takes_for_ever_on_some_texts_is_an_error(fakes: FakeProviders) -> None:
+    for pattern in (r"(a+)+$", r"(\w+\s?)*!"):
+        with pytest.raises(ConfigError, match=r"veil\.patterns\.nested takes longer than 5 s on some texts"):
+            ConversationManager.from_config(discussion("ollama/phi4:cloud", {"patterns": {"nested": pattern}}))

@@ -203,8 +203,8 @@ async def cost(size: int = 10_000, turns: int = 20) -> float:
 def lines() -> Iterator[str]:
     yield "# A veil before a model elsewhere\n\n`python -m research.veil` writes this page.\n"
     yield (
-        "Forms set aside were written when the first rules stood, the later ones before the rules that stand now: by the "
-        "first rules 36 and 150 of them left. All are by the same hand.\n"
+        "Forms set aside were written when the first rules stood, the later ones before the rules that stand now: by "
+        "the first rules 36 and 150 of them left. All are by the same hand.\n"
     )
     yield "| forms | kind | planted | left | whole answers |\n|---|---|---|---|---|"
     for name, forms, seed in (("known", MADE, 1), ("set aside", SET_ASIDE, 2), ("later", LATER, 3)):

@@ -122,7 +122,7 @@ class VeilRules:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Span:
+class PrivateSpan:
     """A place in a text that is private, and of which kind; the first of two rules has its way."""
 
     start: int
@@ -132,7 +132,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PrivacyRule:
     """Finds `pattern`, or its group if it has one, in texts that have one of the `signs` in small letters."""
 
     kind: str
@@ -140,8 +140,8 @@ class Rule:
     pattern: "re.Pattern[str]"
 
 
-def _rule(kind: str, signs: str, pattern: str) -> Rule:
-    return Rule(kind, tuple(signs.split("|")), re.compile(pattern))
+def _rule(kind: str, signs: str, pattern: str) -> PrivacyRule:
+    return PrivacyRule(kind, tuple(signs.split("|")), re.compile(pattern))
 
 
 _RULES = (
@@ -163,16 +163,16 @@ class PrivateTexts:
     def __init__(self, rules: VeilRules, kinds: Sequence[str] = KINDS) -> None:
         taken = re.compile(rf"(?<!\w)(?i:{'|'.join(kinds)})\\?_\d{{1,9}}(?!\d)")
         listed = (
-            Rule("PERSON", _signs(rules.names), _any_of(rules.names)),
-            Rule("PERSON", _signs(rules.names), _parts(rules.names)),
-            Rule("TERM", _signs(rules.terms), _any_of(rules.terms)),
-            Rule("TERM", ("_",), taken),
+            PrivacyRule("PERSON", _signs(rules.names), _any_of(rules.names)),
+            PrivacyRule("PERSON", _signs(rules.names), _parts(rules.names)),
+            PrivacyRule("TERM", _signs(rules.terms), _any_of(rules.terms)),
+            PrivacyRule("TERM", ("_",), taken),
         )
         self._rules = (*(rule for rule in listed if rule.signs), *_RULES)
         self._patterns = {kind: re.compile(pattern) for kind, pattern in rules.patterns.items()}
-        self.find: Callable[[str], tuple[Span, ...]] = lru_cache(KNOWN_TEXTS)(self._find)
+        self.find: Callable[[str], tuple[PrivateSpan, ...]] = lru_cache(KNOWN_TEXTS)(self._find)
 
-    def _find(self, text: str) -> tuple[Span, ...]:
+    def _find(self, text: str) -> tuple[PrivateSpan, ...]:
         lowered = text.lower()
         found = [span for number, rule in enumerate(self._rules) for span in _matches(number, rule, text, lowered)]
         found += _near_numbers(text, len(self._rules))
@@ -223,34 +223,34 @@ def check_patterns(patterns: Mapping[str, str]) -> None:
             raise ConfigError(f"veil.patterns.{tried.split()[-1].lower()} {words}.")
 
 
-def _matches(number: int, rule: Rule, text: str, lowered: str) -> Iterator[Span]:
+def _matches(number: int, rule: PrivacyRule, text: str, lowered: str) -> Iterator[PrivateSpan]:
     if any(sign in lowered for sign in rule.signs):
         group = rule.pattern.groups
         for found in rule.pattern.finditer(text):
-            yield Span(found.start(group), number, found.end(group), rule.kind)
+            yield PrivateSpan(found.start(group), number, found.end(group), rule.kind)
 
 
-def _pattern_matches(kind: str, pattern: "re.Pattern[str]", text: str) -> Iterator[Span]:
+def _pattern_matches(kind: str, pattern: "re.Pattern[str]", text: str) -> Iterator[PrivateSpan]:
     """A long text is taken in pieces, so that it takes no longer than what the pattern was tried with."""
     for piece in range(0, len(text), LONGEST_PIECE // 2):
         for found in pattern.finditer(text, piece, piece + LONGEST_PIECE):
             if found.end() > found.start():
-                yield Span(found.start(), 0, found.end(), kind)
+                yield PrivateSpan(found.start(), 0, found.end(), kind)
 
 
-def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+def joined(spans: Iterable[PrivateSpan]) -> tuple[PrivateSpan, ...]:
     """Returns them in order; those that overlap become one, of the kind of the longest."""
-    whole: list[Span] = []
+    whole: list[PrivateSpan] = []
     for span in sorted(spans):
         if whole and span.start < (last := whole[-1]).end:
             longer = max((last, span), key=lambda each: each.end - each.start)
-            whole[-1] = Span(last.start, last.rule, max(last.end, span.end), longer.kind)
+            whole[-1] = PrivateSpan(last.start, last.rule, max(last.end, span.end), longer.kind)
         else:
             whole.append(span)
     return tuple(whole)
 
 
-def _near_numbers(text: str, rule: int) -> Iterator[Span]:
+def _near_numbers(text: str, rule: int) -> Iterator[PrivateSpan]:
     """Yields telephone numbers, accounts, cards and addresses."""
     until = 0
     for digits in re.finditer(r"\d+", text):
@@ -259,7 +259,7 @@ def _near_numbers(text: str, rule: int) -> Iterator[Span]:
             continue
         for start, end, kind in (*_iban_at(text, at), *_number_at(text, at), *_house_at(text, at)):
             until = max(until, end)
-            yield Span(start, rule, end, kind)
+            yield PrivateSpan(start, rule, end, kind)
 
 
 def _number_at(text: str, digits: int) -> Iterator[tuple[int, int, str]]:

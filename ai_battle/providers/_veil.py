@@ -28,7 +28,7 @@ from ..core.messages import Document, Image, Message, Part, Thinking, ToolCall, 
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text, printable
 from ._filters import Piece
-from ._private import KINDS, KNOWN_TEXTS, PrivateTexts, Span, VeilRules, joined
+from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, joined
 
 MOST_VALUES = 100_000
 PIECE, OVERLAP = 6_000, 100
@@ -81,11 +81,13 @@ class Veil:
             self._found, words = known, sorted(map(re.escape, known), key=len, reverse=True)
             self._found_pattern = re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)")
 
-    def _spans(self, text: str) -> Sequence[Span]:
+    def _spans(self, text: str) -> Sequence[PrivateSpan]:
         spans = self._private.find(text)
         if not self._found_pattern:
             return spans
-        found = (Span(each.start(), len(spans), each.end(), "TERM") for each in self._found_pattern.finditer(text))
+        found = (
+            PrivateSpan(each.start(), len(spans), each.end(), "TERM") for each in self._found_pattern.finditer(text)
+        )
         return joined((*spans, *found))
 
     def may_begin(self, letters: str) -> bool:

@@ -153,7 +153,9 @@ def _decode(piped: bytes) -> str:
 
 def _pair(model: str, pair: str) -> tuple[str, str]:
     """Returns the model that answers and the one that helps it; raises `click.UsageError`."""
-    if bool(model) == bool(pair):
+    if model and pair:
+        raise click.UsageError("-m TYPE asks one model, --pair SMALL+BIG asks two: leave one of them out.")
+    if not (model or pair):
         raise click.UsageError(
             "Say who answers: -m TYPE, or --pair SMALL+BIG, for example --pair ollama/gemma3:4b+gpt-4o. "
             "`ai-battle models list` shows the models that you can reach."

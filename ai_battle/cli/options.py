@@ -36,7 +36,7 @@ attached = click.option(
     "--file",
     "files",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="A text, table, picture, PDF or video that goes with the first words.",
 )

@@ -54,7 +54,9 @@ def _run_workers(source: ConfigSource, loaded: ServerConfig, say: Callable[[str]
     try:
         asyncio.run(serve_with_workers(source, loaded, say, command))
     except WorkerFailed as failed:
-        sys.exit(failed.code if failed.code > 0 else 1)
+        if not failed.code:
+            raise
+        sys.exit(failed.code)  # it has said why itself
 
 
 def _write(line: bytes) -> None:

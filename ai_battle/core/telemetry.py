@@ -6,6 +6,7 @@ quote it.
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -67,6 +68,7 @@ MODULES = ("trace", "metrics", "propagate", "context")
 SIGNALS = ("traces", "metrics")
 _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _SECONDS = 3.0
+_REASON = re.compile(r"\] ([^'\")]+)|(\w+ timed out)|reason: (.*)")  # beside it stand the classes of a library
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,10 @@ class _FaultListener(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         warn, self._warn = self._warn, None
         if warn:
-            warn(f"Telemetry is lost, as the collector does not take it: {record.getMessage().splitlines()[0][:200]}")
+            line = record.getMessage().splitlines()[0]
+            found = _REASON.search(line)
+            reason = found[found.lastindex or 0] if found else line
+            warn(f"Telemetry is lost: the collector that {_ENDPOINT} names does not take it ({reason[:200]}).")
 
 
 def _listen_for_faults(warn: Callable[[str], object]) -> None:

@@ -369,7 +369,8 @@ def help_rows(event: HelpSummed) -> Iterator[tuple[str, ...]]:
         time = duration(row["seconds"]) if row["seconds"] else ""
         mark = about(estimated="estimated" in row)
         tokens = (mark + count(row["input_tokens"]), mark + count(row["output_tokens"]))
-        yield (row["participant"], row["role"], count(row["calls"]), time, *tokens, dollars(row["cost_usd"]))
+        role = "dropped answers" if row["role"] == "wasted" else row["role"]
+        yield (row["participant"], role, count(row["calls"]), time, *tokens, dollars(row["cost_usd"]))
 
 
 def help_document(event: HelpSummed) -> Mapping[str, Any]:

@@ -108,6 +108,10 @@ class WorkerPlace:
         )
 
     @property
+    def name(self) -> str:
+        return f"Worker {self.worker.number}"
+
+    @property
     def address(self) -> str:
         host, port = self.listeners[0].getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -127,10 +131,10 @@ class WorkerPlace:
 
 
 class WorkerFailed(AIBattleError):
-    """A worker that could not start; it has said why itself. `code` is its exit code."""
+    """A worker that could not start. `code` is its exit code where it has said why itself, else 0."""
 
-    def __init__(self, code: int) -> None:
-        super().__init__(f"A worker ended with exit code {code} before it was ready.")
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -165,10 +169,11 @@ class Supervisor:
         end = monotonic() + STARTS
         while not all(place.worker.file.exists() for place in self.places):
             for place in self.places:
-                if place.process and place.process.returncode is not None:
-                    raise WorkerFailed(place.process.returncode)
+                if place.process and (code := place.process.returncode) is not None:
+                    raise WorkerFailed(f"{place.name} ended before it was ready: {_reason(code)}.", max(0, code))
             if monotonic() > end:
-                raise WorkerFailed(-1)
+                late = ", ".join(place.name for place in self.places if not place.worker.file.exists())
+                raise WorkerFailed(f"Not ready within {STARTS:g} s: {late}. Are there too many for this machine?")
             await asyncio.sleep(0.02)
 
     async def _keep(self, place: WorkerPlace) -> None:
@@ -181,7 +186,7 @@ class Supervisor:
             if not place.worker.file.exists():
                 return  # it never was ready: nothing changes when it is started again
             wait = SHORT if monotonic() - begun > LIVED else min(2 * wait, LONG)
-            self.say(f"Worker {place.worker.number} has ended ({_reason(code)}); it is started again in {wait:g} s.")
+            self.say(f"{place.name} has ended ({_reason(code)}); it is started again in {wait:g} s.")
             await asyncio.sleep(wait)
 
 

@@ -73,13 +73,13 @@ def test_of_a_pair_the_small_model_is_helped_and_the_document_says_by_whom(fakes
     ("arguments", "piped", "way_out"),
     [
         (("Hm?",), b"", "--pair SMALL+BIG"),
-        (("Hm?", "-m", "gpt-4o", "--pair", "a+b"), b"", "Say who answers"),
+        (("Hm?", "-m", "gpt-4o", "--pair", "a+b"), b"", "leave one of them out"),
         (("Hm?", "--pair", "gpt-4o"), b"", "write it as SMALL+BIG"),
         (("Hm?", "--pair", "gpt-4o+openai/gpt-4o"), b"", "can't help itself"),
         (("-m", "gpt-4o"), b"", "pipe the question"),
         (("-m", "gpt-4o"), b"\xff\xfe\x00", "no text in UTF-8"),
         (("-m", "gpt-4o"), b"a" * 2_100_000, "more than 2 MiB"),
-        (("Hm?", "-m", "gpt-4o", "-f", "none.txt"), b"", "there is no file 'none.txt'"),
+        (("Hm?", "-m", "gpt-4o", "-f", "none.txt"), b"", "-f' / '--file': File 'none.txt' does not exist"),
     ],
 )
 def test_what_can_not_be_asked_is_answered_with_a_way_out(

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -242,6 +243,22 @@ async def test_workers_end_with_the_process_that_started_them(fakes: FakeProvide
         children = server.children
         server.process.kill()
         await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+
+async def test_a_worker_that_is_killed_before_it_is_ready_is_told(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text(FILE)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "ai_battle", "serve", str(file),
+        env={**os.environ, **fakes.environment}, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    supervisor = Running(process)
+    await until(lambda: bool(supervisor.children))
+    os.kill(supervisor.children[0], signal.SIGKILL)
+    _, said = await process.communicate()
+
+    assert process.returncode == 1
+    assert said.decode().startswith("error: Worker 1 ended before it was ready: killed by SIGKILL.")
 
 
 async def test_a_port_that_is_taken_is_told_once(fakes: FakeProviders, tmp_path: Path) -> None:

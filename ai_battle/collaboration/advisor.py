@@ -125,6 +125,8 @@ class AdvisedModel(Strategy):
             return await self.primary.complete(request, emit)
         if HelpCase(request).place == len(request.messages) - 1:  # a turn begins, of which each step is a request
             self._use, self.before = self.helping.new_use(), None
+            if isinstance(self.detector, StuckDetector):
+                self.detector.count_turn()
         step = AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request)
         if self.terms.max_forced:
             await step.meet_trouble()
@@ -135,6 +137,15 @@ class AdvisedModel(Strategy):
         """Whether a rate, a cost or a calibration decides how much help there is."""
         detector = self.detector
         return isinstance(detector, StuckDetector) and bool(detector.calibration or detector.help_rate is not None)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more turn may get help, by its share of turns."""
+        return not isinstance(self.detector, StuckDetector) or self.detector.has_room
+
+    def count_help(self) -> None:
+        if isinstance(self.detector, StuckDetector):
+            self.detector.count_help()
 
     def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec]:
         labels = tuple((each.name, each.purpose) for each in self.advisors.values())
@@ -283,6 +294,8 @@ class AdvisedStep:
         asked = consultation(case, sees, question, earlier, terms.max_tokens, terms.caching)
         if terms.use_tools:
             asked = replace(asked, tool_choice="auto")
+        if not self._record.given:
+            self._model.count_help()
         draft = await self._turn.ask(advisor.client, asked, forced or excerpt(question, 200) or "the model asked")
         if not (draft and draft.text.strip()):
             if draft:
@@ -305,6 +318,8 @@ class AdvisedStep:
             return f"all {record.given} uses of this turn are made"
         if record.in_a_row:
             return "nothing has come since the last question"
+        if not (record.given or self._model.has_room):
+            return "as many turns have had help as may"
         return self._lack_of_reason(record) if terms.decline_needless else ""
 
     def _lack_of_reason(self, record: TurnRecord) -> str:
@@ -319,8 +334,10 @@ class AdvisedStep:
 
     @property
     def _may_advise(self) -> bool:
-        record = self._record
-        return self._turn.may_ask and record.given < self._model.terms.max_uses and record.failed < MOST_FAILED
+        record, model = self._record, self._model
+        if not (record.given or model.has_room):
+            return False
+        return self._turn.may_ask and record.given < model.terms.max_uses and record.failed < MOST_FAILED
 
     @property
     def _is_offered(self) -> bool:

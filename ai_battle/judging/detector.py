@@ -46,12 +46,26 @@ class StuckDetector:
         self.max_retries = max_retries if calibration is None and help_rate is None else 1
         self.retry_count = 0
         self._shift = 0.0
+        self._turns = self._helped = 0
         self._read: tuple[ModelRequest, ModelResponse, str, Case] | None = None
 
     @property
     def agreement(self) -> Agreement | None:
         """What decides where several models answer, if there is a calibration for that."""
         return self.calibration.agreement if self.calibration else None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more turn may get help without more of them than the share that should, but for the first."""
+        share = self.help_rate
+        return share is None or (share > 0 and self._helped <= share * self._turns)
+
+    def count_turn(self) -> None:
+        self._turns += 1
+
+    def count_help(self) -> None:
+        """Counts the first help in a turn that would not have been given for its answer alone."""
+        self._helped += 1
 
     def is_stuck(self, response: str, prompt: str) -> bool:
         """A failed hard check at once; otherwise the `max_retries`th poor answer in a row."""

@@ -12,7 +12,7 @@ from ai_battle.collaboration import advisor
 from ai_battle.config import ConfigProblems
 from ai_battle.conversation.reading import read
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import EventLog, TurnFailed, TurnFinished
+from ai_battle.core.events import EventLog, TurnFailed, TurnFinished, TurnStarted
 from ai_battle.core.helping import AnswersCompared, DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.core.tooling import ToolCalled, ToolDecided, ToolReturned, ToolsOffered
@@ -327,6 +327,35 @@ async def test_a17_with_a_help_rate_a_question_needs_evidence(fakes: FakeProvide
     assert [event.reason for event in of(HelpAsked, log)] == ["Why?"]
     assert len(fakes.anthropic.questions) == 1
     assert "help_declined" in [data["type"] for data, _ in read(result.run_dir)]
+
+
+@pytest.mark.parametrize(("help_rate", "helped"), [(0.0, 0), (0.2, 5), (1.0, 20)])
+async def test_a17b_no_more_turns_have_help_than_its_share_whoever_asks(
+    fakes: FakeProviders, help_rate: float, helped: int
+) -> None:
+    """In each turn two calls fail alike, and the answer is poor; the first help may come before its share is due."""
+    each_turn: list[Any] = [*FAILING, WRONG]
+    fakes.ollama.says(*each_turn * 20)
+    fakes.ollama.always(WRONG)
+    fakes.anthropic.always(ADVICE)
+
+    tools = {"registry": ["calculator"], "runner": {"max_rounds": 9}}
+    _, log = await played(discussion(tools=tools, help_rate=help_rate, turns=20))
+
+    turns = {event.turn for event in log.events if isinstance(event, TurnFinished) and event.speaker == "Worker"}
+    assert len(turns) == 20
+    assert abs(len(turns_with_advice(log)) - helped) <= 1
+
+
+def turns_with_advice(log: EventLog) -> set[int]:
+    """The turns in which the advisor was asked."""
+    found, turn = set(), 0
+    for event in log.events:
+        if isinstance(event, TurnStarted):
+            turn = event.turn
+        elif isinstance(event, HelpAsked):
+            found.add(turn)
+    return found
 
 
 async def test_a18_advice_is_paid_for_at_the_price_of_its_advisor(fakes: FakeProviders) -> None:

@@ -138,7 +138,8 @@ def _runs_advisors(call: ServedRequest) -> str:
 
 def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Routes) -> BroughtAdvisor:
     if not (entry.model or rule.route):
-        raise ConfigError(f"{entry.place}: the model of the advisor is missing; this server has none of its own.")
+        way = 'name one of this server\'s models in it, or let the operator map "*" under advisors:'
+        raise ConfigError(f"{entry.place}: the model of the advisor is missing; {way}.")
     advisor = rule.route or _named_route(worker, entry, routes)
     if advisor.models == worker.models:
         way = "name another model as the advisor, or leave the tool out"

@@ -11,6 +11,7 @@ from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
 from ..core.messages import Part, Text, Thinking
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
+from ..wire.advice import is_advisor
 from ..wire.blocks import BlockWriter
 from ..wire.bodies import decode_body
 from ..wire.messages import with_pairs
@@ -75,7 +76,7 @@ class Api:
         return replace(request, options=options, extra=self._extra(request, body.headers), wants=wants)
 
     def parts_left_out(self, request: ModelRequest, route: Route) -> list[str]:
-        """The types of what users say that only this API knows, where the model behind the route speaks another.
+        """The types of tools and of what users say that only this API knows, where the route's model speaks another.
 
         Raises `ConfigError` where a message has nothing else, as nothing would be left of it.
         """
@@ -90,6 +91,8 @@ class Api:
                     "does not know. Say it in words, or ask a model that speaks the API of your request."
                 )
             found += filter(None, kinds)
+        served = request.extra.get("anthropic", {}).get("tools", ())
+        found += (str(tool.get("type") or tool.get("name")) for tool in served if not is_advisor(tool))
         return list(dict.fromkeys(found))
 
     def mends(self, request: ModelRequest) -> bool:

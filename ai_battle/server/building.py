@@ -20,6 +20,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._endpoints import provider_traits
 from ..providers._names import parse
+from ..providers.person import NAME as PERSON
 from .advisors import AdvisorPolicy, AdvisorRule
 from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
 from .routes import Route, Routes
@@ -179,6 +180,8 @@ class RouteBuilder:
         self, voice: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> Model:
         model = helper_model(voice, settings, self._with_section(settings, headers, api_key))
+        if model.name.provider == PERSON:
+            raise ConfigError(f"{model.name} is a person, and nobody sits at a server; name a model.")
         return self._register(_with_tool_fallback(model, dict(settings.capabilities).get("tools")))
 
     def _with_plans(self, model: Model) -> Model:

@@ -220,7 +220,7 @@ def _consultation_of(item: Mapping[str, Any]) -> Consultation:
 
 def advice_words(advice: str) -> str:
     """Returns advice as the words of a message, for the models that know of no advisor."""
-    return f"Advice of an advisor: {advice}" if advice else ""
+    return f"Advice of an advisor: {advice}\n\n" if advice else ""
 
 
 def question_part(id_: str, question: str) -> Text:

@@ -137,3 +137,16 @@ async def test_a_model_that_speaks_the_clients_api_gets_all_of_it(fakes: FakePro
     assert answer.status == 200
     assert "x-ai-battle-left-out" not in answer.headers
     assert fakes.openai.requests[0].body["messages"][0]["content"] == [VIDEO]
+
+
+@pytest.mark.parametrize("upstream", ["openai/large", "ollama/phi4"])
+async def test_a_tool_that_only_the_clients_api_runs_is_named_before_another_api(
+    fakes: FakeProviders, upstream: str
+) -> None:
+    """Also a later version of one that this server runs itself."""
+    tools = [{"type": "advisor_20990101", "name": "advisor"}, {"type": "web_search_20250305", "name": "web_search"}]
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": "Who won?"}], "tools": tools}
+    async with serving(fakes, BIG_MODEL=upstream) as address, speaking(address) as client:
+        answer = await client.post("messages", asked)
+
+    assert (answer.status, answer.headers["x-ai-battle-left-out"]) == (200, "advisor_20990101, web_search_20250305")

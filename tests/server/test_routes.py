@@ -114,6 +114,14 @@ async def test_a_route_of_the_file_is_a_pair(fakes: FakeProviders, tmp_path: Pat
             "server.routes.a.secondary: ollama/gemma3 has tools, which only a discussion gives its helpers",
         ),
         ("server: {routes: {a: {model: ollama/phi4, strategy: rescue}}}", "server.routes.a.secondary: is missing"),
+        (
+            "server: {routes: {a: {model: ollama/phi4, advisor: person/Ada}}}",
+            "person/Ada is a person, and nobody sits at a server; name a model",
+        ),
+        (
+            "server: {routes: {a: ollama/phi4}, advisors: {'*': person/Ada}}",
+            "person/Ada is a person, and nobody sits at a server; name a model",
+        ),
         ("server: {host: 0.0.0.0, routes: {a: ollama/phi4}}", "0.0.0.0 can be reached from elsewhere"),
         ("server: {}", "There is nothing to serve"),
     ],

@@ -275,17 +275,12 @@ async def test_101_a_forced_choice_asks_once(router: Router) -> None:
     assert [router.sent(0).choice, router.sent(1).choice] == ["required", "auto"]
 
 
-async def test_102_without_a_model_the_worker_chooses_or_the_request_is_refused_by_name(router: Router) -> None:
-    """Never is a model its own advisor."""
-    router.worker.says(call("advisor", question="Channels or a mutex?", model="wise"), FOUND)
-    router.advisor.says(LOOK)
+async def test_102_without_a_model_the_request_is_refused_with_the_way_out(router: Router) -> None:
     answered = await router.client.post(router.api, router.body({"type": "openrouter:advisor"}))
 
-    if answered.status == 200:
-        assert len(router.advisor.questions) == 1
-    else:
-        assert answered.status == 400
-        assert "model" in answered.body["error"]["message"]
+    assert answered.status == 400
+    assert "the model of the advisor is missing; name one of this server's models" in answered.body["error"]["message"]
+    assert not router.worker.questions
 
 
 async def test_103_parameters_that_change_nothing_here_are_taken(router: Router) -> None:

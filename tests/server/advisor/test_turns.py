@@ -6,7 +6,7 @@ import pytest
 
 from ai_battle.testing import call, reply
 
-from .conftest import ASKED, BETA, READ, USER, Stage, advice, assistant, result, text, use, user, words_of
+from .conftest import READ, USER, Stage, advice, assistant, result, text, use, user
 
 FOUND = "It is line 3."
 AND = user(text("And in b.py?"))
@@ -141,16 +141,6 @@ async def test_58_a_result_of_another_shape_is_an_error_that_says_where_it_is(on
     words = await one.refusal(messages=told(use(), result(content), text(FOUND)))
 
     assert "srvtoolu_1" in words or "messages[1].content[1]" in words
-
-
-async def test_59_a_question_that_stands_alone_is_met_when_the_turn_goes_on(one: Stage) -> None:
-    """Without a result (`pause_turn`, or a connection that was lost), the worker goes on, and no upstream objects."""
-    one.worker.says(FOUND)
-    answered = await one.client.post("messages", {**ASKED, "messages": [USER, assistant(text("Hm."), use())]}, BETA)
-
-    assert answered.status in (200, 400)
-    if answered.status == 400:
-        assert "srvtoolu_1" in words_of(answered)
 
 
 @pytest.mark.parametrize("goes_on", [(), (AND,)], ids=["resumed", "asked on"])

@@ -117,6 +117,7 @@ class AdvisedModel(Strategy):
             raise ConfigError("two advisors have one name; the small model chooses by it.", "models")
         self.terms = terms or AdviceTerms()
         self.detector = detector or StuckDetector()
+        self.share = self.detector if isinstance(self.detector, StuckDetector) else StuckDetector()
         self._use = self.helping.new_use()
         self.before: Candidate | None = None
 
@@ -125,8 +126,7 @@ class AdvisedModel(Strategy):
             return await self.primary.complete(request, emit)
         if HelpCase(request).place == len(request.messages) - 1:  # a turn begins, of which each step is a request
             self._use, self.before = self.helping.new_use(), None
-            if isinstance(self.detector, StuckDetector):
-                self.detector.count_turn()
+            self.share.count_turn()
         step = AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request)
         if self.terms.max_forced:
             await step.meet_trouble()
@@ -135,17 +135,7 @@ class AdvisedModel(Strategy):
     @property
     def is_bounded(self) -> bool:
         """Whether a rate, a cost or a calibration decides how much help there is."""
-        detector = self.detector
-        return isinstance(detector, StuckDetector) and bool(detector.calibration or detector.help_rate is not None)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether one more turn may get help, by its share of turns."""
-        return not isinstance(self.detector, StuckDetector) or self.detector.has_room
-
-    def count_help(self) -> None:
-        if isinstance(self.detector, StuckDetector):
-            self.detector.count_help()
+        return bool(self.share.calibration or self.share.help_rate is not None)
 
     def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec]:
         labels = tuple((each.name, each.purpose) for each in self.advisors.values())
@@ -295,7 +285,7 @@ class AdvisedStep:
         if terms.use_tools:
             asked = replace(asked, tool_choice="auto")
         if not self._record.given:
-            self._model.count_help()
+            self._model.share.count_help()
         draft = await self._turn.ask(advisor.client, asked, forced or excerpt(question, 200) or "the model asked")
         if not (draft and draft.text.strip()):
             if draft:
@@ -318,7 +308,7 @@ class AdvisedStep:
             return f"all {record.given} uses of this turn are made"
         if record.in_a_row:
             return "nothing has come since the last question"
-        if not (record.given or self._model.has_room):
+        if not (record.given or self._model.share.has_room):
             return "as many turns have had help as may"
         return self._lack_of_reason(record) if terms.decline_needless else ""
 
@@ -335,7 +325,7 @@ class AdvisedStep:
     @property
     def _may_advise(self) -> bool:
         record, model = self._record, self._model
-        if not (record.given or model.has_room):
+        if not (record.given or model.share.has_room):
             return False
         return self._turn.may_ask and record.given < model.terms.max_uses and record.failed < MOST_FAILED
 

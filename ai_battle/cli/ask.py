@@ -20,7 +20,7 @@ from ai_battle.wire.genai import usage_to_json
 
 from .arguments import MODEL, describe_with
 from .live import LiveView, PlainLines, ViewOptions, view
-from .options import USD, WithStrategies, as_json, attached, quiet, verbose
+from .options import USD, WithStrategies, as_json, attached, quiet, require_files, verbose
 from .output import dollars, print_json, tokens
 from .remarks import Remarks
 
@@ -42,6 +42,7 @@ TITLE = 70
 def command(question: str, model: str, pair: str, **how: Any) -> None:
     """Answer QUESTION once; what comes on standard input goes with it, or is the question where none is given."""
     small, big = _pair(model, pair)
+    require_files(how["files"])
     text = with_input(question)
     loaded = asking.question(
         text, small, helper=big, **{key: how[key] for key in ("strategy", "files", "describe_with", "max_cost")}

@@ -13,7 +13,7 @@ from ai_battle.core.texts import one_line, printable
 
 from .arguments import MODEL
 from .ask import TITLE, Answered, request_answer, show_answer, with_input
-from .options import USD, as_json, attached, quiet, verbose
+from .options import USD, as_json, attached, quiet, require_files, verbose
 from .output import dollars, print_json
 from .tables import show_rows
 
@@ -34,6 +34,7 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
     """Let models answer QUESTION, rank each other's answers without names, and make one answer of them."""
     if len(members) < 2:
         raise click.UsageError("A council has two members or more: -m TYPE -m TYPE. One model answers with ask.")
+    require_files(how["files"])
     text = with_input(question, "council")
     loaded = asking.council(text, members, chair=chair, files=how["files"], max_cost=how["max_cost"])
     answered = request_answer(loaded, how, one_line(question or text, TITLE))

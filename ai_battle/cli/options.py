@@ -1,7 +1,7 @@
 """Options and words that several commands have."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ attached = click.option(
     "--file",
     "files",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="A text, table, picture, PDF or video that goes with the first words.",
 )
@@ -91,6 +91,12 @@ def shortcuts(
         yield f"discussion.limits.seconds={max_time}"
     if judge:
         yield f"discussion.judge={json.dumps(judge)}"
+
+
+def require_files(files: Iterable[Path]) -> None:
+    """Raises `click.BadParameter` for a file of `-f` that is not there."""
+    if missing := next((file for file in files if not file.expanduser().is_file()), None):
+        raise click.BadParameter(f"there is no file {str(missing)!r}", param_hint="-f")
 
 
 def split_swap(spelled: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from .options import (
     changes,
     dry_run,
     quiet,
+    require_files,
     shortcuts,
     trust,
     turns,
@@ -69,6 +70,7 @@ def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
     """Let models talk about TOPIC, and take part yourself with --me; no file is needed."""
     if how["save"] and how["save"].exists():
         raise ConfigError(f"{how['save']} exists; name another file with --save.")
+    require_files(how["files"])
     written = recipe(topic, named_types(models), me, how)
     settings = (*how["changes"], *shortcuts(how["turns"], how["max_cost"]))
     loaded = load_checked(written, settings, environment=with_dotenv(os.environ, Path.cwd()))

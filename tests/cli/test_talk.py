@@ -80,7 +80,7 @@ def test_tools_files_and_a_helper_take_part(ai_battle: Run, fakes: FakeProviders
         (("-m", "gpt-4o", "-m", "nothing"), "ai-battle models list"),
         (("-m", "A=gpt-4o", "-m", "A=gpt-4o"), "give them names: NAME=TYPE"),
         ((*TWO, "--tools", "calculater"), "did you mean 'calculator'?"),
-        ((*TWO, "-f", "none.txt"), "-f' / '--file': File 'none.txt' does not exist"),
+        ((*TWO, "-f", "none.txt"), "Invalid value for -f: there is no file 'none.txt'"),
     ],
 )
 def test_what_can_not_be_a_talk_is_answered_with_a_way_out(

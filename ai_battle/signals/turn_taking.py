@@ -88,6 +88,7 @@ def _is_spoken(before: str) -> bool:
 
 LEAST_ASKED, SURE = 2, 6
 """Votes that tell the language of a prompt, and of an answer that is said to be in another."""
+FEW_WORDS = 7
 LATIN = frozenset(("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr"))
 LEAST, LEAST_OF_SCRIPT, LEAST_UNSPACED = 7, 3, 8
 """Words of an answer that is in the wrong one of two languages, of one in other letters than those that are wanted, and
@@ -120,7 +121,7 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
 
 def _is_foreign(said: str, prompt: str) -> bool:
     """Says whether a text is in a foreign language; where the prompt's is unknown, its letters decide."""
-    asked, found = language_of(_QUOTED.sub("", prompt), LEAST_ASKED), language_of(said)
+    asked, found = _asked_language(_QUOTED.sub("", prompt)), language_of(said)
     if found in ("", asked):
         return False
     if asked and _letters(found) == _letters(asked):
@@ -128,6 +129,11 @@ def _is_foreign(said: str, prompt: str) -> bool:
     if not asked and (found in LATIN) != _has_other_letters(prompt):
         return False
     return _is_long(said) and {found, asked} != {"zh", "ja"}
+
+
+def _asked_language(prompt: str) -> str:
+    """One function word tells the language of a few words; among more it may be a word of another: ten, die, are."""
+    return language_of(prompt, LEAST_ASKED if len(prompt.split()) <= FEW_WORDS else 2 * LEAST_ASKED)
 
 
 def _is_untranslated(said: str, prompt: str) -> bool:

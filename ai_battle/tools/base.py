@@ -20,11 +20,13 @@ class Tool(ABC):
     `writes` says that a call may change something that other calls see: such calls run one after the other, and what
     is remembered of earlier calls is forgotten. A person is asked about them where nothing else is said, unless
     `is_fenced` says that what they change stays within a fence. After `timeout` seconds a call is given up. `doubt` is
-    why a person is asked about each call whatever the approval says; empty where there is no such reason.
+    why a person is asked about each call whatever the approval says; empty where there is no such reason. What a tool
+    finds that `is_volatile` may change by itself, as the state of a job: asked for again later, it is looked up again.
     """
 
     writes: bool = False
     is_fenced: bool = False
+    is_volatile: bool = False
     timeout: float = 60.0
     doubt: str = ""
 

@@ -62,13 +62,15 @@ DEFAULT = RunnerLimits()
 class PlannedCall:
     """A call as the model wrote it, and `prepared` as it would be run; or the `problem` that keeps it from being run.
 
-    Equal calls have the same `key`. One that `writes` may change what others see.
+    Equal calls have the same `key`. One that `writes` may change what others see; what one finds that `is_volatile` may
+    have changed by itself in a later round.
     """
 
     call: ToolCall
     key: str
     prepared: ToolCall | None = None
     writes: bool = False
+    is_volatile: bool = False
     problem: str = ""
     is_unknown: bool = False
 
@@ -101,6 +103,7 @@ class CallGuard:
         self.excluded: set[str] = set()
         self._limits = limits
         self._known: dict[str, ToolResult] = {}
+        self._seen: dict[str, tuple[int, ToolResult]] = {}  # what is volatile, with the round in which it was so
         self._outcomes: dict[tuple[str, str], str] = {}
         self._failures: Counter[str] = Counter()
         self._calls = 0
@@ -126,7 +129,8 @@ class CallGuard:
             if not planned.is_unknown:
                 self._count_failure(planned.tool)
             return refusal(planned.call, planned.problem)
-        if known := self._known.get(planned.key):
+        round_, seen = self._seen.get(planned.key, (0, None))
+        if known := self._known.get(planned.key) or (seen if round_ == self.rounds else None):
             self._now.replayed += 1
             return replace(known, call=planned.call)
         if planned.tool in self.excluded:
@@ -154,11 +158,17 @@ class CallGuard:
         """A call was run. What is written may change any other result, and failures are worth another try."""
         if planned.writes:
             self._known.clear()  # what was read before may no longer be so
+            self._seen.clear()
         if result.is_error:
             self._count_failure(planned.tool)
             return
         self._failures[planned.tool] = 0
-        self._known[planned.key] = result
+        if planned.is_volatile:
+            _, before = self._seen.get(planned.key, (0, None))
+            self._now.replayed += before is not None and before.parts == result.parts
+            self._seen[planned.key] = self.rounds, result
+        else:
+            self._known[planned.key] = result
         first = self._outcomes.setdefault((planned.tool, result.text), planned.key)
         self._now.stale += not planned.writes and first != planned.key
 
@@ -229,7 +239,7 @@ class CallRunner:
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
             return PlannedCall(call, call_key(call), problem=str(error))
-        return PlannedCall(call, call_key(prepared), prepared, writes)
+        return PlannedCall(call, call_key(prepared), prepared, writes, tool.is_volatile)
 
     async def _result(self, planned: PlannedCall) -> ToolResult:
         # The guard is asked first: nobody is bothered about a call that would not be run anyway.

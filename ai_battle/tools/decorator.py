@@ -3,7 +3,6 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Annotated, Any, NotRequired, overload
 
 from docstring_parser import parse
@@ -23,7 +22,7 @@ Function = Callable[..., Any]
 def tool(function: Function, /) -> "FunctionTool": ...
 @overload
 def tool(
-    *, name: str = "", description: str = "", writes: bool = False, timeout: float = 60.0
+    *, name: str = "", description: str = "", writes: bool = False, is_volatile: bool = False, timeout: float = 60.0
 ) -> Callable[[Function], "FunctionTool"]: ...
 def tool(
     function: Function | None = None,
@@ -32,13 +31,19 @@ def tool(
     name: str = "",
     description: str = "",
     writes: bool = False,
+    is_volatile: bool = False,
     timeout: float = 60.0,
 ) -> "FunctionTool | Callable[[Function], FunctionTool]":
     """A function as a tool, which can still be called; what is not given here, its name, annotations and docstring say.
 
     Functions that are not `async` run in a thread. Arguments arrive as annotated, dataclasses and models included.
     """
-    make = partial(FunctionTool, name=name, description=description, writes=writes, timeout=timeout)
+
+    def make(function: Function) -> FunctionTool:
+        made = FunctionTool(function, name=name, description=description, writes=writes, timeout=timeout)
+        made.is_volatile = is_volatile
+        return made
+
     return make(function) if function else make
 
 

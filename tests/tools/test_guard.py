@@ -1,7 +1,7 @@
 """What a model asks for again: what is run, what is answered from memory, and when it goes in circles.
 
-A script has rounds, parted by `;`, of calls, parted by `,`. A call that ends with `!` fails, and what ends with `=`
-always finds the same.
+A script has rounds, parted by `;`, of calls, parted by `,`. A call that ends with `!` fails, what ends with `=` finds
+the same as others, and what ends with `+` finds something else each time.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ class Noting(Tool):
 
     def __init__(self, name: str, run: list[str]) -> None:
         self.name = name
-        self.writes = name == "write"
+        self.writes, self.is_volatile = name == "write", name == "poll"
         self._run = run
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +41,8 @@ class Noting(Tool):
         self._run.append(f"{self.name} {what}")
         if what.endswith("!"):
             raise ToolError(f"{what} fails")
+        if what.endswith("+"):
+            return {"found": len(self._run)}
         return {"found": "nothing" if what.endswith("=") else f"{self.name} {what}"}
 
 
@@ -54,7 +56,7 @@ async def played(script: str, limits: RunnerLimits = MANY) -> tuple[str, str, in
     said = [{"call": list(map(_call, each.split(", ")))} for each in script.split("; ")]
     model = ScriptedClient(*said, "Done.", "Done.")
     run: list[str] = []
-    tools = [Noting("read", run), Noting("write", run)]
+    tools = [Noting(name, run) for name in ("read", "write", "poll")]
     request = ModelRequest((user("Well?"),))
     await ToolCapableClient(model, tools, limits).complete(request, log := EventLog())
     reasons = [event.reason for event in log.events if isinstance(event, LoopStopped)]
@@ -66,6 +68,9 @@ async def played(script: str, limits: RunnerLimits = MANY) -> tuple[str, str, in
     ("script", "run", "stopped", "told"),
     [
         pytest.param("read a; read a", "read a", GIVEN, 0, id="equal-calls-are-answered-from-memory"),
+        pytest.param("poll a+; poll a+; poll a+", "poll a+, poll a+, poll a+", "", 0, id="what-changes-may-be-watched"),
+        pytest.param("poll a; poll a; poll a", "poll a, poll a", GIVEN, 0, id="what-does-not-change-ends-it"),
+        pytest.param("poll a+, poll a+", "poll a+", "", 0, id="equal-calls-of-one-round-are-one"),
         pytest.param("read a, write b, read a", "read a, write b, read a", "", 0, id="what-was-written-may-be-read"),
         pytest.param("write a, write a, write b, write a", "write a, write b, write a", "", 0, id="written-again"),
         pytest.param("read a, write b!, read a", "read a, write b!, read a", "", 0, id="a-failed-write-too"),

@@ -86,6 +86,7 @@ class McpTool(Tool):
         self.description = cut(described.description or described.title or "", LONGEST_DESCRIPTION)
         self.parameters = {"type": "object", **described.input_schema}
         self.writes = not (described.annotations and described.annotations.read_only_hint)
+        self.is_volatile = not self.writes  # a server has a state of its own
         self.timeout = server.timeout
         self.described = described
         self.doubt = doubt

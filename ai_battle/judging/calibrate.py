@@ -202,26 +202,17 @@ def promised_cut(
     `families` are those of the answers, where they are not all of one: one with labels enough has a cut of its own.
     """
     losses = [max(0.0, helped - own) for own, helped in zip(small, large, strict=True)]
-    needed, places = least_labels(target.value, target.confidence), dict[Family, list[int]]()
-    for place, family in enumerate(families or ALIKE * len(ranks)):
-        places.setdefault(family, []).append(place)
-
-    def cut_of(of: Sequence[int]) -> Rank:
-        known = [ranks[place] for place in of], [losses[place] for place in of]
-        gain, lot = safe_cut(*known, target.value, target.confidence, (NEVER, 0.0))
-        return gain, lot
-
-    enough = OWN_CUT * needed
-    own = {family: cut_of(of) for family, of in places.items() if len(ranks) > len(of) >= enough}
-    others = [place for family, of in places.items() if family not in own for place in of]
-    gain, tie_break = shared = cut_of(others if len(others) >= needed else range(len(ranks)))
-    helped = [place for family, of in places.items() for place in of if ranks[place] >= own.get(family, shared)]
-    share = len(helped) / len(ranks)
+    gain, tie_break, own = _cuts(ranks, losses, target, families or ALIKE * len(ranks))
+    helped = [
+        each >= own.get(family, (gain, tie_break))
+        for each, family in zip(ranks, families or ALIKE * len(ranks), strict=True)
+    ]
+    share, lost = mean(helped), sum(loss for loss, is_helped in zip(losses, helped, strict=True) if not is_helped)
     promise = Promise(
         target.value,
         target.confidence,
         len(ranks),
-        round(sum(losses) - sum(losses[place] for place in helped), 4),
+        round(lost, 4),
         data=digest([[answer.prompt, answer.response] for answer in answers]),
         date=datetime.now(UTC).date().isoformat(),
         models=target.models,
@@ -230,6 +221,24 @@ def promised_cut(
     )
     made = Calibration(gain, round(share, 4), _error(share, len(ranks)), tie_break=tie_break, families=own)
     return made, promise
+
+
+def _cuts(
+    ranks: Sequence[Rank], losses: Sequence[float], target: Target, families: Sequence[Family]
+) -> tuple[float, float, dict[Family, Rank]]:
+    """Returns the cut that families share, and those of the families that have labels enough for one of their own."""
+    needed = least_labels(target.value, target.confidence)
+    places = {family: [at for at, each in enumerate(families) if each == family] for family in dict.fromkeys(families)}
+
+    def cut_of(of: Sequence[int]) -> Rank:
+        known = [ranks[at] for at in of], [losses[at] for at in of]
+        gain, lot = safe_cut(*known, target.value, target.confidence, (NEVER, 0.0))
+        return gain, lot
+
+    enough = OWN_CUT * needed
+    own = {family: cut_of(of) for family, of in places.items() if len(ranks) > len(of) >= enough}
+    others = [at for at, family in enumerate(families) if family not in own]
+    return *cut_of(others if len(others) >= needed else range(len(ranks))), own
 
 
 def _ranks(gains: Sequence[float], answers: Sequence[LabelledAnswer]) -> list[Rank]:

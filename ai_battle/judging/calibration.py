@@ -119,8 +119,7 @@ class Calibration:
             raise ConfigError(said, "calibration")
         agreement = Agreement.of_json(data["agreement"]) if data.get("agreement") else None
         rate, error, tie_break = (data.get(name, 0.0) for name in OPTIONAL)
-        families = {family: (cut, lot) for family, (cut, lot) in (data.get("families") or {}).items()}
-        made = cls(float(data["cut"]), rate, error, corrections, agreement, tie_break, families=families)
+        made = cls(float(data["cut"]), rate, error, corrections, agreement, tie_break, families=_families(data))
         promise = Promise.of_json(data["promise"]) if data.get("promise") else None
         if promise and not promise.fits(made.as_json()):
             raise ConfigError(EDITED, "calibration")
@@ -134,11 +133,10 @@ ALWAYS = Calibration(-1e9, help_rate=1.0)
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     """Returns what can't be used of a calibration; empty where all can."""
     names = corrections if isinstance(corrections, Mapping) else ()
-    families = data.get("families") or {}
-    if not isinstance(families, Mapping) or not all(map(_is_rank, families.values())):
-        return "cuts of families that can't be used"
-    if unknown := [name for name in (*names, *families) if name not in FAMILIES]:
+    if unknown := [name for name in names if name not in FAMILIES]:
         return f"a family {unknown[0]!r}"
+    if not _are_ranks(data.get("families") or {}):
+        return "cuts of families that can't be used"
     numbers = {**dict.fromkeys(OPTIONAL, 0.0), **data}
     for name in ("cut", *OPTIONAL):
         if not _are_numbers(numbers.get(name), 0):
@@ -146,6 +144,15 @@ def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     if not _are_numbers(corrections, 3):
         return "corrections that are not numbers by family, head and name"
     return "" if _is_agreement(data.get("agreement")) else "an agreement that can't be used"
+
+
+def _families(data: Mapping[str, Any]) -> Mapping[Family, Rank]:
+    return {family: (cut, lot) for family, (cut, lot) in (data.get("families") or {}).items()}
+
+
+def _are_ranks(said: Any) -> bool:
+    is_by_family = isinstance(said, Mapping) and said.keys() <= {*FAMILIES}
+    return is_by_family and all(map(_is_rank, said.values()))
 
 
 def _is_rank(said: Any) -> bool:

@@ -178,7 +178,7 @@ class PrivateTexts:
         found += _near_numbers(text, len(self._rules))
         for kind, pattern in self._patterns.items():
             found += _pattern_matches(kind, pattern, text)
-        return joined(found)
+        return union(found)
 
 
 _TRIAL = """
@@ -238,7 +238,7 @@ def _pattern_matches(kind: str, pattern: "re.Pattern[str]", text: str) -> Iterat
                 yield PrivateSpan(found.start(), 0, found.end(), kind)
 
 
-def joined(spans: Iterable[PrivateSpan]) -> tuple[PrivateSpan, ...]:
+def union(spans: Iterable[PrivateSpan]) -> tuple[PrivateSpan, ...]:
     """Returns them in order; those that overlap become one, of the kind of the longest."""
     whole: list[PrivateSpan] = []
     for span in sorted(spans):
@@ -307,18 +307,22 @@ def _house_at(text: str, at: int) -> Iterator[tuple[int, int, str]]:
 def _street_start(words: "Sequence[re.Match[str]]") -> int | None:
     """Returns where the name of a street begins that ends with these words, None where they are none."""
     plain = [word[0].strip("\"'([{|,;:") for word in words]
-    last, place = plain[-1], len(words) - 1
+    last = plain[-1]
     if not last[:1].isupper():
         return None
-    for before in range(place - 1, max(-1, place - 5), -1):
-        if plain[before].lower() in _STREET_FIRST:
-            return words[before].start() + words[before][0].index(plain[before])
-        along = " ".join(plain[before : before + 2]).lower() if plain[before + 1].islower() else plain[before].lower()
-        if along in _ALONG and last.lower().endswith(_PLACES):
-            return words[before].start() + words[before][0].index(plain[before])
-    if len(last) > 5 and last.lower().endswith(_STREETS):
-        return words[place].start() + words[place][0].index(last)
-    return None
+    befores = range(len(words) - 2, max(-1, len(words) - 6), -1)
+    first = next((place for place in befores if _begins_street(plain[place:])), None)
+    if first is None and len(last) > 5 and last.lower().endswith(_STREETS):
+        first = len(words) - 1
+    return None if first is None else words[first].start() + words[first][0].index(plain[first])
+
+
+def _begins_street(words: Sequence[str]) -> bool:
+    """Whether the first of them are what stands before the name of a street, and the last is such a name."""
+    if words[0].lower() in _STREET_FIRST:
+        return True
+    along = " ".join(words[:2] if words[1].islower() else words[:1]).lower()
+    return along in _ALONG and words[-1].lower().endswith(_PLACES)
 
 
 def _is_iban(text: str) -> bool:

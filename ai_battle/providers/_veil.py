@@ -28,7 +28,7 @@ from ..core.messages import Document, Image, Message, Part, Thinking, ToolCall, 
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text, printable
 from ._filters import Piece
-from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, joined
+from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, union
 
 MOST_VALUES = 100_000
 PIECE, OVERLAP = 6_000, 100
@@ -88,7 +88,7 @@ class Veil:
         found = (
             PrivateSpan(each.start(), len(spans), each.end(), "TERM") for each in self._found_pattern.finditer(text)
         )
-        return joined((*spans, *found))
+        return union((*spans, *found))
 
     def may_begin(self, letters: str) -> bool:
         return any(kind.startswith(letters.upper()) for kind in self.kinds)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
-from ..core.messages import Part, Text, Thinking
+from ..core.messages import Message, Part, Text, Thinking
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.advice import is_advisor
@@ -21,6 +21,8 @@ LONGEST_NAME = 256
 """Characters of a model's name."""
 SAYS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are JSON still."""
+_TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
+"""What a type looks like that may be told in a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +84,10 @@ class Api:
         """
         if isinstance(request, UnreadRequest) or route.upstream_api == self.name:
             return []
-        found: list[str] = []
-        for message in request.messages:
-            kinds = [_foreign_type(part) for part in message.parts] if message.role == "user" else []
-            if kinds and all(kinds):
-                raise ConfigError(
-                    f"A message of the user is nothing but {kinds[0]!r}, which the API of the model behind this route "
-                    "does not know. Say it in words, or ask a model that speaks the API of your request."
-                )
-            found += filter(None, kinds)
+        found = [kind for message in request.messages if message.role == "user" for kind in _foreign_types(message)]
         served = request.extra.get("anthropic", {}).get("tools", ())
         found += (str(tool.get("type") or tool.get("name")) for tool in served if not is_advisor(tool))
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(kind if _TYPE.fullmatch(kind) else "of no known type" for kind in found))
 
     def mends(self, request: ModelRequest) -> bool:
         """Says whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
@@ -140,6 +134,17 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)
     raise ConfigError(f"{name} must be true or false.")
+
+
+def _foreign_types(message: Message) -> list[str]:
+    """Returns those of its parts for which only its own API has a name; raises `ConfigError` where it has no others."""
+    kinds = [_foreign_type(part) for part in message.parts]
+    if kinds and all(kinds):
+        raise ConfigError(
+            f"A message of the user is nothing but {kinds[0]!r}, which the API of the model behind this route "
+            "does not know. Say it in words, or ask a model that speaks the API of your request."
+        )
+    return [*filter(None, kinds)]
 
 
 def _foreign_type(part: Part) -> str:

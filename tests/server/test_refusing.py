@@ -148,5 +148,8 @@ async def test_a_tool_that_only_the_clients_api_runs_is_named_before_another_api
     asked = {"max_tokens": 9, "messages": [{"role": "user", "content": "Who won?"}], "tools": tools}
     async with serving(fakes, BIG_MODEL=upstream) as address, speaking(address) as client:
         answer = await client.post("messages", asked)
+        odd = await client.post("messages", {**asked, "tools": [{"type": "a\r\nset-cookie: b", "name": "a"}]})
 
     assert (answer.status, answer.headers["x-ai-battle-left-out"]) == (200, "advisor_20990101, web_search_20250305")
+    assert (odd.status, odd.headers["x-ai-battle-left-out"]) == (200, "of no known type")
+    assert "set-cookie" not in odd.headers

@@ -156,12 +156,16 @@ def _pair(model: str, pair: str) -> tuple[str, str]:
     """Returns the model that answers and the one that helps it; raises `click.UsageError`."""
     if model and pair:
         raise click.UsageError("-m TYPE asks one model, --pair SMALL+BIG asks two: leave one of them out.")
-    if not (model or pair):
+    return (model, "") if model else _split_pair(pair)
+
+
+def _split_pair(pair: str) -> tuple[str, str]:
+    if not pair:
         raise click.UsageError(
             "Say who answers: -m TYPE, or --pair SMALL+BIG, for example --pair ollama/gemma3:4b+gpt-4o. "
             "`ai-battle models list` shows the models that you can reach."
         )
-    small, _, big = pair.partition("+")
-    if pair and not (small.strip() and big.strip()):
+    small, big = map(str.strip, pair.partition("+")[::2])
+    if not (small and big):
         raise click.BadParameter("write it as SMALL+BIG, for example ollama/gemma3:4b+gpt-4o", param_hint="--pair")
-    return model or small.strip(), big.strip()
+    return small, big

@@ -30,7 +30,7 @@ from ai_battle.core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ai_battle.core.exchange import Usage
+from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.helping import HintGiven
 from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
@@ -57,11 +57,10 @@ YOUR_TURN = "your turn: Enter says it, an empty line passes, /help shows more"
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """Says how a run is shown: `turns` are expected, `notify_on` is what is remarked on.
+    """Says how a run is shown: `turns` are expected, `spent` was used before, `notify_on` is what is remarked on.
 
-    `verbose` shows reasoning too, and all that helpers said.
-    `output_price` is what a token costs that a model writes, in dollars, 0 where nobody knows it.
-    `typing`: people type into the same terminal, which shows what they type all by itself.
+    `verbose` shows reasoning too, and all that helpers said. `output_price` is what a token costs that a model writes,
+    in dollars, 0 where nobody knows it. `typing`: people type into the same terminal, which shows that all by itself.
     """
 
     turns: int = 0
@@ -69,6 +68,7 @@ class ViewOptions:
     verbose: bool = False
     typing: bool = False
     notify_on: Collection[str] = NOTICES
+    spent: Usage = NOTHING_USED
     output_price: Callable[[str], float] = lambda model: 0.0
 
     @classmethod
@@ -139,7 +139,7 @@ class LiveView:
         self._options = options
         self._remarks = Remarks(full=options.verbose)
         self._started = time.monotonic()
-        self._ledger = Ledger()
+        self._ledger = Ledger(options.spent)
         self._models: dict[str, str] = {}
         self._turn = 0
         self._speaker = self._name = ""

@@ -1,6 +1,7 @@
 """`ai-battle resume`: goes on with a run that was interrupted, after its last finished turn."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from ai_battle.conversation.journal import messages
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.conversation.run_config import of_run
 from ai_battle.core.texts import printable
+from ai_battle.reporting.account import account
 
 from .approval import with_approval
 from .arguments import run_dir
@@ -35,7 +37,8 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
     require_trust(loaded, given=how["trust"])
     if not (quiet or how["as_json"]) and sys.stdout and sys.stdout.isatty():
         _show_last_messages(run_dir)
-    display = Display(quiet, how["as_json"], ViewOptions.of(loaded))
+    options = replace(ViewOptions.of(loaded), spent=account(run_dir).usage)
+    display = Display(quiet, how["as_json"], options)
     manager = ConversationManager.from_config(
         loaded,
         ask=display.person.line,

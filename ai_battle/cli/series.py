@@ -215,14 +215,17 @@ class Series:
     def _report(self) -> None:
         self._tell_rest()
         ended = [each.to_compare(self.expected) for each in self._ended]
-        # Different discussions differ in all they say, and nobody wants to know by how much.
-        changes = [] if self.kind == DISCUSSION else [*measured_changes(ended)]
+        changes = self._changes(ended)
         if self.display.as_json:
             print_json(self._document(changes))
         elif ended and (len(self.runs) > 1 or self.display.quiet):
             self._show_figures(ended, changes)
         if ended and len(runs := [*self.original, *ended]) > 1:
             self._write_page(runs, changes)
+
+    def _changes(self, ended: Sequence[ComparedRun]) -> Sequence[MeasuredChange]:
+        """None of different discussions: they differ in all they say, and nobody wants to know by how much."""
+        return [] if self.kind == DISCUSSION else [*measured_changes(ended)]
 
     def _tell_rest(self) -> None:
         if rest := [run.label for run in self.runs if run.label not in self._begun]:

@@ -168,15 +168,20 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
     cuts = (cut, fallback.before) if fallback else (cut,)
     newest = {record.key: trial for record, trial in found if trial.cut in cuts}
     trials = [trial for trial in newest.values() if trial.cut == cut]
-    counts: Counter[str] = Counter()
-    for day in store.records(DAYS, pair):
-        counts.update(day.document)
+    counts = _daily_counts(store, pair)
     unsteady = fmean(not trial.is_steady for trial in trials) if trials else 0.0
     watch = find_watch(store, pair, cut)
     advised = sum(trial.is_advised for trial in trials)
     lost = [*_lost_requests(newest)]
     versions = read_versions(store, pair)
     return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback, versions)
+
+
+def _daily_counts(store: EvidenceStore, pair: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for day in store.records(DAYS, pair):
+        counts.update(day.document)
+    return counts
 
 
 def _lost_requests(trials: dict[str, ShadowTrial]) -> Iterator[LostRequest]:

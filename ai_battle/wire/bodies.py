@@ -95,6 +95,11 @@ def count(body: Mapping[str, Any], field: str) -> int:
     return int(body.get(field) or 0)
 
 
+def given_id(body: Mapping[str, Any]) -> str:
+    """Returns the id, empty where there is none; some servers count instead of giving texts."""
+    return str(body.get("id") or "")
+
+
 def present(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}

@@ -225,9 +225,12 @@ def _provider_error(said: Complaint, again: Again) -> ProviderError:
         return ContextTooLong(text, status=status)
     if _is_out_of_money(said):
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
-    if status != 429:
-        status = 401 if _is_wrong_key(said) else status
-        return ProviderError(text, again=again, status=status, retry_after=said.retry_after)
+    if status == 429:
+        return _rate_limit(said, text, again)
+    return ProviderError(text, again=again, status=401 if _is_wrong_key(said) else status, retry_after=said.retry_after)
+
+
+def _rate_limit(said: Complaint, text: str, again: Again) -> RateLimited:
     if _is_out_for_today(said):
         return RateLimited(f"{text} (a quota of a whole day is used up)", status=429)
     return RateLimited(text, again=again, status=429, retry_after=said.retry_after)

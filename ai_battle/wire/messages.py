@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ..core.exchange import ModelRequest
 from ..core.messages import Document, Image, Message, Part, Text, ToolCall, ToolResult
-from .bodies import DecodeCache, decode_piece, dumps, field_or, read_arguments, unknown_fields
+from .bodies import DecodeCache, decode_piece, dumps, field_or, given_id, read_arguments, unknown_fields
 from .checks import Check, check
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> To
     if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
         arguments, malformed = {}, arguments["malformed"]
     extra = unknown_fields(wire, body, known)
-    return ToolCall(field_or(function, "name", ""), arguments, str(body.get("id") or ""), malformed, extra=extra)
+    return ToolCall(field_or(function, "name", ""), arguments, given_id(body), malformed, extra=extra)
 
 
 def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:

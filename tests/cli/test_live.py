@@ -46,14 +46,14 @@ async def scrolled(*events: Event) -> str:
     return ESCAPES.sub("", STATUS_LINE.sub("", await written(*events)))
 
 
-async def shown(*events: Event) -> str:
+async def shown(*events: Event, spent: Usage = NOTHING_USED) -> str:
     """All that was shown, without escape sequences."""
-    return ESCAPES.sub("", await written(*events))
+    return ESCAPES.sub("", await written(*events, spent=spent))
 
 
-async def written(*events: Event) -> str:
+async def written(*events: Event, spent: Usage = NOTHING_USED) -> str:
     out = io.StringIO()
-    live = LiveView(out, ViewOptions(turns=3))
+    live = LiveView(out, ViewOptions(turns=3, spent=spent))
     for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), *events):
         await live(event)
     live.close()
@@ -127,6 +127,12 @@ async def test_an_answer_that_was_cut_is_marked() -> None:
 async def test_the_status_line_tells_turn_tokens_cost_and_time() -> None:
     seen = await shown(ModelReplied("phi4", Usage(1200, 345, cost_usd=0.0123), 1.0), finished("x"))
     assert re.search(r"turn 1 of 3 · 1200 in, 345 out · \$0\.0123 · 0:0\d · Ann answers", seen)
+
+
+async def test_the_status_line_of_a_resumed_run_begins_with_what_it_had_spent() -> None:
+    reply = ModelReplied("phi4", Usage(200, 45, cost_usd=0.25), 1.0)
+    seen = await shown(reply, finished("x"), spent=Usage(1000, 300, cost_usd=0.5))
+    assert "1200 in, 345 out · $0.75" in seen
 
 
 async def test_the_status_line_is_as_wide_as_the_terminal_whatever_it_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Answers of the Messages API: bodies and streams to values and back."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
@@ -10,7 +10,7 @@ from ...core.exchange import NOTHING_USED, UNKNOWN_USAGE, ModelResponse, Stop, U
 from ...core.messages import Document, Image, Message, Part
 from ..advice import CALL_BLOCK
 from ..blocks import WAITING, AnswerBlock, BlockWriter, Failure
-from ..bodies import count, dumps, field_or, own, present, read_arguments, required_field, unknown_fields
+from ..bodies import count, dumps, field_or, given_id, own, present, read_arguments, required_field, unknown_fields
 from ..checks import ObjectShape, TaggedShape, object_, text
 from ..errors import no_answer_error, plausible_usage, readable_answer, require_content
 from ..messages import with_ids
@@ -116,8 +116,7 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
 
     Totals may count what its first call read and no more; an account of its calls may lack some. The larger is paid.
     """
-    if not (usage := body.get("usage")):
-        return UNKNOWN_USAGE
+    usage = body.get("usage") or {}
     calls = (_counts(each) for each in _iterations(body) if each.get("type") == "message")
     return max(_counts(usage), sum(calls, NOTHING_USED), key=lambda each: (each.input_tokens, each.output_tokens))
 
@@ -147,8 +146,7 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
     reason = body.get("stop_reason")
     stop = STOPS.get(reason, "end")
     extra = unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"})
-    iterations = _iterations(body)
-    if iterations:
+    if iterations := _iterations(body):
         extra[WIRE] = {**own(WIRE, extra), "usage": body["usage"]}
     return ModelResponse(
         Message("assistant", parts),
@@ -156,12 +154,15 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         usage=decode_usage(body),
         model=body.get("model") or "",
         extra=extra,
-        # The usage of the answer does not count that of advisors.
-        others=tuple(
-            (each.get("model") or "", _counts(each)) for each in iterations if each.get("type") == "advisor_message"
-        ),
-        id=str(body.get("id") or ""),
+        others=tuple(_advisors(iterations)),
+        id=given_id(body),
     )
+
+
+def _advisors(iterations: list[dict[str, Any]]) -> Iterator[tuple[str, Usage]]:
+    """Returns each advisor that was asked with its usage, which that of the answer does not count."""
+    asked = (each for each in iterations if each.get("type") == "advisor_message")
+    return ((each.get("model") or "", _counts(each)) for each in asked)
 
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'

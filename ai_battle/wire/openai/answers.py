@@ -11,7 +11,7 @@ from ...core.events import Event, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Text, Thinking
 from ..blocks import AnswerBlock, BlockWriter, Failure
-from ..bodies import count, dumps, field_or, read_arguments
+from ..bodies import count, dumps, field_or, given_id, read_arguments
 from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from ..streams import DONE, StreamReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
@@ -240,7 +240,7 @@ class ChatReader(StreamReader):
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
         """Finds the call of a fragment: by its index, without one by its id, and without an id it is the one before."""
         function, index = fragment.get("function") or {}, fragment.get("index")
-        id_, name = str(fragment.get("id") or ""), field_or(function, "name", "")
+        id_, name = given_id(fragment), field_or(function, "name", "")
         arguments = _arguments_text(function.get("arguments") or "")
         growing = self._latest.get(id_ if index is None and id_ else index)
         if growing and not growing.ends_before(id_, name):

@@ -110,28 +110,36 @@ async def for_good(scene: Scene, *says: str) -> str:
             async with asyncio.timeout(100):
                 response = await client.complete(ASKED, log)
         except ProviderError as error:
-            wrong = [*_wrong_with(error, scene, log, fake, fakes)]
+            wrong = [*_wrong_with(error, scene, log, len(fake.questions))]
+            wrong += [f"the prompt went elsewhere: {each}" for each in fakes.elsewhere.requests]
             wrong += [f"does not say {said!r}: {error}" for said in says if said not in str(error)]
             return "; ".join(f"{scene}: {each}" for each in wrong)
         return f"{scene}: was taken for an answer: {response}"
 
 
-def _wrong_with(
-    error: ProviderError, scene: Scene, log: EventLog, fake: FakeProvider, fakes: FakeProviders
-) -> Iterator[str]:
-    row, failed = scene.row, failures(log)
+def _wrong_with(error: ProviderError, scene: Scene, log: EventLog, asked: int) -> Iterator[str]:
+    """What is wrong with what was told of a fault that stayed while the provider was `asked` so often."""
+    failed = failures(log)
+    booked = [event.usage for event in log.events if isinstance(event, ModelReplied)]
+    if asked != scene.attempts:
+        yield f"{asked} attempts, not {scene.attempts}: {error}"
+    if len(failed) != asked or log.text:
+        yield f"{len(failed)} failed attempts were told of {asked}, and {log.text!r} stays"
+    if len(booked) > asked or any(usage.input_tokens < 0 or usage.output_tokens < 0 for usage in booked):
+        yield f"{booked} is booked for {asked} attempts"
+    if "test-key" in f"{error} {error!r} {error.raw} {log.events}":
+        yield f"the key went out: {error!r}"
+    yield from _wrong_in(error, scene, failed[-1])
+
+
+def _wrong_in(error: ProviderError, scene: Scene, last: AttemptFailed) -> Iterator[str]:
+    row = scene.row
     if not isinstance(error, row.error or ()):
         yield f"{type(error).__name__}, not {row.error}: {error}"
-    if len(fake.questions) != scene.attempts:
-        yield f"{len(fake.questions)} attempts, not {scene.attempts}: {error}"
-    if len(failed) != len(fake.questions) or log.text:
-        yield f"{len(failed)} failed attempts were told of {len(fake.questions)}, and {log.text!r} stays"
-    if "text" in row.kept and scene.streamed and not (failed[-1].partial and failed[-1].partial == error.partial):
+    if "text" in row.kept and scene.streamed and not (last.partial and last.partial == error.partial):
         yield "the text is not kept"
-    if "body" in row.kept and not failed[-1].raw:
+    if "body" in row.kept and not last.raw:
         yield "the body is not kept"
-    if "test-key" in f"{error} {error!r} {error.raw} {log.events}" or fakes.elsewhere.requests:
-        yield f"the key or the prompt went out: {error!r} {fakes.elsewhere.requests}"
     if scene.wire not in str(error) or MODEL not in str(error):
         yield f"does not name the provider and the model: {error}"
 

@@ -61,7 +61,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         message = decode_answer(choice["message"])
         stop, model = _stop_from(choice.get("finish_reason"), message), field_or(body, "model", "")
         extra = unknown_fields({**body, "choice": own(unknown_fields(choice, KNOWN_IN_CHOICES))}, KNOWN)
-        usage, id_ = decode_usage(body), str(field_or(body, "id", ""))
+        usage, id_ = decode_usage(body), given_id(body)
         return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra, id=id_))
 
 

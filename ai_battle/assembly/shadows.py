@@ -50,10 +50,8 @@ def shadow_of(
     if not (large := strategies.large_of(pair)):
         raise ConfigError("a shadow compares two models, and here is only one; name the model that helps", "shadow")
     is_answered = strategies.traits(pair.strategy).is_answered_by_helper
-    has_cut = "stuck_detector" in strategies.parameters(strategies.factory(pair.strategy))
-    if promised and not (is_answered and has_cut):
-        words = f"{pair.strategy} can't be told to answer with the helper's words always, as takeover can; leave it out"
-        raise ConfigError(words, "shadow.watch")
+    if promised:
+        _require_watchable(pair.strategy, is_answered=is_answered)
     small, big = make("shadow.small", own), make("shadow.large", large)
     judges = [make(JUDGE, said.judge)] if said.judge.type != CHECK else []
     limits = SpendingLimits(said.budget.cost_usd, unpriced=said.budget.unpriced)
@@ -78,6 +76,12 @@ def shadow_of(
     shadow = Shadow(terms, small.client, big.client, compares)
     shadow.learn = recipe.teacher
     return shadow
+
+
+def _require_watchable(strategy: str, *, is_answered: bool) -> None:
+    if not (is_answered and "stuck_detector" in strategies.parameters(strategies.factory(strategy))):
+        words = f"{strategy} can't be told to answer with the helper's words always, as takeover can; leave it out"
+        raise ConfigError(words, "shadow.watch")
 
 
 def _require_check(recipe: "assembly.Recipe") -> Check:

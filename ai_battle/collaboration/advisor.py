@@ -277,22 +277,21 @@ class AdvisedStep:
     async def _advice(self, call: ToolCall, forced: str, report: str) -> str:
         """Returns what the advisor says, as the model is to read it; empty where that is of no use."""
         terms, question = self._model.terms, str(call.arguments.get("question") or "")
-        advisors = self._model.advisors
-        advisor = advisors.get(str(call.arguments.get("advisor"))) or next(iter(advisors.values()))
+        advisors, named = self._model.advisors, str(call.arguments.get("advisor"))
+        advisor = advisors[named if named in advisors else next(iter(advisors))]
         case = HelpCase(replace(self._request, messages=self._messages), reason=forced, report=report)
         sees, earlier = self._turn.helping.sees, self._earlier_advice
         asked = consultation(case, sees, question, earlier, terms.max_tokens, terms.caching)
-        if terms.use_tools:
-            asked = replace(asked, tool_choice="auto")
+        asked = replace(asked, tool_choice="auto") if terms.use_tools else asked
         if not self._record.given:
             self._model.share.count_help()
         draft = await self._turn.ask(advisor.client, asked, forced or excerpt(question, 200) or "the model asked")
-        if not (draft and draft.text.strip()):
-            if draft:
-                await self._turn.drop(draft, ONLY_CALLS)
-                await self._turn.report_failure(ONLY_CALLS)
-            return ""
-        return advice_result(advisor.name, draft.text, self._notes(draft, forced))
+        if draft and draft.text.strip():
+            return advice_result(advisor.name, draft.text, self._notes(draft, forced))
+        if draft:
+            await self._turn.drop(draft, ONLY_CALLS)
+            await self._turn.report_failure(ONLY_CALLS)
+        return ""
 
     def _notes(self, draft: Draft, forced: str) -> str:
         """Returns what the model has to know of its advice."""

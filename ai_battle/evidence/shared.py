@@ -137,7 +137,7 @@ class SharedRecords:
     def add(self, where: RecordKey, document: str, text: str) -> bool:
         """Whether it is new; a record that is there stays as it is."""
         self.update()
-        added = self._put(where, _row(time.time(), document, text), "")
+        added = self._write(where, _row(time.time(), document, text), "")
         self.refresh()
         return added
 
@@ -150,7 +150,7 @@ class SharedRecords:
             known = str(self._redis.run(_GET, _name(where), where.key), "utf-8")
             _, said, text = json.loads(known) if known else (0.0, None, "")
             document = make(json.loads(said) if said else None)
-            if self._put(where, _row(time.time(), json.dumps(document), text), known):
+            if self._write(where, _row(time.time(), json.dumps(document), text), known):
                 self.refresh()
                 return document
 
@@ -180,22 +180,22 @@ class SharedRecords:
     def close(self) -> None:
         self._redis.close()
 
-    def _put(self, where: RecordKey, row: str, expected: str) -> bool:
+    def _write(self, where: RecordKey, row: str, expected: str) -> bool:
         return bool(self._redis.run(_PUT, _name(where), where.key, row, expected, self._most))
 
     def _take_news(self) -> bool:
         """Whether there may be more."""
         with self._copy.transaction("BEGIN") as connection:
-            epoch, last = _copied(connection)
+            epoch, last = _copy_state(connection)
         news = self._news(last)
         if news.epoch != epoch or news.gap:
             self._begin_anew(news, give_back=news.epoch != epoch)
             return True
         if news.changes:
             with self._copy.transaction() as connection:
-                if _copied(connection) == (epoch, last):  # else another process of this machine was faster
+                if _copy_state(connection) == (epoch, last):  # else another process of this machine was faster
                     _apply(connection, news.changes)
-                    _set_copied(connection, epoch, news.last)
+                    _set_copy_state(connection, epoch, news.last)
         return len(news.changes) == BATCH
 
     def _news(self, last: str) -> RecordNews:
@@ -209,12 +209,12 @@ class SharedRecords:
         """Makes the copy once more; what the Redis does not know of it is first given back."""
         if give_back:
             for where, row in self._own():
-                self._put(where, row, "")
+                self._write(where, row, "")
         with self._copy.transaction() as connection:
             connection.execute("DELETE FROM records")
             for name in self._redis.run(_NAMES):
                 _apply(connection, self._all(name))
-            _set_copied(connection, news.epoch, news.newest)
+            _set_copy_state(connection, news.epoch, news.newest)
 
     def _own(self) -> Iterator[tuple[RecordKey, str]]:
         with self._copy.transaction("BEGIN") as connection:
@@ -238,12 +238,12 @@ def _apply(connection: sqlite3.Connection, changes: Iterable[RecordChange]) -> N
             connection.execute("DELETE FROM records WHERE collection = ? AND pair = ? AND key = ?", where)
 
 
-def _copied(connection: sqlite3.Connection) -> tuple[str, str]:
+def _copy_state(connection: sqlite3.Connection) -> tuple[str, str]:
     """Returns the epoch of which there is a copy, and up to which place in the stream."""
     return connection.execute("SELECT epoch, last FROM copied").fetchone() or ("", _BEGUN)
 
 
-def _set_copied(connection: sqlite3.Connection, epoch: str, last: str) -> None:
+def _set_copy_state(connection: sqlite3.Connection, epoch: str, last: str) -> None:
     connection.execute("DELETE FROM copied")
     connection.execute("INSERT INTO copied (epoch, last) VALUES (?, ?)", (epoch, last))
 

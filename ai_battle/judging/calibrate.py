@@ -202,12 +202,10 @@ def promised_cut(
     `families` are those of the answers, where they are not all of one: one with labels enough has a cut of its own.
     """
     losses = [max(0.0, helped - own) for own, helped in zip(small, large, strict=True)]
-    gain, tie_break, own = _cuts(ranks, losses, target, families or ALIKE * len(ranks))
-    helped = [
-        each >= own.get(family, (gain, tie_break))
-        for each, family in zip(ranks, families or ALIKE * len(ranks), strict=True)
-    ]
-    share, lost = mean(helped), sum(loss for loss, is_helped in zip(losses, helped, strict=True) if not is_helped)
+    families = families or ALIKE * len(ranks)
+    gain, tie_break, own = _cuts(ranks, losses, target, families)
+    helped = [each >= own.get(family, (gain, tie_break)) for each, family in zip(ranks, families, strict=True)]
+    share, lost = mean(helped), sum(loss * (not is_helped) for loss, is_helped in zip(losses, helped, strict=True))
     promise = Promise(
         target.value,
         target.confidence,

@@ -132,18 +132,20 @@ ALWAYS = Calibration(-1e9, help_rate=1.0)
 
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     """Returns what can't be used of a calibration; empty where all can."""
-    names = corrections if isinstance(corrections, Mapping) else ()
-    if unknown := [name for name in names if name not in FAMILIES]:
+    if isinstance(corrections, Mapping) and (unknown := [*(corrections.keys() - {*FAMILIES})]):
         return f"a family {unknown[0]!r}"
     if not _are_ranks(data.get("families") or {}):
         return "cuts of families that can't be used"
-    numbers = {**dict.fromkeys(OPTIONAL, 0.0), **data}
-    for name in ("cut", *OPTIONAL):
-        if not _are_numbers(numbers.get(name), 0):
-            return f"no number as its {name}"
+    if name := _no_number_in(data):
+        return f"no number as its {name}"
     if not _are_numbers(corrections, 3):
         return "corrections that are not numbers by family, head and name"
     return "" if _is_agreement(data.get("agreement")) else "an agreement that can't be used"
+
+
+def _no_number_in(data: Mapping[str, Any]) -> str:
+    numbers = {**dict.fromkeys(OPTIONAL, 0.0), **data}
+    return next((name for name in ("cut", *OPTIONAL) if not _are_numbers(numbers.get(name), 0)), "")
 
 
 def _families(data: Mapping[str, Any]) -> Mapping[Family, Rank]:

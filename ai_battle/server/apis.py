@@ -85,9 +85,7 @@ class Api:
         if isinstance(request, UnreadRequest) or route.upstream_api == self.name:
             return []
         found = [kind for message in request.messages if message.role == "user" for kind in _foreign_types(message)]
-        served = request.extra.get("anthropic", {}).get("tools", ())
-        found += (str(tool.get("type") or tool.get("name")) for tool in served if not is_advisor(tool))
-        return list(dict.fromkeys(kind if _TYPE.fullmatch(kind) else "of no known type" for kind in found))
+        return list(dict.fromkeys(map(_plain_type, (*found, *_foreign_tools(request)))))
 
     def mends(self, request: ModelRequest) -> bool:
         """Says whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
@@ -134,6 +132,17 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)
     raise ConfigError(f"{name} must be true or false.")
+
+
+def _foreign_tools(request: ModelRequest) -> list[str]:
+    """Returns the types of tools that only its API runs; advisors this server runs itself."""
+    served = request.extra.get("anthropic", {}).get("tools", ())
+    return [str(tool.get("type") or tool.get("name")) for tool in served if not is_advisor(tool)]
+
+
+def _plain_type(kind: str) -> str:
+    """Returns a type that may stand in a header."""
+    return kind if _TYPE.fullmatch(kind) else "of no known type"
 
 
 def _foreign_types(message: Message) -> list[str]:

@@ -242,7 +242,7 @@ class ChatReader(StreamReader):
         function, index = fragment.get("function") or {}, fragment.get("index")
         id_, name = given_id(fragment), field_or(function, "name", "")
         arguments = _arguments_text(function.get("arguments") or "")
-        growing = self._latest.get(id_ if index is None and id_ else index)
+        growing = self._latest.get((id_ or None) if index is None else index)
         if growing and not growing.ends_before(id_, name):
             growing.name = growing.name or name
             growing.fragments.append(arguments)

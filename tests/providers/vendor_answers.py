@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ai_battle.core.errors import BadReply, EmptyAnswer, ProviderError, Refused, Unreachable
 
+from .fault_scenes import WHOLE
 from .vendor_bodies import (
     ALL,
     ANTHROPIC,
@@ -20,7 +21,6 @@ from .vendor_bodies import (
     SAID,
     TEXT,
     USE,
-    WHOLE,
     VendorFault,
     altered,
     both,

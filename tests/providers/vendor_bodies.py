@@ -10,9 +10,9 @@ from ai_battle.testing import Fault, reply
 from ai_battle.testing.answers import HttpAnswer, reply_answer
 from ai_battle.testing.faults import Scene
 
+from .fault_scenes import WHOLE
 from .fault_table import Again, Row
 
-WHOLE = "The whole answer."
 ENDS = f"end: {WHOLE}"
 ALL = ("openai", "anthropic", "ollama", "gemini")
 EVENTS = ("openai", "anthropic", "gemini")

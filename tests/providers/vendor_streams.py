@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ai_battle.core.errors import BadReply, ContextTooLong, EmptyAnswer, ProviderError, RateLimited, Refused
 
+from .fault_scenes import WHOLE
 from .vendor_bodies import (
     ANTHROPIC,
     CALL,
@@ -23,7 +24,6 @@ from .vendor_bodies import (
     SAID,
     SHORTER,
     SUMMED,
-    WHOLE,
     VendorFault,
     block,
     chunk,

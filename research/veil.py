@@ -1,4 +1,4 @@
-"""What a veil finds, what it puts back, and what it costs: `python -m research.veil` writes research/figures/veil.md.
+"""What a veil finds, puts back, costs and hides in vain: `python -m research.veil DIR` writes research/figures/veil.md.
 
 Secrets of seven kinds are planted in 300 talks of three turns, in forms of writing of which the rules were made with
 one half; the other half was written when the rules stood. A client in place of the cloud keeps what it reads, and
@@ -6,17 +6,22 @@ repeats it in a stream of single characters.
 """
 
 import asyncio
+import gzip
+import json
 import random
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import Message, assistant, user
-from ai_battle.providers import VeiledClient, VeilRules
+from ai_battle.providers import Veil, VeiledClient, VeilRules
 
 PAGE = Path(__file__).parent / "figures" / "veil.md"
 TALKS, TURNS, SECRETS = 300, 3, 1_000
@@ -200,8 +205,29 @@ async def cost(size: int = 10_000, turns: int = 20) -> float:
     return 1_000 * (sorted(seconds[::2])[turns // 2] - sorted(seconds[1::2])[turns // 2])
 
 
-def lines() -> Iterator[str]:
-    yield "# A veil before a model elsewhere\n\n`python -m research.veil` writes this page.\n"
+def ordinary_texts(folder: Path) -> Iterator[str]:
+    """Yields our documents, and questions and answers of the records of `folder`: up to 250 of each file."""
+    yield from (page.read_text(encoding="utf-8") for page in sorted(Path(__file__).parents[1].glob("docs/**/*.md")))
+    for file in sorted(folder.glob("**/*.jsonl.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as rows:
+            for row in islice(rows, 250):
+                yield from (each for each in json.loads(row).values() if isinstance(each, str) and len(each) > 40)
+
+
+def in_vain(texts: Iterable[str]) -> str:
+    """Says what is veiled of texts in which nothing is anybody's."""
+    veil, characters, kinds = Veil(VeilRules()), 0, Counter[str]()
+    for text in texts:
+        sent: dict[str, str] = {}
+        veil.cover(text, sent)
+        characters += len(text)
+        kinds.update(placeholder.rpartition("_")[0] for placeholder in sent)
+    told = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+    return f"Of {characters / 1e6:.1f} million characters of ordinary texts these were veiled: {told}."
+
+
+def lines(folder: Path) -> Iterator[str]:
+    yield "# A veil before a model elsewhere\n\n`python -m research.veil DIR` writes this page.\n"
     yield (
         "Forms set aside were written when the first rules stood, the later ones before the rules that stand now: by "
         "the first rules 36 and 150 of them left. All are by the same hand.\n"
@@ -213,10 +239,11 @@ def lines() -> Iterator[str]:
             of_kind = [row for row in rows if kind in (row.kind, "all")]
             left, whole = sum(row.has_left for row in of_kind), sum(row.is_whole for row in of_kind)
             yield f"| {name} | {kind} | {len(of_kind)} | {left} | {whole} |"
+    yield f"\n{in_vain(ordinary_texts(folder))}"
     yield f"\nA turn with 10 kB of new text took {asyncio.run(cost()):.2f} ms more than without a veil (median of 20)."
 
 
 if __name__ == "__main__":
-    text = "\n".join(lines()) + "\n"
+    text = "\n".join(lines(Path(sys.argv[1] if len(sys.argv) > 1 else "."))) + "\n"
     PAGE.write_text(text, encoding="utf-8")
     print(text)

@@ -112,13 +112,13 @@ class PrivacyFinder:
     def __init__(self, client: ModelClient, name: str, *, may_fail: bool = False) -> None:
         self.client = client
         self._name, self._may_fail = name, may_fail
-        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._asked: OrderedDict[int, None] = OrderedDict()  # hashes of texts
 
     async def find(self, texts: Iterable[str], emit: Emit) -> Sequence[str]:
         """Returns what it finds in those that are new; raises `ProviderError`."""
         found: list[str] = []
         for text in dict.fromkeys(texts):
-            if text in self._asked or not any(map(str.isalpha, text)):
+            if hash(text) in self._asked or not any(map(str.isalpha, text)):
                 continue
             try:
                 for at in range(0, len(text), PIECE):
@@ -129,7 +129,7 @@ class PrivacyFinder:
                     raise ProviderError(f"{words}: {error}") from error
                 await emit(Warned(f"{self._name} did not look for what is private: {error}", "veil"))
                 return found
-            self._asked[text] = None
+            self._asked[hash(text)] = None
             if len(self._asked) > KNOWN_TEXTS:
                 self._asked.popitem(last=False)
         return found

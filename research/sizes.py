@@ -6,22 +6,31 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from types import FrameType
 from typing import Any
 
+import aiohttp
+
 import ai_battle
-from ai_battle import ConversationManager
-from ai_battle.testing import FakeProviders
+from ai_battle import ConversationManager, ModelRequest, ToolCapableClient, tool
+from ai_battle.core.messages import user
+from ai_battle.server.config import ConfigSource
+from ai_battle.server.running import listening
+from ai_battle.testing import FakeProviders, ScriptedClient, call
 
 ROOT = Path(ai_battle.__file__).parent
 BRANCHES = (
     *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler),
     *(ast.IfExp, ast.comprehension, ast.match_case, ast.BoolOp),
 )
+SERVED = """
+server: {routes: {plain: gpt-4o, pair: {model: claude-sonnet-4-5, secondary: gpt-4o, strategy: boost}}}
+"""
 TWO_TURNS = {
     "discussion": {"turns": 1, "goal": "x", "models": {"A": {"type": "gpt-4o"}, "B": {"type": "gpt-4o"}}},
 }
@@ -70,19 +79,53 @@ def _is_ours(frame: FrameType) -> bool:
     return name.startswith(f"{ROOT}{os.sep}") and not name.startswith(f"{ROOT}{os.sep}testing")
 
 
-async def walk_two_turns() -> Walk:
-    """A discussion over HTTP that nobody watches."""
+async def follow(work: Awaitable[object]) -> Walk:
     walk = Walk()
+    sys.setprofile(walk)
+    try:
+        await work
+    finally:
+        sys.setprofile(None)
+    return walk
+
+
+async def walks() -> AsyncIterator[tuple[str, Walk]]:
+    """Yields a discussion over HTTP that nobody watches, a round of a tool, and the second request of two routes."""
     async with FakeProviders() as fakes:
         os.environ.update(fakes.environment)
-        fakes.openai.always("Hello.")
+        fakes.openai.always("GUIDANCE: answer it kindly.")
+        fakes.anthropic.always("Hello.")
         with tempfile.TemporaryDirectory() as folder:
-            sys.setprofile(walk)
-            try:
-                await ConversationManager.from_config(TWO_TURNS, out=f"{folder}/run").run_discussion()
-            finally:
-                sys.setprofile(None)
-    return walk
+            discussion = ConversationManager.from_config
+            yield "two turns over HTTP", await follow(_run(partial(discussion, TWO_TURNS, out=f"{folder}/run")))
+            client = ToolCapableClient(ScriptedClient(call("add", a=1, b=2), "3"), [add])
+            yield "a round of a tool", await follow(client.complete(ModelRequest((user("1 + 2?"),))))
+            (file := Path(folder, "server.yaml")).write_text(SERVED)
+            environment = {**os.environ, "XDG_STATE_HOME": folder}
+            async with listening(ConfigSource(str(file), environment, {"port": 0}).load()) as (_, address):
+                for route in ("plain", "pair"):
+                    await _ask(address, route)
+                    yield f"a request, {route}", await follow(_ask(address, route))
+
+
+async def _run(make: Callable[[], ConversationManager]) -> None:
+    await make().run_discussion()
+
+
+async def _ask(address: str, route: str) -> None:
+    body = {"model": route, "max_tokens": 50, "messages": [{"role": "user", "content": "Hello?"}]}
+    key = {"x-api-key": os.environ.get("ANTHROPIC_API_KEY", "")}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{address}/v1/messages", json=body, headers=key) as said,
+    ):
+        said.raise_for_status()
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
 
 
 def sizes() -> None:
@@ -109,8 +152,12 @@ def _table(lines: Counter[str], files: Counter[str]) -> None:
     print(f"{'all':20}{lines.total():8,} lines{files.total():5} files\n")
 
 
+async def main() -> None:
+    async for name, walk in walks():
+        print(f"{name}: {len(walk.files)} files with {walk.lines:,} lines,", end=" ")
+        print(f"{len(walk.functions)} functions, {walk.deepest} frames deep")
+
+
 if __name__ == "__main__":
     sizes()
-    walked = asyncio.run(walk_two_turns())
-    print(f"two turns over HTTP: {len(walked.files)} files with {walked.lines:,} lines,", end=" ")
-    print(f"{len(walked.functions)} functions, {walked.deepest} frames deep")
+    asyncio.run(main())

@@ -283,8 +283,7 @@ class AdvisedStep:
         sees, earlier = self._turn.helping.sees, self._earlier_advice
         asked = consultation(case, sees, question, earlier, terms.max_tokens, terms.caching)
         asked = replace(asked, tool_choice="auto") if terms.use_tools else asked
-        if not self._record.given:
-            self._model.share.count_help()
+        self._model.share.count_help(first=not self._record.given)
         draft = await self._turn.ask(advisor.client, asked, forced or excerpt(question, 200) or "the model asked")
         if draft and draft.text.strip():
             return advice_result(advisor.name, draft.text, self._notes(draft, forced))

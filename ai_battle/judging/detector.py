@@ -63,9 +63,9 @@ class StuckDetector:
     def count_turn(self) -> None:
         self._turns += 1
 
-    def count_help(self) -> None:
-        """Counts the first help in a turn that would not have been given for its answer alone."""
-        self._helped += 1
+    def count_help(self, *, first: bool) -> None:
+        """Counts turns with help, by the first of each."""
+        self._helped += first
 
     def is_stuck(self, response: str, prompt: str) -> bool:
         """A failed hard check at once; otherwise the `max_retries`th poor answer in a row."""

@@ -5,10 +5,12 @@ import asyncio
 import os
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from statistics import median, quantiles
 from types import FrameType
@@ -19,8 +21,6 @@ import aiohttp
 import ai_battle
 from ai_battle import ConversationManager, ModelRequest, ToolCapableClient, tool
 from ai_battle.core.messages import user
-from ai_battle.server.config import ConfigSource
-from ai_battle.server.running import listening
 from ai_battle.testing import FakeProviders, ScriptedClient, call
 
 ROOT = Path(ai_battle.__file__).parent
@@ -81,11 +81,13 @@ def _is_ours(frame: FrameType) -> bool:
 
 async def follow(work: Awaitable[object]) -> Walk:
     walk = Walk()
+    threading.setprofile(walk)
     sys.setprofile(walk)
     try:
         await work
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
     return walk
 
 
@@ -100,9 +102,14 @@ async def walks() -> AsyncIterator[tuple[str, Walk]]:
             yield "two turns over HTTP", await follow(_run(partial(discussion, TWO_TURNS, out=f"{folder}/run")))
             client = ToolCapableClient(ScriptedClient(call("add", a=1, b=2), "3"), [add])
             yield "a round of a tool", await follow(client.complete(ModelRequest((user("1 + 2?"),))))
+            # Not before: what a discussion loads on its way is a part of that.
+            config, running = map(import_module, ("ai_battle.server.config", "ai_battle.server.running"))
             (file := Path(folder, "server.yaml")).write_text(SERVED)
             environment = {**os.environ, "XDG_STATE_HOME": folder}
-            async with listening(ConfigSource(str(file), environment, {"port": 0}).load()) as (_, address):
+            async with running.listening(config.ConfigSource(str(file), environment, {"port": 0}).load()) as (
+                _,
+                address,
+            ):
                 for route in ("plain", "pair"):
                     await _ask(address, route)
                     yield f"a request, {route}", await follow(_ask(address, route))

@@ -110,5 +110,5 @@ class SharedOutages:
 
 
 def _store_name(name: CircuitName) -> str:
-    """Its address may have a password in it."""
-    return f"outage/{sha256(to_json(name)).hexdigest()}"
+    """Its address may have a password in it. The number is that of the form of what is told, for other versions."""
+    return f"outage/1/{sha256(to_json(name)).hexdigest()}"

@@ -144,6 +144,13 @@ def test_commands_that_the_configurations_speak_of_exist() -> None:
                 _check_command(command)
 
 
+def test_what_is_enough_for_an_hour_has_less_than_3000_lines() -> None:
+    page = (ROOT / "docs/contributing/the-house.md").read_text(encoding="utf-8")
+    files = re.findall(r"\*\*\[[^]]+\]\(\.\./\.\./([^)]+)\)\*\*", page)
+    assert len(files) > 8
+    assert sum(len((ROOT / file).read_text(encoding="utf-8").splitlines()) for file in files) < 3_000
+
+
 def _check_command(command: str) -> None:
     variables_before = r"(?:[A-Z_]+=\S+ )+(?=ai-battle )"
     match pages.words(re.sub(rf"^{variables_before}", "", command)):

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from ai_battle.testing import call, fault, reply
+from tests.collaboration.deliberating import member
 
 from .world import Scene, World
 
@@ -150,6 +151,13 @@ def _helped(strategy: str, *small: Any, large: tuple[Any, ...] = (), **pair: Any
     return scene
 
 
+def deliberation(world: World) -> None:
+    """Two models answer and rank each other, and the chair makes one answer of both."""
+    world.fakes.ollama.always(member(WRONG, (RIGHT, WRONG)))
+    world.fakes.openai.always(member(RIGHT, (RIGHT, WRONG)))
+    _paired(world, strategy="deliberation", peers=[LARGE])
+
+
 def boost(world: World) -> None:
     """The large model plans with the tools as text, the small one carries the plan out."""
     world.fakes.openai.says("PLAN:\n1. Calculate 7 * 24 with the calculator.", "FINAL:\n168 pots are needed.")
@@ -229,4 +237,5 @@ SCENES: dict[str, Scene] = {
     "peer": _helped("peer", WRONG, large=(RIGHT,), peers=[LARGE]),
     "council": _helped("council", WRONG, large=(RIGHT, RIGHT), peers=[LARGE, "openai/gpt-4o-mini"]),
     "vote": _helped("vote", WRONG, RIGHT, RIGHT, samples=3),
+    "deliberation": deliberation,
 }  # fmt: skip

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle.assembly import strategies
+
 from .scenes import SCENES
 from .world import recorded
 
@@ -14,6 +16,10 @@ RECORDED = Path(__file__).parent / "recorded"
 @pytest.mark.parametrize("name", SCENES)
 def test_a_run_leaves_what_is_recorded(name: str, tmp_path: Path) -> None:
     assert recorded(SCENES[name], tmp_path) == (RECORDED / f"{name}.txt").read_text()
+
+
+def test_each_strategy_has_a_record() -> None:
+    assert {name.replace("_", "-") for name in strategies.names()} <= set(SCENES)
 
 
 def test_each_record_is_of_a_run() -> None:

@@ -153,6 +153,7 @@ def failing(folder: Path, *arguments: str) -> str:
 
 def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Path) -> None:
     assert ai_battle(folder, "validate", "talk.yaml")
+    assert "twice" in ai_battle(folder, "run", "--help")
     forecast = ai_battle(folder, "run", "talk.yaml", "--dry-run")
     assert "parrot/large" in forecast
     assert "helper parrot/large, for a second look at each answer: 1 call, " in forecast

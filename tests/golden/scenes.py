@@ -152,10 +152,11 @@ def _helped(strategy: str, *small: Any, large: tuple[Any, ...] = (), **pair: Any
 
 
 def deliberation(world: World) -> None:
-    """Two models answer and rank each other, and the chair makes one answer of both."""
-    world.fakes.ollama.always(member(WRONG, (RIGHT, WRONG)))
-    world.fakes.openai.always(member(RIGHT, (RIGHT, WRONG)))
-    _paired(world, strategy="deliberation", peers=[LARGE])
+    """Three models answer and rank each other, and the chair makes one answer of all."""
+    world.fakes.ollama.always(member(WRONG, (RIGHT, UNSURE, WRONG)))
+    world.fakes.openai.always(member(RIGHT, (RIGHT, UNSURE, WRONG)))
+    world.fakes.gemini.always(member(UNSURE, (RIGHT, UNSURE, WRONG)))
+    _paired(world, strategy="deliberation", peers=[LARGE, "gemini-2.5-pro"])
 
 
 def boost(world: World) -> None:

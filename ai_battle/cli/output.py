@@ -2,9 +2,7 @@
 
 import json
 import os
-import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import click
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
+from ai_battle.core.files import write_whole
 from ai_battle.core.redaction import Redactor
 from ai_battle.core.texts import about, printable
 
@@ -35,23 +34,15 @@ def print_json(document: Any) -> None:
 
 def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
     """Writes a file whole, and makes the folders on the way to it; `option` is what names another place."""
-    target = path.resolve()
-    partial = target.with_name(f".{target.name}.partial")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists() and not target.is_file():  # such as /dev/stdout
-            partial = target
-        with partial.open("w", encoding="utf-8") as file:
-            file.writelines(pieces)
-        if partial != target:
-            with suppress(FileNotFoundError):
-                shutil.copymode(target, partial)
-            os.replace(partial, target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # such as /dev/stdout
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(pieces)
+        else:
+            write_whole(path, pieces)
     except OSError as error:
         raise ConfigError(f"{path} can't be written: {error.strerror}; name another place with {option}.") from error
-    finally:
-        if partial != target:
-            partial.unlink(missing_ok=True)
 
 
 def dollars(cost: float | None) -> str:

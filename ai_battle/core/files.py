@@ -1,9 +1,10 @@
 """Files and folders of this machine: private ones, the lock of a directory, and where the cache is."""
 
 import os
+import shutil
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -48,13 +49,24 @@ def open_private(path: str, flags: int) -> int:
     return os.open(path, flags, FILE)
 
 
+def write_whole(path: Path, pieces: Iterable[str]) -> None:
+    """Writes the file whole or not at all: a reader, or a crash, never meets half of it. It keeps the rights it had."""
+    _write_whole(path.resolve(), pieces, None)
+
+
 def write_private(path: Path, pieces: Iterable[str]) -> None:
-    """Writes the file whole or not at all: a reader, or a crash, never meets half of it."""
+    """The same with the rights of its owner alone."""
+    _write_whole(path, pieces, open_private)
+
+
+def _write_whole(path: Path, pieces: Iterable[str], opener: Callable[[str, int], int] | None) -> None:
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)  # what a crash left may have other rights
     try:
-        with open(partial, "x", encoding="utf-8", newline="", opener=open_private) as file:
+        with open(partial, "x", encoding="utf-8", newline="", opener=opener) as file:
             file.writelines(pieces)
+        if opener is None and path.exists():
+            shutil.copymode(path, partial)
         os.replace(partial, path)
     except OSError as error:  # of a full disk the system does not say where
         error.filename = str(path)

@@ -196,7 +196,7 @@ def _behind_veil(written: "VeilSettings | None", made: Model, around: BuildConte
         raise ConfigError(
             f"veil.patterns.{min(taken).lower()} has the name of what is found already; take another one."
         )
-    check_patterns(patterns)
+    check_patterns(tuple(patterns.items()))
     rules = VeilRules(written.names, written.terms, sends_files=written.files == "send", patterns=patterns)
     return replace(made, client=VeiledClient(made.client, str(made.name), rules, _finder(written, around)))
 

@@ -157,11 +157,16 @@ _RULES = (
 )
 
 
+def placeholder_pattern(kinds: Sequence[str]) -> str:
+    """Returns what placeholders of these kinds look like; Markdown may escape the underscore."""
+    return rf"(?i:{'|'.join(kinds)})\\?_\d{{1,9}}(?!\d)"
+
+
 class PrivateTexts:
     """Finds what is private in texts; what was found in a text once is known the next time."""
 
-    def __init__(self, rules: VeilRules, kinds: Sequence[str] = KINDS) -> None:
-        taken = re.compile(rf"(?<!\w)(?i:{'|'.join(kinds)})\\?_\d{{1,9}}(?!\d)")
+    def __init__(self, rules: VeilRules) -> None:
+        taken = re.compile(rf"(?<!\w){placeholder_pattern((*KINDS, *rules.patterns))}")
         listed = (
             PrivacyRule("PERSON", _signs(rules.names), _any_of(rules.names)),
             PrivacyRule("PERSON", _signs(rules.names), _parts(rules.names)),
@@ -202,8 +207,9 @@ _PROSE = (
 )
 
 
-def check_patterns(patterns: Mapping[str, str]) -> None:
-    """Raises `ConfigError` for one that matches everything or takes for ever.
+@lru_cache
+def check_patterns(patterns: tuple[tuple[str, str], ...]) -> None:
+    """Raises `ConfigError` for one that matches everything or takes for ever; what has passed is not tried again.
 
     Each is tried on texts in which one sign or two come again and again, which patterns that match in very many ways do
     not survive, by a process of its own, which can be ended.

@@ -28,7 +28,7 @@ from ..core.messages import Document, Image, Message, Part, Thinking, ToolCall, 
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text, printable
 from ._filters import Piece
-from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, union
+from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, placeholder_pattern, union
 
 MOST_VALUES = 100_000
 PIECE, OVERLAP = 6_000, 100
@@ -53,11 +53,10 @@ class Veil:
 
     def __init__(self, rules: VeilRules) -> None:
         self.kinds = (*KINDS, *rules.patterns)
-        # Markdown may escape the underscore.
-        self.placeholder = re.compile(rf"(?i:{'|'.join(self.kinds)})\\?_\d{{1,9}}(?!\d)")
+        self.placeholder = re.compile(placeholder_pattern(self.kinds))
         longest = max(map(len, self.kinds))
         self.begun = re.compile(rf"([A-Za-z]{{1,{longest}}})(?:\\|\\?_\d{{0,9}})?\Z")
-        self._private = PrivateTexts(rules, self.kinds)
+        self._private = PrivateTexts(rules)
         self._found: set[str] = set()
         self._found_pattern: re.Pattern[str] | None = None
         self._placeholders: dict[tuple[str, str], str] = {}

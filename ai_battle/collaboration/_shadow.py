@@ -159,6 +159,7 @@ class Shadow:
             return False
         self._counts["requests"] += 1
         if self.terms.calibrates and monotonic() >= self._looks_at:
+            self._looks_at = monotonic() + LOOKS
             self._run_later(self._look(self.store))
         return self._random.random() < self.terms.share
 
@@ -236,7 +237,6 @@ class Shadow:
 
     async def _look(self, store: EvidenceStore) -> None:
         """Takes the newest version, whoever has made it: this process, another one, or `ai-battle pair undo`."""
-        self._looks_at = monotonic() + LOOKS
         async with self._switching:
             with suppress(StoreError):
                 self._take_version(await asyncio.to_thread(newest_version, store, self.terms.pair))

@@ -141,9 +141,7 @@ class SharedRecords:
         self.refresh()
         return added
 
-    def change(
-        self, where: RecordKey, make: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]
-    ) -> Mapping[str, Any]:
+    def change(self, where: RecordKey, make: Callable[[Document | None], Document]) -> Document:
         """Tries again where another worker was faster."""
         self.update()
         while True:

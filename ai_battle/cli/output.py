@@ -35,7 +35,7 @@ def print_json(document: Any) -> None:
 def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
     """Writes a file whole, and makes the folders on the way to it; `option` is what names another place."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # such as /dev/stdout
             with path.open("w", encoding="utf-8") as file:
                 file.writelines(pieces)

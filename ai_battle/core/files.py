@@ -55,7 +55,7 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
 
 
 def write_private(path: Path, pieces: Iterable[str]) -> None:
-    """The same with the rights of its owner alone."""
+    """Writes the file whole or not at all, like `write_whole`, and leaves it the rights of its owner alone."""
     _write_whole(path, pieces, open_private)
 
 

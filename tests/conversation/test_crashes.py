@@ -85,7 +85,8 @@ def check_crashes(nursery: Nursery, folder: Path, kind: str, kills: int) -> None
         run_dir = folder / f"killed-{n}"
         now = killed_often(nursery, run_dir, kind, luck)
         suffered += now
-        at_once = {"parallel": 3, "deliberating": 7}.get(kind, 1)  # calls that one kill can make be paid for again
+        # the calls of a turn, which one kill can make be paid for again; a scripted turn may hold a failed attempt too
+        at_once = {"parallel": 3, "deliberating": 7, "scripted": 2}.get(kind, 1)
         check_transcript(transcript(run_dir), transcript(untouched), now if kind == "limited" else 0)
         assert [event for _, event in read(run_dir)][-1].__class__ is RunFinished
         assert len(lines(run_dir, CALLS)) <= calls + now * at_once, f"{turns} turns, {now} kills"

@@ -116,9 +116,11 @@ def run_command(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except AIBattleError as error:
+        from ai_battle.core.object_store import with_addresses
+
         from .output import without_secrets
 
-        words = without_secrets(str(error))
+        words = with_addresses(without_secrets(str(error)))
         click.echo(f"{click.style('error:', fg='red', bold=True)} {words}", err=True, color=_colour())
         return MISUSED if isinstance(error, ConfigError) else FAILED
 

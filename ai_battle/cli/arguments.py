@@ -11,6 +11,9 @@ from click.shell_completion import CompletionItem
 
 from ai_battle.conversation.runs import LAST, find_run, matching_runs, run_directories
 from ai_battle.core.errors import ConfigError, ProviderError
+from ai_battle.core.object_store import is_address
+
+from .options import FOLDER, UNCLAIMED, Folder
 
 MOST_RUNS = 200
 SECONDS = 2.0
@@ -29,12 +32,18 @@ class ConfigName(click.ParamType):  # type: ignore[type-arg]  # it is generic si
 
 
 class RunName(click.ParamType):  # type: ignore[type-arg]  # it is generic since click 8.3 only
-    """A run directory: a path, a part of the name of one under `runs`, or `last`."""
+    """A run directory: a path, an address, a part of the name of one under `runs`, or `last`."""
 
     name = "run_dir"
 
+    def __init__(self, folder: Folder = UNCLAIMED) -> None:
+        self._folder = folder
+
     def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Returns the path of a run, also where none is meant: whoever reads it says what is wrong there."""
+        if is_address(value):
+            found: Path = self._folder.convert(value, param, ctx)
+            return found
         is_path = os.sep in str(value) or Path(value).exists()
         return Path(value) if is_path or not matching_runs(str(value)) else find_run(str(value))
 
@@ -77,6 +86,7 @@ def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionIte
 
 config = click.argument("config", type=ConfigName())
 run_dir = click.argument("run_dir", type=RunName())
+run_dir_to_write = click.argument("run_dir", type=RunName(FOLDER))
 MODEL = ModelType()
 describe_with = click.option(
     "--describe-with", type=MODEL, default="", help="The model that describes pictures to one that sees none."

@@ -29,11 +29,12 @@ from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
+from ai_battle.core.object_store import place_of
 from ai_battle.core.telemetry import set_up_telemetry
 
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
-from .options import FOLDER, address, allow_unsandboxed, as_json, executor, quiet, trust
+from .options import FOLDER, UNCLAIMED, address, allow_unsandboxed, as_json, executor, quiet, trust
 from .output import dollars, print_json
 from .trust import require_trust_in
 
@@ -70,7 +71,7 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 
 
 @command.command("resume")
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", type=FOLDER)
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Another limit for all that it may cost.")
 @click.option("--retry-failed", is_flag=True, help="Play the samples again whose calls failed.")
 @executor
@@ -87,7 +88,7 @@ def resume(results: Path, **how: object) -> int:
 
 
 @command.command("report")
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", type=FOLDER)
 @as_json
 def report(results: Path, *, as_json: bool) -> None:
     """Sum up RESULTS, and write summary.json, results.csv and report.html beside them again."""
@@ -96,21 +97,21 @@ def report(results: Path, *, as_json: bool) -> None:
 
 
 @command.command("compare")
-@click.argument("what", nargs=-1, required=True, metavar="[RESULTS] BEFORE AFTER")
+@click.argument("what", nargs=-1, type=UNCLAIMED, required=True, metavar="[RESULTS] BEFORE AFTER")
 @click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when a setting is worse.")
 @as_json
-def compare(what: tuple[str, ...], *, fail_on_regression: bool, as_json: bool) -> int:
+def compare(what: tuple[Path, ...], *, fail_on_regression: bool, as_json: bool) -> int:
     """Compare two folders of results, setting by setting, or with RESULTS two settings of that one."""
     if len(what) not in (2, 3):
         raise click.UsageError(f"two folders of results, or one and two of its settings; these are {len(what)}")
     first, *rest = what
-    inside = [Path(first) / name for name in rest]
+    inside = [first / name for name in rest]
     if len(what) == 2:
-        found = comparing.compare(Path(first), Path(rest[0]))
+        found = comparing.compare(first, rest[0])
     elif all(path.is_dir() for path in inside):
         found = comparing.compare(*inside)
     else:
-        found = comparing.compare_settings(Path(first), *rest)
+        found = comparing.compare_settings(first, *map(str, rest))
     show_comparison(found, as_json=as_json)
     return FAILED if fail_on_regression and found.regressions else DONE
 
@@ -154,17 +155,18 @@ def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
         summary = show(store, as_json=bool(how["as_json"]), quiet=bool(how["quiet"]))
     except KeyboardInterrupt:
         shown.close()
-        click.echo(f"Interrupted; go on with: ai-battle bench resume {store.folder}", err=True)
+        click.echo(f"Interrupted; go on with: ai-battle bench resume {place_of(store.folder)}", err=True)
         return INTERRUPTED
     except AIBattleError:
         shown.close()
-        click.echo(f"What is finished is kept; go on with: ai-battle bench resume {store.folder}", err=True)
+        click.echo(f"What is finished is kept; go on with: ai-battle bench resume {place_of(store.folder)}", err=True)
         raise
     finally:
         store.close()
     if ended.reason:
         click.echo(
-            f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {store.folder} --max-cost USD", err=True
+            f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {place_of(store.folder)} --max-cost USD",
+            err=True,
         )
     nothing = all(row.failed == row.samples for row in summary.settings)
     return FAILED if ended.reason or nothing else DONE

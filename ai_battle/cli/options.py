@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ai_battle.core.object_store import WorkingCopy, is_address
 from ai_battle.core.redis_scripts import is_store_address
 
 approve = click.option(
@@ -67,15 +68,24 @@ max_time = click.option(
 
 
 class Folder(click.Path):
-    """A folder of this machine or one that is mounted here: the address of an object store is none."""
+    """A folder, or an `s3://` address of one: then a copy of it, which is stored there again until the command ends.
+
+    With `claims` the command writes there, and nobody else may meanwhile.
+    """
+
+    def __init__(self, *, claims: bool = True) -> None:
+        super().__init__(path_type=Path)
+        self.claims = claims
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if "://" in str(value):
-            self.fail(f"{value} is an address; name a folder, which may be one that machines share", param, ctx)
-        return super().convert(value, param, ctx)
+        if ctx is None or not is_address(value):
+            return super().convert(value, param, ctx)
+        # Of the first context, which is the last to be closed.
+        copy = WorkingCopy(str(value), claim=self.claims, tell=lambda words: click.echo(words, err=True))
+        return ctx.find_root().with_resource(copy)
 
 
-FOLDER = Folder(path_type=Path)
+FOLDER, UNCLAIMED = Folder(), Folder(claims=False)
 USD = click.FloatRange(0, min_open=True)
 
 

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -23,6 +24,7 @@ from ai_battle.core.errors import BudgetExceeded, ConfigError
 from ai_battle.core.events import Emit, Event, RunForked, RunStarted, ignore
 from ai_battle.core.exchange import WHOLE_ANSWER, Wants
 from ai_battle.core.files import is_locked
+from ai_battle.core.object_store import WorkingCopy, place_of
 from ai_battle.core.plugins import near
 from ai_battle.executors import EXECUTORS, ExecutorTraits
 
@@ -43,6 +45,7 @@ class PlannedRun:
     """One run: the `repeat`th of its `variant`, which is a mode, a file, or says what a fork has changed.
 
     `origin` is the run that it is forked from, and the turn. `ends` is when the time of all runs is over, by the clock.
+    `addresses` are those of `out` and of the origin, where another machine makes copies of its own.
     """
 
     loaded: Loaded
@@ -51,6 +54,7 @@ class PlannedRun:
     out: Path | None = None
     origin: tuple[Path, int] | None = None
     ends: float = inf
+    addresses: tuple[str, str] = ("", "")
 
     @property
     def label(self) -> str:
@@ -69,6 +73,10 @@ class RunPlayer:
 
         Raises `BudgetExceeded` where there is no time left: on a cluster it may have waited.
         """
+        async with _here(run) as run:
+            return await self._play(run, emit, wants)
+
+    async def _play(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
         manager = ConversationManager.from_config(
             _in_time(run),
             out=run.out,
@@ -85,6 +93,24 @@ class RunPlayer:
 
     async def aclose(self) -> None:
         """Each run closes its own clients."""
+
+
+@asynccontextmanager
+async def _here(run: PlannedRun) -> AsyncIterator[PlannedRun]:
+    """Yields the run with copies on this machine of what it has in an object store."""
+    copies: list[WorkingCopy] = []
+    at, origin_at = run.addresses
+    try:
+        if origin_at and run.origin:
+            copies.append(await asyncio.to_thread(WorkingCopy, origin_at, claim=False))
+            run = replace(run, origin=(copies[-1].folder, run.origin[1]))
+        if at:
+            copies.append(await asyncio.to_thread(WorkingCopy, at))
+            run = replace(run, out=copies[-1].folder)
+        yield run
+    finally:
+        for copy in reversed(copies):
+            await asyncio.to_thread(copy.close)
 
 
 def _in_time(run: PlannedRun) -> Loaded:
@@ -116,7 +142,7 @@ async def _wait_for(folder: Path) -> None:
 
 
 def _begins(run: PlannedRun, event: Event) -> bool:
-    return event == RunForked(str(run.origin[0]), run.origin[1]) if run.origin else isinstance(event, RunStarted)
+    return event == RunForked(place_of(run.origin[0]), run.origin[1]) if run.origin else isinstance(event, RunStarted)
 
 
 def load_folder(folder: Path, load: Callable[[str], Loaded]) -> dict[str, Loaded]:

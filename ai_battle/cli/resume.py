@@ -13,7 +13,7 @@ from ai_battle.core.texts import printable
 from ai_battle.reporting.account import account
 
 from .approval import with_approval
-from .arguments import run_dir
+from .arguments import run_dir_to_write
 from .live import ViewOptions
 from .options import allow_unsandboxed, approve, as_json, quiet, trust
 from .running import Display, run
@@ -24,7 +24,7 @@ SHOWN, LONGEST = 3, 1_500
 
 
 @click.command("resume")
-@run_dir
+@run_dir_to_write
 @click.option("--accept-changes", is_flag=True, help="Go on although config.yaml was changed since the start.")
 @quiet
 @trust

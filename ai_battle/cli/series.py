@@ -1,5 +1,6 @@
 """A series of runs, one after another: the same discussion in several modes, several times, or forks of one run."""
 
+import asyncio
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -7,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,6 +23,7 @@ from ai_battle.core.errors import BudgetExceeded, JobLost, JournalError
 from ai_battle.core.events import BudgetReached, Emit, RunStarted
 from ai_battle.core.exchange import NOTHING_USED, Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
+from ai_battle.core.object_store import copy_of, place_of
 from ai_battle.core.texts import one_line
 from ai_battle.executors import EXECUTORS, LOCAL, Executor, ExecutorTraits
 from ai_battle.reporting.account import account
@@ -169,11 +172,17 @@ class Series:
         Returns None where no node had room for it in time.
         """
         run_dir = rundir.create(run.loaded.name, run.out).absolute()
-        run = self._begin(replace(run, out=run_dir, loaded=replace(run.loaded, made={})))
+        origin = run.origin[0] if run.origin else Path()
+        addresses = (_address_of(run_dir), _address_of(origin))
+        run = self._begin(replace(run, out=run_dir, addresses=addresses, loaded=replace(run.loaded, made={})))
         try:
-            with charge_to(self._budget):
-                result: RunResult = await self._executor.play(run)
-                return result
+            try:
+                with charge_to(self._budget):
+                    result: RunResult = await self._executor.play(run)
+            finally:
+                if copy := copy_of(run_dir):
+                    await asyncio.to_thread(copy.fetch, run_dir)
+            return replace(result, run_dir=run_dir)
         except (BudgetExceeded, JobLost, JournalError) as error:
             if (run_dir / FILE).exists():
                 used = account(run_dir)
@@ -254,13 +263,17 @@ class Series:
         path = folder / (COMPARISON if first.run.out else f"{first.result.run_dir.name}-{COMPARISON}")
         title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}{self.change}: {len(runs)} runs"
         write_comparison(path, title, runs, changes)
-        click.echo(f"All beside each other: {path}", err=self.display.as_json)
+        click.echo(f"All beside each other: {place_of(path)}", err=self.display.as_json)
+
+
+def _address_of(path: Path) -> str:
+    return place_of(path) if copy_of(path) else ""
 
 
 def _cells(ended: _Ended) -> tuple[str, ...]:
     result = ended.result
     return (
-        str(result.run_dir),
+        place_of(result.run_dir),
         ended.run.variant,
         str(ended.run.repeat),
         result.status,

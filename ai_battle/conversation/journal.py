@@ -11,6 +11,7 @@ from typing import Literal
 from ..core.errors import JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.files import RunLock, make_private, open_private, write_private
+from ..core.object_store import copy_of
 from ..core.tooling import ToolCalled
 from . import records
 from .reading import CONFIG, FILE, VERSION, Order, messages, open_journal, progress, read, whole_lines
@@ -40,6 +41,7 @@ class Journal:
         self.run_dir = run_dir
         self.warnings: tuple[Warned, ...] = ()
         self._every_turn = durability == "every_turn"
+        self._copy = copy_of(run_dir)
         self._sync_due: asyncio.TimerHandle | None = None
         self._syncing: asyncio.Future[None] | None = None
         self._broken = ""
@@ -156,9 +158,13 @@ class Journal:
             if not self._synced_end:
                 _sync_way_to(self.run_dir)
             _sync_data(self._fd)
+            if self._copy:
+                self._copy.store() if self._every_turn else self._copy.require_own()
             self._synced_end = end
         except OSError as error:
             self._break(error)
+        except JournalError as error:
+            self._broken = str(error)
 
     def _break(self, error: OSError) -> None:
         self._broken = (

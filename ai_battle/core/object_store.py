@@ -1,0 +1,277 @@
+"""Folders in an object store: a private copy on this machine, of which each file is stored again when it has changed.
+
+A store has neither appends nor locks. So files are stored whole, and each only over the version that was seen last:
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html. Nobody undoes what another has written.
+"""
+
+import os
+import shutil
+import socket
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from secrets import token_hex
+from tempfile import mkdtemp
+from time import monotonic, sleep
+from typing import Any
+
+from . import plugins
+from .errors import ConfigError, JournalError
+from .files import LOCK
+from .texts import one_line
+
+SCHEME = "s3://"
+CLAIM = ".claim"
+DATABASE = ".sqlite"
+NOT_STORED = (LOCK, CLAIM, ".partial", "-wal", "-shm", "-journal")
+
+BEAT = 1.0
+"""Seconds until what has changed is stored; longer in a slow store, where that may take a quarter of the time."""
+
+RENEWAL, STILL = 5.0, 20.0
+"""Seconds between renewals of a claim, and how long one must not have been renewed until another may take it over."""
+
+SLOW = {"connect_timeout": 5, "read_timeout": 20, "retries": {"max_attempts": 2}}
+LONGEST = 300
+
+_copies: dict[Path, "WorkingCopy"] = {}
+_addresses: dict[str, str] = {}
+
+Stamp = tuple[tuple[int, int], ...]
+
+
+def is_address(place: object) -> bool:
+    return "://" in str(place)
+
+
+def copy_of(path: Path) -> "WorkingCopy | None":
+    """Returns the open copy that the path lies in."""
+    return next((copy for folder, copy in _copies.items() if path == folder or folder in path.parents), None)
+
+
+def place_of(path: Path) -> str:
+    """The path as a user knows it: of what lies in a copy, its address."""
+    return with_addresses(str(path))
+
+
+def with_addresses(text: str) -> str:
+    """Names addresses where the text names copies, which may be closed by now."""
+    for folder, address in _addresses.items():
+        text = text.replace(folder, address)
+    return text
+
+
+class WorkingCopy:
+    """Holds in `folder` what is at an address, until it is closed; what changes there meanwhile is stored.
+
+    With `claim` nobody else may claim it: a claim is renewed as long as its holder lives. One that was left behind is
+    found by looking at it for a while, without a clock, which `tell` is told before.
+    Raises `ConfigError` for an address that can't be used, `JournalError` for one that somebody else has claimed.
+    """
+
+    def __init__(self, address: str, *, claim: bool = True, tell: Callable[[str], None] | None = None) -> None:
+        self.address = address.rstrip("/")
+        self._key = _key_of(self.address)
+        self._store, self._faults = _connect()
+        self._root = Path(mkdtemp(prefix="ai-battle-"))
+        self.folder = self._root / self._key.rpartition("/")[2]
+        self._versions: dict[str, str] = {}
+        self._stamps: dict[str, Stamp] = {}
+        self._mutex = threading.Lock()
+        self._closing = threading.Event()
+        self._taken = self._claimed = ""
+        self._holder = f"process {os.getpid()} on {socket.gethostname()}"
+        self._threads: tuple[threading.Thread, ...] = ()
+        try:
+            self.folder.mkdir()
+            if claim:
+                self._claimed = self._claim(tell)
+            self._fetch()
+        except self._faults as error:
+            shutil.rmtree(self._root)
+            raise ConfigError(_unreachable(self.address, error)) from error
+        except BaseException:
+            shutil.rmtree(self._root)
+            raise
+        _copies[self.folder], _addresses[str(self.folder)] = self, self.address
+        if claim:
+            tasks = ((self._renew, RENEWAL), (self.store, BEAT))
+            self._threads = tuple(threading.Thread(target=self._repeat, args=task, daemon=True) for task in tasks)
+            for thread in self._threads:
+                thread.start()
+
+    def __enter__(self) -> Path:
+        return self.folder
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def fetch(self, folder: Path) -> None:
+        """Takes over what somebody else has stored meanwhile in a folder of it; raises `JournalError`."""
+        try:
+            self._fetch(folder.relative_to(self.folder).as_posix())
+        except self._faults as error:
+            raise JournalError(_unreachable(self.address, error)) from error
+
+    def _fetch(self, below: str = "") -> None:
+        with self._mutex:
+            found = self._store.find("/".join(filter(None, (self._key, below))), detail=True)
+            names = {key[len(self._key) + 1 :]: key for key in found if key.startswith(f"{self._key}/")}
+            names = {name: key for name, key in names.items() if _is_stored(name) and self._is_inside(name)}
+            if names:
+                self._store.get([*names.values()], [str(self.folder / name) for name in names])
+            for name, key in names.items():
+                self._versions[name], self._stamps[name] = found[key]["ETag"], _stamp(self.folder / name)
+
+    def store(self) -> None:
+        """Stores what has changed; raises `JournalError` where it can't, and where another has gone on there."""
+        with self._mutex:
+            for name, stamp in self._changed():
+                if self._taken:
+                    break
+                self._versions[name] = self._put(name, _content(self.folder / name), self._versions.get(name, ""))
+                self._stamps[name] = stamp
+        self.require_own()
+
+    def require_own(self) -> None:
+        """Raises `JournalError` where another has gone on with it, so that nothing more is paid for here."""
+        if self._taken:
+            raise JournalError(self._taken)
+
+    def close(self) -> None:
+        """Stores the rest. The copy goes, unless there was no storing all of it: then the error says where it is."""
+        self._closing.set()
+        for thread in self._threads:
+            thread.join()
+        try:
+            self.store()
+            if self._claimed:
+                self._renew()  # as what another has claimed meanwhile is not ours to give back
+                self._remove_claim()
+        except JournalError as error:
+            del _addresses[str(self.folder)]
+            raise JournalError(f"{error} What was said here is all in {self.folder}, and stays there.") from error
+        finally:
+            del _copies[self.folder]
+        shutil.rmtree(self._root)
+
+    def _repeat(self, act: Callable[[], None], seconds: float) -> None:
+        pause = seconds
+        while not self._closing.wait(pause) and not self._taken:
+            began = monotonic()
+            with suppress(JournalError):  # what is taken is found by who writes there; all else is tried again
+                act()
+            pause = max(seconds, 3 * (monotonic() - began)) if act == self.store else seconds
+
+    def _claim(self, tell: Callable[[str], None] | None) -> str:
+        """Returns the version of the claim."""
+        version, ends = self._version(CLAIM), monotonic() + STILL
+        if version and tell:
+            tell(f"{self.address} is claimed. Whether somebody writes there still is seen within {STILL:g} seconds.")
+        while version and monotonic() < ends:
+            sleep(BEAT)
+            before, version = version, self._version(CLAIM)
+            if version and version != before:
+                holder = self._store.cat_file(f"{self._key}/{CLAIM}").decode(errors="replace").partition(",")[0]
+                raise JournalError(f"{self.address} is in use by {one_line(holder, LONGEST)}; wait until it has ended.")
+        claimed = self._put(CLAIM, self._claim_words(), version)
+        self.require_own()
+        return claimed
+
+    def _claim_words(self) -> bytes:
+        """Never the same twice, as its version would be too."""
+        return f"{self._holder}, {token_hex(8)}".encode()
+
+    def _renew(self) -> None:
+        self._claimed = self._put(CLAIM, self._claim_words(), self._claimed)
+        self.require_own()
+
+    def _remove_claim(self) -> None:
+        try:
+            self._store.rm_file(f"{self._key}/{CLAIM}")
+        except self._faults as error:
+            raise JournalError(_unreachable(self.address, error)) from error
+
+    def _put(self, name: str, body: bytes, version: str) -> str:
+        """Stores it over that version, or where there is none. Returns the new one; what fails is a `JournalError`."""
+        bucket, _, key = f"{self._key}/{name}".partition("/")
+        condition = {"IfMatch": version} if version else {"IfNoneMatch": "*"}
+        try:
+            try:
+                return str(self._store.call_s3("put_object", Bucket=bucket, Key=key, Body=body, **condition)["ETag"])
+            except self._faults:
+                now = self._version(name)
+                if now == version:
+                    raise
+                if now and self._store.cat_file(f"{bucket}/{key}") == body:  # written; the answer alone was lost
+                    return now
+        except self._faults as error:
+            raise JournalError(_unreachable(self.address, error)) from error
+        self._taken = f"{self.address}/{name} was changed by somebody else, who goes on there; nothing more is stored."
+        return version
+
+    def _version(self, name: str) -> str:
+        """Returns the ETag of an object, or nothing where there is none."""
+        bucket, _, key = f"{self._key}/{name}".partition("/")
+        try:
+            return str(self._store.call_s3("head_object", Bucket=bucket, Key=key)["ETag"])
+        except FileNotFoundError:
+            return ""
+
+    def _changed(self) -> Iterator[tuple[str, Stamp]]:
+        """Yields what is to be stored, in the order in which it was written: nobody reads a page of older figures."""
+        stamps = {path.relative_to(self.folder).as_posix(): _stamp(path) for path in self.folder.rglob("*")}
+        for name, stamp in sorted(stamps.items(), key=lambda item: item[1]):
+            if stamp and _is_stored(name) and stamp != self._stamps.get(name):
+                yield name, stamp
+
+    def _is_inside(self, name: str) -> bool:
+        """A key may be called anything, and must not lead out of the folder."""
+        return (self.folder / name).resolve().is_relative_to(self.folder.resolve())
+
+
+def _connect() -> tuple[Any, tuple[type[Exception], ...]]:
+    """Returns the store, which takes keys, endpoint and profile from the usual variables, and what it raises."""
+    s3fs = plugins.optional("s3fs", "s3")
+    faults = plugins.optional("botocore.exceptions", "s3")
+    store = s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True, config_kwargs=SLOW)
+    return store, (OSError, faults.BotoCoreError, faults.ClientError)
+
+
+def _key_of(address: str) -> str:
+    key = address.removeprefix(SCHEME)
+    if not address.startswith(SCHEME) or "/" not in key:
+        raise ConfigError(f"{address} is no address of a folder; write it as {SCHEME}BUCKET/FOLDER.")
+    return key
+
+
+def _unreachable(address: str, error: Exception) -> str:
+    words = "there is no such bucket" if isinstance(error, FileNotFoundError) else one_line(str(error), LONGEST)
+    return (
+        f"{address} can't be used: {words.rstrip('.')}. Who you are is read from AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY or AWS_PROFILE, where the store is from AWS_ENDPOINT_URL."
+    )
+
+
+def _is_stored(name: str) -> bool:
+    return not name.endswith(NOT_STORED)
+
+
+def _stamp(path: Path) -> Stamp:
+    """Changes whenever the file does; nothing for what is no file. A database also has pages beside its file."""
+    found = []
+    for part in (path, path.with_name(f"{path.name}-wal")) if path.suffix == DATABASE else (path,):
+        with suppress(FileNotFoundError):
+            about = part.stat()
+            found.append((about.st_mtime_ns, about.st_size))
+    return tuple(found) if path.is_file() else ()
+
+
+def _content(path: Path) -> bytes:
+    if path.suffix != DATABASE:
+        return path.read_bytes()
+    with closing(sqlite3.connect(path)) as database, closing(sqlite3.connect(":memory:")) as whole:
+        database.backup(whole)
+        return whole.serialize()

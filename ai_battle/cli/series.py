@@ -1,6 +1,5 @@
 """A series of runs, one after another: the same discussion in several modes, several times, or forks of one run."""
 
-import asyncio
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -181,8 +180,8 @@ class Series:
                     result: RunResult = await self._executor.play(run)
             finally:
                 if copy := copy_of(run_dir):
-                    await asyncio.to_thread(copy.fetch, run_dir)
-            return replace(result, run_dir=run_dir)
+                    copy.fetch(run_dir)  # without waiting, which a second cancellation would end
+            return replace(result, run_dir=run_dir, messages=messages(run_dir))
         except (BudgetExceeded, JobLost, JournalError) as error:
             if (run_dir / FILE).exists():
                 used = account(run_dir)

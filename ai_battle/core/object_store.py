@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from tempfile import mkdtemp
@@ -110,10 +110,8 @@ class WorkingCopy:
 
     def fetch(self, folder: Path) -> None:
         """Takes over what somebody else has stored meanwhile in a folder of it; raises `JournalError`."""
-        try:
+        with self._reaching():
             self._fetch(folder.relative_to(self.folder).as_posix())
-        except self._faults as error:
-            raise JournalError(_unreachable(self.address, error)) from error
 
     def _fetch(self, below: str = "") -> None:
         with self._mutex:
@@ -127,7 +125,7 @@ class WorkingCopy:
 
     def store(self) -> None:
         """Stores what has changed; raises `JournalError` where it can't, and where another has gone on there."""
-        with self._mutex:
+        with self._mutex, self._reaching():
             for name, stamp in self._changed():
                 if self._taken:
                     break
@@ -149,7 +147,8 @@ class WorkingCopy:
             self.store()
             if self._claimed:
                 self._renew()  # as what another has claimed meanwhile is not ours to give back
-                self._remove_claim()
+                with self._reaching():
+                    self._store.rm_file(f"{self._key}/{CLAIM}")
         except JournalError as error:
             del _addresses[str(self.folder)]
             raise JournalError(f"{error} What was said here is all in {self.folder}, and stays there.") from error
@@ -185,30 +184,29 @@ class WorkingCopy:
         return f"{self._holder}, {token_hex(8)}".encode()
 
     def _renew(self) -> None:
-        self._claimed = self._put(CLAIM, self._claim_words(), self._claimed)
+        with self._reaching():
+            self._claimed = self._put(CLAIM, self._claim_words(), self._claimed)
         self.require_own()
 
-    def _remove_claim(self) -> None:
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
         try:
-            self._store.rm_file(f"{self._key}/{CLAIM}")
+            yield
         except self._faults as error:
             raise JournalError(_unreachable(self.address, error)) from error
 
     def _put(self, name: str, body: bytes, version: str) -> str:
-        """Stores it over that version, or where there is none. Returns the new one; what fails is a `JournalError`."""
+        """Stores it over that version, or where there is none. Returns the new one; notes that it is taken."""
         bucket, _, key = f"{self._key}/{name}".partition("/")
         condition = {"IfMatch": version} if version else {"IfNoneMatch": "*"}
         try:
-            try:
-                return str(self._store.call_s3("put_object", Bucket=bucket, Key=key, Body=body, **condition)["ETag"])
-            except self._faults:
-                now = self._version(name)
-                if now == version:
-                    raise
-                if now and self._store.cat_file(f"{bucket}/{key}") == body:  # written; the answer alone was lost
-                    return now
-        except self._faults as error:
-            raise JournalError(_unreachable(self.address, error)) from error
+            return str(self._store.call_s3("put_object", Bucket=bucket, Key=key, Body=body, **condition)["ETag"])
+        except self._faults:
+            now = self._version(name)
+            if now == version:
+                raise
+            if now and self._store.cat_file(f"{bucket}/{key}") == body:  # written; the answer alone was lost
+                return now
         self._taken = f"{self.address}/{name} was changed by somebody else, who goes on there; nothing more is stored."
         return version
 
@@ -242,7 +240,8 @@ def _connect() -> tuple[Any, tuple[type[Exception], ...]]:
 
 def _key_of(address: str) -> str:
     key = address.removeprefix(SCHEME)
-    if not address.startswith(SCHEME) or "/" not in key:
+    bucket, _, folder = key.partition("/")
+    if not address.startswith(SCHEME) or not bucket or not folder:
         raise ConfigError(f"{address} is no address of a folder; write it as {SCHEME}BUCKET/FOLDER.")
     return key
 

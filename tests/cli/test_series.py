@@ -343,11 +343,6 @@ class TestBadInput:
         assert (outcome.code, "A recording is of one run" in outcome.err) == (2, True)
         assert not Path("tape.jsonl").exists()
 
-    def test_an_address_is_no_folder(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--out", "s3://bucket/runs")
-        assert (outcome.code, sorted(Path().iterdir())) == (2, [Path("count.yaml")])
-        assert "s3://bucket/runs is an address; name a folder" in outcome.err
-
     def test_a_directory_in_use_is_found_before_the_first_run(self, ai_battle: Run, scripted: Path) -> None:
         ai_battle("run", scripted, "--modes", "no-meta", "--out", "all")
         outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all")

@@ -179,7 +179,8 @@ def _check_ours(arguments: list[str]) -> None:
         assert found, f"there is no command {name!r}"
         command = found
     if arguments:
-        command.make_context(command.name, [*arguments], parent=context)
+        folders = [argument.removeprefix("s3://") for argument in arguments]  # an address would be looked up
+        command.make_context(command.name, folders, parent=context)
 
 
 class TestTheReadme:

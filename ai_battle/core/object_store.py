@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from tempfile import mkdtemp
@@ -84,17 +84,16 @@ class WorkingCopy:
         self._taken = self._claimed = ""
         self._holder = f"process {os.getpid()} on {socket.gethostname()}"
         self._threads: tuple[threading.Thread, ...] = ()
-        try:
+        with ExitStack() as undo:
+            undo.callback(shutil.rmtree, self._root)
             self.folder.mkdir()
-            if claim:
-                self._claimed = self._claim(tell)
-            self._fetch()
-        except self._faults as error:
-            shutil.rmtree(self._root)
-            raise ConfigError(_unreachable(self.address, error)) from error
-        except BaseException:
-            shutil.rmtree(self._root)
-            raise
+            try:
+                if claim:
+                    self._claimed = self._claim(tell)
+                self._fetch()
+            except self._faults as error:
+                raise ConfigError(_unreachable(self.address, error)) from error
+            undo.pop_all()
         _copies[self.folder], _addresses[str(self.folder)] = self, self.address
         if claim:
             tasks = ((self._renew, RENEWAL), (self.store, BEAT))

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class RefusalMemory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._refused: dict[tuple[str, str], dict[str, float]] = {}
+        self._told: Mapping[str, Mapping[str, float]] = {}
         self._seen: tuple[int, int] = (0, 0)
         self._warned = False
 
@@ -46,8 +48,24 @@ class RefusalMemory:
     def refuses(self, endpoint: str, model: str) -> frozenset[str]:
         """The parameters and features that this model refused within a day."""
         earliest = time.time() - SECONDS
-        refused = self._refused.get((endpoint, model), {})
-        return frozenset(name for name, at in refused.items() if at > earliest)
+        refused = [*self._refused.get((endpoint, model), {}).items()]
+        if self._told:
+            refused += self._told.get(_digest(endpoint, model), {}).items()
+        return frozenset(name for name, at in refused if at > earliest)
+
+    def by_digest(self) -> Mapping[str, Mapping[str, float]]:
+        """All that is known here, and when it was refused, in one order; an address may have a password in it."""
+        known = {digest: dict(refused) for digest, refused in self._told.items()}
+        for (endpoint, model), refused in self._refused.items():
+            named = known.setdefault(_digest(endpoint, model), {})
+            named.update({name: at for name, at in refused.items() if at > named.get(name, 0.0)})
+        earliest = time.time() - SECONDS
+        fresh = {digest: {name: at for name, at in named.items() if at > earliest} for digest, named in known.items()}
+        return {digest: dict(sorted(named.items())) for digest, named in sorted(fresh.items()) if named}
+
+    def take_over(self, told: Mapping[str, Mapping[str, float]]) -> None:
+        """Takes over what others know, who gave it as `by_digest`."""
+        self._told = told
 
     def remember(self, endpoint: str, model: str, refused: str) -> None:
         """Remembers a refusal; where the directory can't be written, as long as the process lives."""
@@ -99,6 +117,11 @@ class RefusalMemory:
 
 
 _memories: dict[Path, RefusalMemory] = {}
+
+
+@lru_cache(maxsize=1024)
+def _digest(endpoint: str, model: str) -> str:
+    return sha256(f"{endpoint} {model}".encode()).hexdigest()
 
 
 def _line(endpoint: str, model: str, refused: str, at: float) -> str:

@@ -21,8 +21,8 @@ from ..core.telemetry import set_up_telemetry
 from .app import create_app
 from .config import ConfigSource, ServerConfig, Stamps, file_stamps
 from .logs import ConnectionLog, Write
-from .outages import sharing_outages
 from .state import ServerState
+from .upstreams import sharing_upstreams
 from .workers import BACKLOG, Command, Supervisor, Worker, take_places
 
 LOOKS = 1.0
@@ -63,7 +63,7 @@ async def listening(
     )
     await runner.setup()
     try:
-        async with sharing_outages(state.store), _accept_connections(runner, config.server, worker) as (host, port):
+        async with sharing_upstreams(state.store), _accept_connections(runner, config.server, worker) as (host, port):
             if state.budgets.counts:
                 state.budgets.counts.start()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -120,6 +120,20 @@ async def test_what_one_worker_learns_of_an_outage_spares_the_others(fakes: Fake
     assert len(fakes.openai.questions) == FAILURES
 
 
+async def test_an_option_that_a_model_refuses_is_left_out_by_all(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with command(fakes, tmp_path, file=FREE) as server:
+
+        async def leaves_it_out() -> bool:
+            status, _ = await asked(server.address, "/v1/messages", {**HELLO, "temperature": 0.5}, TEAM)
+            assert status == 200
+            return "temperature" not in fakes.openai.questions[-1].body
+
+        assert not any([await leaves_it_out() for _ in range(20)])  # each worker has looked up what it knows
+        fakes.openai.says(fault("parameter_refused"))
+        assert await leaves_it_out()
+        await until_all(leaves_it_out)
+
+
 BOOSTING = """
 server:
   port: 0

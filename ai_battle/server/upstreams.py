@@ -1,4 +1,7 @@
-"""Outages of upstreams, of which the workers of a server tell each other: the first that meets one spares the rest."""
+"""What the workers of a server tell each other of upstreams: outages and options that models refuse.
+
+The first that meets one spares the rest.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -12,12 +15,16 @@ from pydantic_core import from_json, to_json
 
 from ..core.errors import StoreError
 from ..providers._breaker import CircuitBreaker, CircuitName, Outage, circuit_breakers
+from ..providers._capabilities import SECONDS, RefusalMemory
 from .stored import MemoryStore, ResponseStore
 
 LOOKS = 1.0
 """Seconds between two looks at what the others tell."""
 KEPT = 120.0
 """Seconds after which an outage that goes on is told again."""
+
+
+REFUSALS = "refusals/1"
 
 
 class OutageNews(NamedTuple):
@@ -37,12 +44,12 @@ class KnownOutage(NamedTuple):
 
 
 @asynccontextmanager
-async def sharing_outages(store: ResponseStore) -> AsyncIterator[None]:
-    """Where there are other workers, they share them while the block runs."""
+async def sharing_upstreams(store: ResponseStore) -> AsyncIterator[None]:
+    """Where there are other workers, they share what they know while the block runs."""
     if isinstance(store, MemoryStore):
         yield
         return
-    sharing = asyncio.create_task(SharedOutages(store).keep_sharing())
+    sharing = asyncio.create_task(_keep_sharing(store))
     try:
         yield
     finally:
@@ -50,20 +57,32 @@ async def sharing_outages(store: ResponseStore) -> AsyncIterator[None]:
         await asyncio.wait((sharing,))
 
 
+async def _keep_sharing(store: ResponseStore) -> None:
+    """A store that is away costs what the others know, no request waits for it."""
+    outages = SharedOutages(store)
+    while True:
+        await asyncio.sleep(LOOKS)
+        with suppress(StoreError):
+            await outages.share()
+            await share_refusals(store, RefusalMemory.load())
+
+
+async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
+    """Takes over what the others know; of two that tell at once, one is written over and tells again at its next look."""
+    told = (await store.values([REFUSALS])).get(REFUSALS)
+    memory.take_over(from_json(told) if told else {})
+    if (known := to_json(memory.by_digest())) != told and memory.by_digest():
+        await store.keep_value(REFUSALS, known, SECONDS)
+
+
 @dataclass(slots=True)
 class SharedOutages:
-    """One worker's side. A store that is away costs what the others know, no request waits for it."""
+    """One worker's side."""
 
     store: ResponseStore
     breakers: Callable[[], Iterable[tuple[CircuitName, CircuitBreaker]]] = circuit_breakers
     _known: dict[str, KnownOutage] = field(default_factory=dict)
     _past: dict[str, str] = field(default_factory=dict)
-
-    async def keep_sharing(self) -> None:
-        while True:
-            await asyncio.sleep(LOOKS)
-            with suppress(StoreError):
-                await self.share()
 
     async def share(self) -> None:
         """Tells the others what is new here, and takes over what is new there. Raises `StoreError`."""

@@ -68,7 +68,7 @@ async def _keep_sharing(store: ResponseStore) -> None:
 
 
 async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
-    """Takes over what the others know; of two that tell at once, one is written over and tells again at its next look."""
+    """Takes over what the others know. Of two that tell at once one is written over, and tells it at its next look."""
     told = (await store.values([REFUSALS])).get(REFUSALS)
     memory.take_over(from_json(told) if told else {})
     if (known := to_json(memory.by_digest())) != told and memory.by_digest():

@@ -48,6 +48,9 @@ MOST_IN_A_ROW, MOST_DECLINED, MOST_FAILED = 2, 5, 2
 
 A model that goes on to call it is told so as often again. After so many failures nobody asks in the model's place.
 """
+AVERAGE = 0.5
+"""A share of turns: with it, the average one is at the cut."""
+GAIN_BELOW_CUT = "nothing speaks against the work so far, and so its gain is below the cut"
 TRAITS = StrategyTraits(
     models={
         "secondary": CalledModel("when {name} asks, or is in trouble", "unknown", max_tokens=MAX_TOKENS),
@@ -133,9 +136,13 @@ class AdvisedModel(Strategy):
         return await step.answer()
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether a rate, a cost or a calibration decides how much help there is."""
-        return bool(self.share.calibration or self.share.help_rate is not None)
+    def helps_average(self) -> bool:
+        """Whether a turn of which nothing is known yet is worth help.
+
+        Its gain is that of the average turn, which is above the cut where at least half of them should have help.
+        """
+        bounds = self.share.calibration or self.share
+        return bounds.help_rate is None or bounds.help_rate >= AVERAGE
 
     def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec]:
         labels = tuple((each.name, each.purpose) for each in self.advisors.values())
@@ -311,14 +318,14 @@ class AdvisedStep:
         return self._lack_of_reason(record) if terms.decline_needless else ""
 
     def _lack_of_reason(self, record: TurnRecord) -> str:
-        """Says why the work gives no reason for a question; empty where it does, bounded help only for trouble.
+        """Says why the gain of a question is below the cut; empty where it is not, as where the work goes wrong.
 
-        Who asks for the first time often needs it, and nothing in a prompt tells who does not.
+        Of a first question nothing tells the gain: there is neither an answer nor work that could be judged.
         """
-        is_due = not record.given or len(record.work) >= LONG_WORK
-        if record.is_doubtful or (is_due and not self._model.is_bounded):
+        is_open = not record.given or len(record.work) >= LONG_WORK
+        if record.is_doubtful or (is_open and self._model.helps_average):
             return ""
-        return "nothing speaks against the work so far"
+        return GAIN_BELOW_CUT if is_open else "nothing speaks against the work so far"
 
     @property
     def _may_advise(self) -> bool:

@@ -323,10 +323,32 @@ async def test_a17_with_a_help_rate_a_question_needs_evidence(fakes: FakeProvide
     tools = {"registry": ["calculator"], "runner": {"max_rounds": 9}}
     result, log = await played(discussion(tools=tools, help_rate=0.2))
 
-    assert [event.reason for event in of(HelpDeclined, log)] == ["nothing speaks against the work so far"]
+    assert [event.reason for event in of(HelpDeclined, log)] == [
+        "nothing speaks against the work so far, and so its gain is below the cut"
+    ]
     assert [event.reason for event in of(HelpAsked, log)] == ["Why?"]
     assert len(fakes.anthropic.questions) == 1
     assert "help_declined" in [data["type"] for data, _ in read(result.run_dir)]
+
+
+def calibrated(help_rate: float) -> dict[str, Any]:
+    return {"calibration": {"cut": 0.1, "help_rate": help_rate, "error": 0.05}}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "is_answered"),
+    [({"help_rate": 0.6}, True), (calibrated(0.6), True), (calibrated(0.2), False)],
+)
+async def test_a17a_a_first_question_is_answered_where_the_average_turn_is_above_the_cut(
+    fakes: FakeProviders, bounds: dict[str, Any], is_answered: bool
+) -> None:
+    fakes.ollama.says(ask(), SUM, SOLVED)
+    fakes.anthropic.always(ADVICE)
+
+    _, log = await played(discussion(**bounds))
+
+    assert [event.is_help for event in of(HelpAsked, log)] == [True] * is_answered
+    assert ["below the cut" in event.reason for event in of(HelpDeclined, log)] == [True] * (not is_answered)
 
 
 @pytest.mark.parametrize(("help_rate", "helped"), [(0.0, 0), (0.2, 5), (1.0, 20)])

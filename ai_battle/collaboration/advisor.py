@@ -48,9 +48,6 @@ MOST_IN_A_ROW, MOST_DECLINED, MOST_FAILED = 2, 5, 2
 
 A model that goes on to call it is told so as often again. After so many failures nobody asks in the model's place.
 """
-AVERAGE = 0.5
-"""A share of turns: with it, the average one is at the cut."""
-GAIN_BELOW_CUT = "nothing speaks against the work so far, and so its gain is below the cut"
 TRAITS = StrategyTraits(
     models={
         "secondary": CalledModel("when {name} asks, or is in trouble", "unknown", max_tokens=MAX_TOKENS),
@@ -137,12 +134,9 @@ class AdvisedModel(Strategy):
 
     @property
     def helps_average(self) -> bool:
-        """Whether a turn of which nothing is known yet is worth help.
-
-        Its gain is that of the average turn, which is above the cut where at least half of them should have help.
-        """
+        """Whether a turn of which nothing is known is: its gain is above the cut where half of all should have help."""
         bounds = self.share.calibration or self.share
-        return bounds.help_rate is None or bounds.help_rate >= AVERAGE
+        return bounds.help_rate is None or bounds.help_rate >= 0.5
 
     def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec]:
         labels = tuple((each.name, each.purpose) for each in self.advisors.values())
@@ -325,7 +319,7 @@ class AdvisedStep:
         is_open = not record.given or len(record.work) >= LONG_WORK
         if record.is_doubtful or (is_open and self._model.helps_average):
             return ""
-        return GAIN_BELOW_CUT if is_open else "nothing speaks against the work so far"
+        return "nothing speaks against the work so far" + (", and so its gain is below the cut" if is_open else "")
 
     @property
     def _may_advise(self) -> bool:

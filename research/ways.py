@@ -1,10 +1,11 @@
 """Ways to let a small model have the help of a large one on the shipped tool tasks: `python -m research.ways`.
 
 All 36 tasks of `configs/benchmarks/data/tools.jsonl`, in six settings, with scripted models: it shows what each way
-asks and pays, and what it makes of a small model that goes wrong in known ways; it says nothing of how often real ones
-do. Of the 30 tasks that need a call the small model refuses every sixth, is unsure of every sixth (and asks there, where
-it has an advisor) and gives a wrong argument in every sixth; of the six that need none it calls a tool in one. The large
-one is wrong in every twelfth, and says how to do the others. The suite `tool-use` is the same for real models.
+asks and pays, and what it makes of a small model that goes wrong in known ways; it says nothing of how often real
+ones do. Of the 30 tasks that need a call the small model refuses every sixth, is unsure of every sixth (and asks
+there, where it has an advisor) and gives a wrong argument in every sixth; of the six that need none it calls a tool
+in one. The large one is wrong in every twelfth, and says how to do the others. The suite `tool-use` is the same for
+real models.
 """
 
 import json
@@ -94,7 +95,7 @@ def _values(named: Mapping[str, list[Any]]) -> dict[str, Any]:
 
 
 def _spelled(task: Mapping[str, Any]) -> str:
-    return re.escape(task["prompt"]).replace("$", "$$")
+    return re.escape(str(task["prompt"])).replace("$", "$$")
 
 
 def _is_plain(rule: Line) -> bool:

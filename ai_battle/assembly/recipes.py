@@ -19,7 +19,7 @@ from ..collaboration.ladder import LadderState
 from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
-from ..core.events import Emit, as_role, ignore
+from ..core.events import Emit, Warned, as_role, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.files import state_directory
 from ..core.helping import VERIFICATION, HelpAsked
@@ -101,13 +101,15 @@ class Recipe:
         tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
         primary = tool_user.client if tool_user else below
         primary = self.lessons.student(primary) if self.lessons else primary
+        watch = PromiseWatch(self.model.name, promise) if (promise := self._promise) else None
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
                 pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
-            return self._around(pair, tool_user)
+            pair = self._around(pair, tool_user)
+            return watch.follow(pair) if watch else pair
 
         return client
 
@@ -223,6 +225,35 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
         seed=said.seed,
     )
     return replace(recipe, lessons=Lessons(terms))
+
+
+class PromiseWatch:
+    """Says once, at the first answer, that a promise has ended: its model is told something else than in the test."""
+
+    def __init__(self, name: object, promise: Promise) -> None:
+        self._name = name
+        self._promise: Promise | None = promise
+
+    def follow(self, pair: ModelClient) -> ModelClient:
+        return WatchedPair(pair, self)
+
+    async def check(self, system: str, emit: Emit) -> None:
+        promise, self._promise = self._promise, None
+        if promise and not promise.is_of(system):
+            words = f"The promise of {self._name} was tested with another system prompt: it no longer holds."
+            await emit(Warned(f"{words} Calibrate again, with answers to this one."))
+
+
+class WatchedPair(ClientWrapper):
+    """A pair whose first request is looked at."""
+
+    def __init__(self, client: ModelClient, watch: PromiseWatch) -> None:
+        super().__init__(client)
+        self._watch = watch
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        await self._watch.check(request.system, emit)
+        return await self.client.complete(request, emit)
 
 
 class AnnouncedHelper(ClientWrapper):

@@ -24,6 +24,7 @@ from ..evidence.watch import Fallback, LossWatch, find_fallback, find_watch, kee
 from ..judging import assessment
 from ..judging.calibration import ALWAYS, Calibration
 from ..judging.case import Case
+from ..judging.promise import digest
 from ._comparing import AnswerJudge
 from ._help_listener import HelpListener
 from ._prompts import HelpCase, bounded_text, excerpt, request_in_place
@@ -293,6 +294,7 @@ class Shadow:
             pair_seconds=answer.seconds,
             large_seconds=large[1],
             tools=_tool_documents(answer.request.tools),
+            system=digest(answer.request.system),
         )
 
     def _clean(self, text: str) -> str:

@@ -33,7 +33,7 @@ class ShadowTrial:
     `helped`: the helper took part in the answer that went out, so the shadow is the small model's alone; else the
     shadow is the helper's. Dollars are None where no price is known. What the large model takes is, for a request that
     was helped, what the helper took. `cut` is a digest of when the pair asked for help. `is_advised`: the small
-    model wrote the answer that went out itself, with the helper's advice.
+    model wrote the answer that went out itself, with the helper's advice. `system` is a digest of the system prompt.
     """
 
     outcome: Outcome
@@ -52,6 +52,7 @@ class ShadowTrial:
     tools: Sequence[Mapping[str, Any]] = ()
     cut: str = ""
     is_advised: bool = False
+    system: str = ""
 
     @property
     def is_lost(self) -> bool:
@@ -112,6 +113,7 @@ def _labelled_answer(trial: ShadowTrial) -> LabelledAnswer:
         good=float(trial.outcome != "loss"),
         helper_good=float(trial.outcome != "win"),
         context=Context(tools=tuple(_tool(tool) for tool in trial.tools)),
+        system=trial.system,
     )
 
 

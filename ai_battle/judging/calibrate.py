@@ -14,7 +14,7 @@ from .case import Case
 from .family import Family
 from .judgements import DOUBT, Measurements, measurements
 from .measures import curve, intervals, lower_bounds, mean
-from .promise import Promise, digest, least_labels, safe_cut
+from .promise import MOST_PROMPTS, Promise, digest, least_labels, safe_cut
 from .regression import RegressionProblem, Term, fit
 from .weights import Head, Score, Weights, score, shipped_weights
 
@@ -40,7 +40,8 @@ Kind = Literal["help_rate", "quality", "max_cost", "pgr", "promise"]
 class LabelledAnswer:
     """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known.
 
-    `peers` are what others answered beside it, `peers_good` how good these are.
+    `peers` are what others answered beside it, `peers_good` how good these are. `system` is a digest of the system
+    prompt; empty where that is not known.
     """
 
     prompt: str
@@ -50,6 +51,7 @@ class LabelledAnswer:
     context: Context = NO_CONTEXT
     peers: tuple[str, ...] = ()
     peers_good: tuple[float, ...] = ()
+    system: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +218,15 @@ def promised_cut(
         models=target.models,
         tools=tuple(sorted({tool.name for answer in answers for tool in answer.context.tools})),
         families=tuple(sorted(own)),
+        prompts=_prompts(answers),
     )
     made = Calibration(gain, round(share, 4), _error(share, len(ranks)), tie_break=tie_break, families=own)
     return made, promise
+
+
+def _prompts(answers: Sequence[LabelledAnswer]) -> tuple[str, ...]:
+    found = {answer.system for answer in answers}
+    return () if "" in found or len(found) > MOST_PROMPTS else tuple(sorted(found))
 
 
 def _cuts(

@@ -27,6 +27,7 @@ from .calibrate import calibrate as calibrate_one
 from .calibration import Agreement, Rank, rank
 from .detector import StuckDetector
 from .measures import mean
+from .promise import digest
 from .regression import LogisticModel, Row, fit_model, folds
 
 ANSWER = ("response", "small_response", "answer")
@@ -37,7 +38,8 @@ HELPER_GOOD = ("helper_correct", "large_correct")
 def read_answers(path: Path) -> list[LabelledAnswer]:
     """Returns the answers of a file.
 
-    Each line is `{prompt, response, correct, helper_correct, tools, peers, peers_correct}`; all but two may lack.
+    Each line is `{prompt, response, correct, helper_correct, tools, system, peers, peers_correct}`; all but two
+    may lack.
 
     The names of recorded pairs (`small_response`, `small_correct`, `large_correct`) do as well. Raises `ConfigError`
     that names the line.
@@ -64,7 +66,8 @@ def _answer(line: str, where: str) -> LabelledAnswer:
     prompt, response = _text(row, ("prompt",), where), _text(row, ANSWER, where)
     context = Context(tools=tuple(_tools(row.get("tools") or (), where)))
     good, helper_good = _quality(row, GOOD, where), _quality(row, HELPER_GOOD, where)
-    return LabelledAnswer(prompt, response, good, helper_good, context, *_peers(row, where))
+    system = digest(_text(row, ("system",), where)) if "system" in row else ""
+    return LabelledAnswer(prompt, response, good, helper_good, context, *_peers(row, where), system)
 
 
 def _peers(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], tuple[float, ...]]:

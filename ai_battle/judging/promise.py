@@ -11,6 +11,8 @@ from ..core.errors import ConfigError
 
 BETS = tuple(part / 10 for part in range(1, 10))
 """Parts of the wealth that are set on graded losses, each with the same share of it."""
+MOST_PROMPTS = 50
+"""Where models were told more different things, each request has a system prompt of its own, and no change is one."""
 SEALED, SPENT = 12, 0.9
 """Letters of a digest, and the part of the chance to err that a lot may use up: some is left for labels that are not
 quite independent of each other."""
@@ -26,9 +28,9 @@ class Promise:
 
     A pair of which that is not so passes the test with a probability of at most 1 - `confidence`. It was tested on
     `labels` answers, of which `lost` (graded ones in parts) are worse and not helped; `data` is a digest of them,
-    `date` the day (UTC). `models` are the small and the large one, and `tools` those of the answers, as far as they are
-    known. It holds for the answers of each of the `families` as well, and for those of all others together. `seal` is a
-    digest of all of it and of the cut.
+    `date` the day (UTC). `models` are the small and the large one, `tools` and `prompts` (digests of system prompts)
+    those of the answers, as far as they are known. It holds for the answers of each of the `families` as well, and for
+    those of all others together. `seal` is a digest of all of it and of the cut.
     """
 
     loss: float
@@ -40,6 +42,7 @@ class Promise:
     models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
     seal: str = ""
 
     def with_seal(self, calibration: Mapping[str, Any]) -> Self:
@@ -49,15 +52,22 @@ class Promise:
     def fits(self, calibration: Mapping[str, Any]) -> bool:
         return self.seal == self._seal_of(calibration)
 
+    def is_of(self, system: str) -> bool:
+        """Says whether it was tested with this system prompt, or nobody knows with which."""
+        return not self.prompts or digest(system) in self.prompts
+
     def _seal_of(self, calibration: Mapping[str, Any]) -> str:
         others = {name: value for name, value in calibration.items() if name != "promise"}
-        return digest([asdict(replace(self, seal="")), others])
+        said = {name: value for name, value in asdict(replace(self, seal="")).items() if name != "prompts" or value}
+        return digest([said, others])
 
     @classmethod
     def of_json(cls, data: Any) -> Self:
         """Raises `ConfigError` for what `ai-battle calibrate` did not write."""
         try:
-            listed = {name: tuple(map(str, data.get(name) or ())) for name in ("models", "tools", "families")}
+            listed = {
+                name: tuple(map(str, data.get(name) or ())) for name in ("models", "tools", "families", "prompts")
+            }
             return cls(**{**data, **listed})
         except (TypeError, AttributeError) as error:
             said = "The calibration has a promise that can't be used; take what `ai-battle calibrate` writes as it is."

@@ -287,3 +287,46 @@ def test_a_calibration_that_was_edited_by_hand_promises_nothing(
 
     assert run_command(["validate", str(tmp_path / "plan.yaml")]) == 2
     assert "was changed after it was made" in "".join(capsys.readouterr())
+
+
+SCRIPTED = """
+discussion:
+  turns: 1
+  goal: Bread.
+  mode: no-meta
+  models:
+    Ann: {type: scripted/a, role: human, script: [How long does it bake?]}
+    Bob: {type: scripted/b, script: [Forty minutes.]}
+  collaboration:
+    pairs:
+      - primary: Bob
+        secondary: {type: scripted/c, loop: true, script: [Forty minutes.]}
+        strategy: takeover
+        calibration: pair.json
+        promise: {loss: 0.05}
+"""
+
+
+def test_a_promise_ends_with_the_system_prompt_that_it_was_tested_with(
+    data: Any, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "plan.yaml").write_text(SCRIPTED)
+
+    def run_calibrated_with(system: str) -> list[str]:
+        rows = [row(n, prompt=f"{PROMPT} ({n})", correct=n % 3 > 0 and n % 50 > 0, system=system) for n in range(400)]
+        assert run_command(["calibrate", data(rows), "--promise", "0.05", "--out", "pair.json"]) == 0
+        capsys.readouterr()
+        assert run_command(["run", "plan.yaml", "-q"]) == 0
+        journal = (Path(capsys.readouterr().out.splitlines()[-1]) / "journal.jsonl").read_text()
+        records = [json.loads(line) for line in journal.splitlines()]
+        told = [record["message"] for record in records if record["type"] == "warned"]
+        return [message for message in told if "another system prompt" in message]
+
+    (told,) = run_calibrated_with("Something else.")
+    assert "it no longer holds" in told
+    assert run_calibrated_with("") == []  # in no-meta there is none
+
+
+def test_a_system_prompt_that_is_no_text_is_named(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["calibrate", data([row(1, system=7)]), "--promise", "0.05"]) == 2
+    assert ":1: system must be text" in capsys.readouterr().err

@@ -189,7 +189,7 @@ def _behind_veil(written: "VeilSettings | None", made: Model, around: BuildConte
     """
     if written is None:
         return made
-    if made.local and not around.tape and not _is_gateway(made):
+    if made.local and not around.tape and not is_gateway(made):
         raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
     patterns = {name.upper(): pattern for name, pattern in written.patterns.items()}
     if taken := patterns.keys() & {*KINDS}:
@@ -210,7 +210,7 @@ def _finder(written: "VeilSettings", around: BuildContext) -> PrivacyFinder | No
     return PrivacyFinder(made.client, str(made.name), may_fail=written.without_finder == "send")
 
 
-def _is_gateway(made: Model) -> bool:
+def is_gateway(made: Model) -> bool:
     return bool(made.endpoint) and not provider_traits(made.name.provider).local
 
 

@@ -17,6 +17,7 @@ from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpL
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
 from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings
+from ..core import plugins
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
 from ..core.events import Emit, Warned, as_role, ignore
@@ -27,12 +28,14 @@ from ..core.traits import StrategyTraits
 from ..judging.calibration import ALWAYS, Calibration
 from ..judging.detector import StuckDetector
 from ..judging.promise import Promise
-from ..providers._endpoints import provider_traits
+from ..providers._endpoints import PACKAGE, provider_module, provider_traits
+from ..providers._names import parse
+from ..providers._veil import VeiledClient
 from ..tools.client import ToolCapableClient
 from ..tools.sandbox import Level
 from ..tools.verification import Verification
 from . import strategies
-from .models import BuildContext, Model, spelling
+from .models import BuildContext, Model, is_gateway, model, spelling
 
 HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
@@ -162,8 +165,8 @@ class Recipe:
         return calibration.promise if calibration and self.help.promise else None
 
     async def aclose(self) -> None:
-        for model in (self.model, *self.helpers.values()):
-            await model.client.aclose()
+        for each in (self.model, *self.helpers.values()):
+            await each.client.aclose()
 
     async def aclose_looks(self) -> None:
         """Close what a strategy does not know of: models that only look at answers."""
@@ -223,8 +226,34 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
         redact=context.without_secrets,
         learns=said.source == "runs",
         seed=said.seed,
+        near=said.near,
     )
+    if said.embeddings:
+        embeds = _embedding_model(said.embeddings, recipe, context)
+        terms = replace(terms, embeds=embeds.client, placed_by=str(embeds.name))
     return replace(recipe, lessons=Lessons(terms))
+
+
+def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Model:
+    """Raises `ConfigError` for one that can't be asked, or to which something would leave that must not."""
+    where = "lessons.embeddings"
+    name = parse(spelled, context.providers)
+    if not plugins.takes(plugins.factory(PACKAGE, provider_module(name.provider)), "embeds"):
+        words = "is not asked by /v1/embeddings; name its server under providers:, with a base_url"
+        raise ConfigError(f"{name} {words}", where)
+    made = model(name, {"embeds": True}, context)
+    is_veiled = any(map(_is_veiled, (recipe.model, *recipe.helpers.values())))
+    if (not made.local or is_gateway(made)) and (is_veiled or context.local_only):
+        said = "what the veil hides would leave" if is_veiled else "the file says 'local_only: true'"
+        raise ConfigError(f"{name} is not on this machine, and {said}", where)
+    return made
+
+
+def _is_veiled(of: Model) -> bool:
+    client: Any = of.client
+    while client and not isinstance(client, VeiledClient):
+        client = getattr(client, "client", None)
+    return bool(client)
 
 
 class PromiseWatch:

@@ -8,13 +8,22 @@ from pathlib import Path
 from random import Random
 
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import StoreError
-from ..core.events import Emit, Warned, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.errors import ProviderError, StoreError
+from ..core.events import Emit, Warned, as_role, ignore
+from ..core.exchange import WHOLE_ANSWER, ModelRequest, ModelResponse
 from ..core.helping import LessonKept, LessonsShown
 from ..core.ledger import RUN, open_budgets
-from ..core.messages import Message, Text
-from ..evidence.lessons import Lesson, find_lessons, keep_lesson, record_use, without_lessons
+from ..core.messages import Message, Text, user
+from ..evidence.lessons import (
+    NOWHERE,
+    Lesson,
+    Place,
+    find_lessons,
+    keep_lesson,
+    lessons_near,
+    record_use,
+    without_lessons,
+)
 from ..evidence.store import EvidenceStore
 from ..judging.assessment import prompt_place
 from ._help_listener import HelpListener
@@ -26,6 +35,9 @@ LEFT_OUT, SELDOM, KNOWN = 0.1, 0.02, 10
 so many of them."""
 LONGEST = 4_000
 """Characters of a request, or an answer, of which a lesson is made."""
+PLACING = 2.0
+"""Seconds in which the model that finds by meaning has to answer, as the request waits for it."""
+UNUSED = "Lessons can't be used"
 SHOWN = 1_500
 """Characters that an example has of each."""
 
@@ -37,6 +49,7 @@ class LessonTerms:
     """`pair` is its name in the store at `place`, `most` the lessons for one request.
 
     `redact` goes over each text that is kept. `learns`: from each request that is helped, not from the shadow's alone.
+    `embeds` answers with the place of a text (`wire.embeddings`), and is called `placed_by`.
     """
 
     pair: str
@@ -45,6 +58,9 @@ class LessonTerms:
     redact: Callable[[str], str] = str
     learns: bool = True
     seed: int | None = None
+    embeds: ModelClient | None = None
+    placed_by: str = ""
+    near: float = 0.0
 
 
 class Lessons:
@@ -65,9 +81,12 @@ class Lessons:
         """Returns the pair, from whose help lessons are taken, and whose model is shown them."""
         return _TaughtPair(pair, self)
 
-    async def find(self, prompt: str) -> Sequence[Lesson]:
+    async def find(self, prompt: str, emit: Emit) -> Sequence[Lesson]:
         """Returns the lessons for a request; raises `StoreError`."""
-        return await asyncio.to_thread(find_lessons, await self._open_store(), self._name(), prompt, self.terms.most)
+        found_in = (await self._open_store(), self._name(), prompt, self.terms.most)
+        if place := await self._place(prompt, emit):
+            return await asyncio.to_thread(lessons_near, *found_in, place)
+        return await asyncio.to_thread(find_lessons, *found_in)
 
     async def draw(self) -> bool:
         """Whether they are left out this time; raises `StoreError`."""
@@ -81,26 +100,45 @@ class Lessons:
         keys, store = [lesson.key for lesson in lessons], await self._open_store()
         await asyncio.to_thread(record_use, store, self._name(), keys, shown=shown, asked=asked)
 
-    async def learn(self, prompt: str, answer: str, wrong: str) -> str:
+    async def learn(self, prompt: str, answer: str, wrong: str, emit: Emit = ignore) -> str:
         """Returns the key of the lesson, empty where there is none to take; raises `StoreError`."""
-        texts = [self.terms.redact(text.strip()) for text in (prompt, answer, wrong)]
-        if not all(texts[:2]) or max(map(len, texts[:2])) > LONGEST:
+        asked, accepted, lacking = (self.terms.redact(text.strip()) for text in (prompt, answer, wrong))
+        if not (asked and accepted) or max(len(asked), len(accepted)) > LONGEST:
             return ""
-        return await asyncio.to_thread(keep_lesson, await self._open_store(), self._name(), *texts)
+        place = await self._place(prompt, emit) or NOWHERE
+        kept = (await self._open_store(), self._name(), asked, accepted, lacking, place)
+        return await asyncio.to_thread(keep_lesson, *kept)
+
+    async def _place(self, prompt: str, emit: Emit) -> Place | None:
+        """Returns where a request lies; None where no model says so, or it does not answer in time, which is told."""
+        terms = self.terms
+        if not (terms.embeds and prompt.strip()):
+            return None
+        asked = ModelRequest((user(excerpt(terms.redact(prompt.strip()), LONGEST)),), wants=WHOLE_ANSWER)
+        try:
+            async with asyncio.timeout(PLACING):
+                answer = await terms.embeds.complete(asked, as_role(emit, "helper"))
+        except (ProviderError, TimeoutError) as error:
+            words = "Lessons are found by their words alone"
+            await self.warn(emit, f"{words}: {error or f'{terms.placed_by} took more than {PLACING:g} s'}")
+            return None
+        return Place(answer.text, terms.placed_by, terms.near)
 
     @property
     def teacher(self) -> Learn | None:
         """What the shadow tells its comparisons; None where helped answers teach."""
         return None if self.terms.learns else self.learn
 
-    async def warn(self, emit: Emit, error: StoreError) -> None:
+    async def warn(self, emit: Emit, words: str) -> None:
         """The answer goes on without; told once."""
         if not self._has_warned:
             self._has_warned = True
-            await emit(Warned(f"Lessons can't be used: {error}"))
+            await emit(Warned(words))
 
     async def aclose(self) -> None:
         """They may be used again."""
+        if self.terms.embeds:
+            await self.terms.embeds.aclose()
         store, self._store = self._store, None
         if store:
             store.close()
@@ -137,22 +175,22 @@ class _TaughtPair(ClientWrapper):
             await self._lessons.record(found, shown=not are_left_out, asked=listener.helped)
             await self._learn(prompt, response, listener, emit)
         except StoreError as error:
-            await self._lessons.warn(emit, error)
+            await self._lessons.warn(emit, f"{UNUSED}: {error}")
         return response
 
     async def _learn(self, prompt: str, response: ModelResponse, listener: HelpListener, emit: Emit) -> None:
         """An answer that was made with tools is not the whole of it."""
         if not (self._lessons.terms.learns and listener.has_changed) or response.steps or response.tool_calls:
             return
-        if key := await self._lessons.learn(prompt, response.text, listener.reason):
+        if key := await self._lessons.learn(prompt, response.text, listener.reason, emit):
             await emit(LessonKept(key))
 
     async def _find(self, prompt: str, emit: Emit) -> tuple[Sequence[Lesson], bool]:
         try:
-            found = await self._lessons.find(prompt)
+            found = await self._lessons.find(prompt, emit)
             return found, bool(found) and await self._lessons.draw()
         except StoreError as error:
-            await self._lessons.warn(emit, error)
+            await self._lessons.warn(emit, f"{UNUSED}: {error}")
             return (), False
 
     async def aclose(self) -> None:

@@ -111,6 +111,13 @@ class LessonSettings(Section):
     most: Annotated[int, Field(ge=1, le=10), AS_NUMBER] = Field(
         default=3, description="The most examples for one request."
     )
+    embeddings: Name | None = Field(
+        default=None,
+        description="The model that finds requests of a like meaning, at a server with /v1/embeddings; without it, "
+        "those with like words are found.",
+        examples=["openai/text-embedding-3-small"],
+    )
+    near: Share = Field(default=0.7, description="The least cosine of a request that is shown.")
     seed: Count | None = Field(
         default=None, description="Leaves lessons out of the same of a series of requests each time; else at random."
     )

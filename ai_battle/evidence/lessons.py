@@ -12,6 +12,7 @@ from itertools import accumulate
 from math import comb, log1p
 from typing import Any
 
+from ..wire.embeddings import cosine, vector_of
 from .store import EvidenceStore
 
 LESSONS, WITHOUT = "lessons", "requests without lessons"
@@ -20,6 +21,8 @@ WORDS, LOOKED_UP, SEARCHED = 64, 24, 8
 """Words of a request that are kept, the longest of which it is looked up how rare they are, the rarest looked for."""
 LOOKED_AT, CANDIDATES = 3_000, 12
 """About how many requests with those words are looked at, and how many are compared."""
+PLACED = 60
+"""Lessons with the words of a request, and newest ones, of which it is looked at how near their meaning is."""
 NEAR, LONGER = 0.7, 3
 """The least share of a request's words that a lesson has, and how many times as many words it may have."""
 FIRST, ENOUGH = 5, 20
@@ -41,7 +44,8 @@ USUAL = frozenset(_USUAL.split())
 class Lesson:
     """A request and the answer that was accepted in the end; `wrong` is what was wrong with the first.
 
-    It was `shown` so many times, of which `asked` asked for help all the same.
+    It was `shown` so many times, of which `asked` asked for help all the same. `vector` is where the request lies
+    among others, by the model `placed_by`.
     """
 
     key: str
@@ -50,6 +54,20 @@ class Lesson:
     wrong: str = ""
     shown: int = 0
     asked: int = 0
+    vector: str = ""
+    placed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request lies by the model `placed_by`; what is at least so `near` is shown."""
+
+    vector: str
+    placed_by: str
+    near: float
+
+
+NOWHERE = Place("", "", 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +78,10 @@ class Without:
     asked: int = 0
 
 
-def keep_lesson(store: EvidenceStore, pair: str, prompt: str, answer: str, wrong: str) -> str:
+def keep_lesson(store: EvidenceStore, pair: str, prompt: str, answer: str, wrong: str, place: Place = NOWHERE) -> str:
     """Returns its key; a request that is known keeps its first lesson."""
     key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:12]
-    document = asdict(Lesson(key, prompt, answer, wrong))
+    document = asdict(Lesson(key, prompt, answer, wrong, vector=place.vector, placed_by=place.placed_by))
     store.add(LESSONS, pair, key, document, " ".join(_words(prompt)[:WORDS]))
     return key
 
@@ -75,6 +93,16 @@ def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Seq
     found = store.search(LESSONS, pair, _rarest(counts), CANDIDATES) if counts else ()
     near = sorted(((_nearness(words, counts, each.text.split()), each) for each in found), key=lambda one: -one[0])
     return [_lesson(each.document) for nearness, each in near if nearness >= NEAR][:most]
+
+
+def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place: Place) -> Sequence[Lesson]:
+    """Returns the nearest by their meaning, of those that share a rare word with it and of the newest."""
+    counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP])
+    found = [*store.search(LESSONS, pair, _rarest(counts), PLACED), *store.records(LESSONS, pair, newest=PLACED)]
+    lessons = {record.key: _lesson(record.document) for record in found}.values()
+    here = vector_of(place.vector)
+    near = [(cosine(here, vector_of(each.vector)), each) for each in lessons if each.placed_by == place.placed_by]
+    return [each for nearness, each in sorted(near, key=lambda one: -one[0]) if nearness >= place.near][:most]
 
 
 def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: bool, asked: bool) -> Sequence[str]:

@@ -10,6 +10,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.plugins import near
+from ..wire import embeddings
 from ..wire import openai as wire
 from ._endpoints import CUSTOM, ENDPOINTS, Endpoint, built_in_providers
 from ._http import ApiAdapter, HttpClient, HttpRequest
@@ -23,8 +24,11 @@ _AZURE_CAUGHT_UP = "2024-09-01"  # with `stream_options` and `max_completion_tok
 TRAITS = ENDPOINTS["openai"].traits
 
 
-def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
-    """Returns the client; `options` are those of `Settings`, and an endpoint that has no row needs a `base_url`."""
+def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **options: Any) -> ModelClient:
+    """Returns the client; `options` are those of `Settings`, and an endpoint that has no row needs a `base_url`.
+
+    One that `embeds` answers with a vector (`wire.embeddings`).
+    """
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
     access = find_access(
@@ -33,12 +37,16 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     place = _place(endpoint, model, access.url, settings)
     quirks = wire.Quirks(**_quirks(row, access, model))
 
+    async def encode_text(request: ModelRequest) -> HttpRequest:
+        return HttpRequest(embeddings.PATH, embeddings.encode_request(request, model))
+
     async def encode(request: ModelRequest) -> HttpRequest:
         body = wire.pass_request(request.raw.fields, model, quirks) if request.raw else b""
         stream = request.wants.stream
         return HttpRequest(place.path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 
-    return HttpClient(_transport(replace(access, url=place.url)), ApiAdapter(model, access, wire, encode))
+    api = ApiAdapter(model, access, *((embeddings, encode_text) if embeds else (wire, encode)))
+    return HttpClient(_transport(replace(access, url=place.url)), api)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""How long it takes to find the lessons for a request among 100,000."""
+"""How long it takes to find the lessons for a request among 100,000, by words and by meaning."""
 
 import tempfile
+from array import array
+from base64 import b64encode
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -8,7 +10,7 @@ from random import Random
 from statistics import quantiles
 from time import perf_counter
 
-from ai_battle.evidence.lessons import find_lessons, keep_lesson
+from ai_battle.evidence.lessons import Place, find_lessons, keep_lesson, lessons_near
 from ai_battle.evidence.store import EvidenceStore
 
 PAIR, NUMBER = "small + large", 100_000
@@ -26,18 +28,28 @@ def lessons() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         store = EvidenceStore(Path(folder))
-        for _ in range(NUMBER):
-            keep_lesson(store, PAIR, request(random.randrange(8, 120)), "So.", "")
+        places = [_place(random) for _ in range(200)]
+        for number in range(NUMBER):
+            keep_lesson(store, PAIR, request(random.randrange(8, 120)), "So.", "", places[number % len(places)])
         for length in (10, 50, 200):
-            taken = [_seconds(store, request(length)) * 1e3 for _ in range(100)]
-            _tell(f"lessons of {NUMBER:,} for a request of {length} words", taken)
+            prompts = [request(length) for _ in range(100)]
+            _tell(f"lessons of {NUMBER:,} for a request of {length} words", [_seconds(store, each) for each in prompts])
+            _tell("  by meaning, in 512 dimensions", [_seconds(store, each, places[0]) for each in prompts])
         store.close()
 
 
-def _seconds(store: EvidenceStore, prompt: str) -> float:
+def _place(random: Random) -> Place:
+    vector = array("f", (random.gauss(0, 1) for _ in range(512)))
+    return Place(b64encode(vector.tobytes()).decode(), "any", 0.7)
+
+
+def _seconds(store: EvidenceStore, prompt: str, place: Place | None = None) -> float:
     begun = perf_counter()
-    find_lessons(store, PAIR, prompt, 3)
-    return perf_counter() - begun
+    if place:
+        lessons_near(store, PAIR, prompt, 3, place)
+    else:
+        find_lessons(store, PAIR, prompt, 3)
+    return (perf_counter() - begun) * 1e3
 
 
 def _tell(what: str, taken: Sequence[float]) -> None:

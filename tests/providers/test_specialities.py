@@ -158,7 +158,7 @@ async def azure() -> Any:
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
 async def test_azure_is_asked_for_a_deployment(azure: tuple[Azure, str], asked: ModelRequest, transport: str) -> None:
     server, url = azure
-    options = {"base_url": url, "api_key": "azure-key", "transport": transport}
+    options: dict[str, Any] = {"base_url": url, "api_key": "azure-key", "transport": transport}
 
     await openai.create("my-gpt", endpoint="azure", api_version="2025-03-01", **options).complete(asked)
     await openai.create("my-gpt", endpoint="azure", **options).complete(asked)

@@ -8,8 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import aiohttp
 import pytest
 
+from ai_battle.core.errors import ConfigError
 from ai_battle.evidence.lessons import ENOUGH, LESSONS, WITHOUT, keep_lesson, lessons_of
 from ai_battle.evidence.store import NAME, EvidenceStore
 from ai_battle.testing import FakeProviders, Reply, reply
@@ -156,3 +158,78 @@ async def test_without_a_store_the_answer_comes_and_it_is_told(fakes: FakeProvid
             assert "metric units" in await ask(address, "Convert 3 stone into metric units, please.")
 
     assert all(json.loads(line)["status"] == 200 for line in log)
+
+
+ENGLISH = "How long does a loaf of bread have to bake?"
+REWORDED = "Loaves of breads: how long do they have to be baking?"
+KNOWS = "A loaf bakes for 35 minutes."
+
+
+def baker(body: Any) -> Reply:
+    """The small model knows what an example shows."""
+    is_told = body["model"] == "large" or KNOWS in body["messages"][-1]["content"]
+    return reply(KNOWS if is_told else "I do not know.")
+
+
+async def metrics(address: str) -> str:
+    key = {"x-api-key": "a"}
+    async with aiohttp.ClientSession(headers=key) as session, session.get(f"{address}/metrics") as answer:
+        return await answer.text()
+
+
+def calls_of(fakes: FakeProviders, model: str) -> int:
+    return [question.body["model"] for question in fakes.openai.questions].count(model)
+
+
+def with_embeddings(
+    folder: Path, model: str = "openai/small-embedding", near: float = 0.7, *, veil: str = "", more: str = ""
+) -> str:
+    file = FILE.format(state=folder / "state").replace("most: 2,", f"most: 2, embeddings: {model}, near: {near},")
+    file = file.replace("prices: {", "prices: {openai/small-embedding: {input: 1000000, output: 0}, ")
+    file = file.replace("secondary: openai/large", f"secondary: {{type: openai/large, {veil}}}")
+    path = folder / "server.yaml"
+    path.write_text(f"{file}{more}\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(("near", "calls_of_large"), [(0.7, 1), (1.0, 2)])
+async def test_a_request_in_other_words_is_found_by_its_meaning(
+    fakes: FakeProviders, tmp_path: Path, near: float, calls_of_large: int
+) -> None:
+    fakes.openai.always(baker)
+    async with serving(fakes, with_embeddings(tmp_path, near=near)) as address:
+        assert await ask(address, ENGLISH) == KNOWS
+        assert await ask(address, REWORDED) == KNOWS
+        assert 'ai_battle_cost_usd_total{route="pair"} 0' not in await metrics(address)
+
+    assert calls_of(fakes, "large") == calls_of_large
+    with closing(EvidenceStore(tmp_path / "state")) as store:
+        assert {lesson.placed_by for lesson in lessons_of(store, PAIR)} == {"openai/small-embedding"}
+
+
+async def test_words_alone_find_lessons_while_the_server_of_embeddings_is_away(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    fakes.openai.always(baker)
+    away = "providers: {elsewhere: {base_url: 'http://127.0.0.1:9/v1'}}"
+    path = with_embeddings(tmp_path, "elsewhere/small-embedding", more=away)
+    async with serving(fakes, path) as address:
+        assert [await ask(address, ENGLISH) for _ in range(2)] == [KNOWS] * 2
+
+    assert calls_of(fakes, "large") == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "veil", "words"),
+    [
+        ("anthropic/any", "", "is not asked by /v1/embeddings"),
+        ("openai/small-embedding", "veil: true", "is not on this machine, and what the veil hides would leave"),
+    ],
+)
+async def test_embeddings_that_can_not_be_or_must_not_be_are_refused(
+    fakes: FakeProviders, tmp_path: Path, model: str, veil: str, words: str
+) -> None:
+    path = with_embeddings(tmp_path, model, veil=veil)
+    with pytest.raises(ConfigError, match=words):
+        async with serving(fakes, path):
+            pass

@@ -17,7 +17,7 @@ from ..core.messages import Message, Text, user
 from ..evidence.lessons import (
     NOWHERE,
     Lesson,
-    Place,
+    TextPlace,
     find_lessons,
     keep_lesson,
     lessons_near,
@@ -109,7 +109,7 @@ class Lessons:
         kept = (await self._open_store(), self._name(), asked, accepted, lacking, place)
         return await asyncio.to_thread(keep_lesson, *kept)
 
-    async def _place(self, prompt: str, emit: Emit) -> Place | None:
+    async def _place(self, prompt: str, emit: Emit) -> TextPlace | None:
         """Returns where a request lies; None where no model says so, or it does not answer in time, which is told."""
         terms = self.terms
         if not (terms.embeds and prompt.strip()):
@@ -122,7 +122,7 @@ class Lessons:
             words = "Lessons are found by their words alone"
             await self.warn(emit, f"{words}: {error or f'{terms.placed_by} took more than {PLACING:g} s'}")
             return None
-        return Place(answer.text, terms.placed_by, terms.near)
+        return TextPlace(answer.text, terms.placed_by, terms.near)
 
     @property
     def teacher(self) -> Learn | None:

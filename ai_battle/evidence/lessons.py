@@ -59,7 +59,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """Where a request lies by the model `placed_by`; what is at least so `near` is shown."""
 
     vector: str
@@ -67,7 +67,7 @@ class Place:
     near: float
 
 
-NOWHERE = Place("", "", 0.0)
+NOWHERE = TextPlace("", "", 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ class Without:
     asked: int = 0
 
 
-def keep_lesson(store: EvidenceStore, pair: str, prompt: str, answer: str, wrong: str, place: Place = NOWHERE) -> str:
+def keep_lesson(
+    store: EvidenceStore, pair: str, prompt: str, answer: str, wrong: str, place: TextPlace = NOWHERE
+) -> str:
     """Returns its key; a request that is known keeps its first lesson."""
     key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:12]
     document = asdict(Lesson(key, prompt, answer, wrong, vector=place.vector, placed_by=place.placed_by))
@@ -95,7 +97,7 @@ def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Seq
     return [_lesson(each.document) for nearness, each in near if nearness >= NEAR][:most]
 
 
-def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place: Place) -> Sequence[Lesson]:
+def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place: TextPlace) -> Sequence[Lesson]:
     """Returns the nearest by their meaning, of those that share a rare word with it and of the newest."""
     counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP])
     found = [*store.search(LESSONS, pair, _rarest(counts), PLACED), *store.records(LESSONS, pair, newest=PLACED)]

@@ -10,7 +10,7 @@ from random import Random
 from statistics import quantiles
 from time import perf_counter
 
-from ai_battle.evidence.lessons import Place, find_lessons, keep_lesson, lessons_near
+from ai_battle.evidence.lessons import TextPlace, find_lessons, keep_lesson, lessons_near
 from ai_battle.evidence.store import EvidenceStore
 
 PAIR, NUMBER = "small + large", 100_000
@@ -38,12 +38,12 @@ def lessons() -> None:
         store.close()
 
 
-def _place(random: Random) -> Place:
+def _place(random: Random) -> TextPlace:
     vector = array("f", (random.gauss(0, 1) for _ in range(512)))
-    return Place(b64encode(vector.tobytes()).decode(), "any", 0.7)
+    return TextPlace(b64encode(vector.tobytes()).decode(), "any", 0.7)
 
 
-def _seconds(store: EvidenceStore, prompt: str, place: Place | None = None) -> float:
+def _seconds(store: EvidenceStore, prompt: str, place: TextPlace | None = None) -> float:
     begun = perf_counter()
     if place:
         lessons_near(store, PAIR, prompt, 3, place)

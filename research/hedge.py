@@ -3,14 +3,16 @@
 Nothing here is recorded. Latencies are drawn from log-normal distributions: nine of ten answers of the small model take
 about 2 s (sigma 0.4), one of ten about 15 s (sigma 0.6), as where a local model is loaded or shared; those of the large
 one take about 3 s (sigma 0.4). The small model costs $0.05 and $0.20 for a million tokens read and written, the large
-one $2.50 and $10. What a cancelled model had written is nothing here, as these models write all at the end.
+one $2.50 and $10. With a `worth` each request begins with the same 3,000 tokens, which the large model reads for a
+tenth where it has kept them (warm), and otherwise at its price (cold). What a cancelled model had written is nothing
+here, as these models write all at the end.
 """
 
 import asyncio
 import math
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ai_battle.collaboration import Hedge, StuckDetector, takeover
@@ -23,6 +25,8 @@ from ai_battle.providers.scripted import ScriptedClient
 
 SMALL, LARGE = TokenPrice(0.05, 0.20), TokenPrice(2.50, 10.0)
 SEED, TURNS = 7, 2_000
+WORTHS = (0.0003, 0.001, 0.003)
+"""Dollars that a second less to wait is worth."""
 WAITS: tuple[float | str | None, ...] = (None, "p95", "p90", "p80", "p70", 8.0, 4.0)
 POOR_SHARES = (0.0, 0.2)
 ASKED = ModelRequest((user("How tall is the tower at the harbour, and who built it?"),))
@@ -52,6 +56,7 @@ class Row:
     """Latencies in seconds, dollars for a thousand turns, and the share of turns with help."""
 
     wait: float | str | None
+    worth: float | None
     latencies: tuple[float, ...]
     dollars: float
     helped: float
@@ -75,36 +80,50 @@ def priced(answer: Callable[[ModelRequest], dict[str, Any]], name: str, price: T
     return ProviderCaller(ScriptedClient(answer, loop=True), name, terms, retry=None)
 
 
-async def measure(wait: float | str | None, poor: float) -> Row:
+async def measure(
+    wait: float | str | None,
+    poor: float,
+    worth: float | None = None,
+    asked: ModelRequest = ASKED,
+    price: TokenPrice = LARGE,
+) -> Row:
     draw, other = random.Random(SEED), random.Random(SEED + 1)  # noqa: S311
     own = latencies(draw, slow=0.1)
     small = priced(answers(lambda: next(own), lambda: draw.random() < poor), "small", SMALL)
-    large = priced(answers(lambda: other.lognormvariate(math.log(3), 0.4), lambda: False), "large", LARGE)
-    hedge = None if wait is None else Hedge(wait)
+    large = priced(answers(lambda: other.lognormvariate(math.log(3), 0.4), lambda: False), "large", price)
+    hedge = None if wait is None else Hedge(wait, worth)
     pair = takeover.create(small, large, stuck_detector=StuckDetector(max_retries=1), hedge=hedge)
     clock, taken, dollars, helped = asyncio.get_running_loop().time, list[float](), 0.0, 0
     for _ in range(TURNS):
         begun = clock()
-        response = await pair.complete(ASKED, heard := EventLog())
+        response = await pair.complete(asked, heard := EventLog())
         taken.append(clock() - begun)
         dollars += response.usage.cost_usd or 0.0
         helped += any(isinstance(event, HelpAsked) for event in heard.events)
-    return Row(wait, tuple(taken), 1_000 * dollars / TURNS, helped / TURNS)
+    return Row(wait, worth, tuple(taken), 1_000 * dollars / TURNS, helped / TURNS)
+
+
+def show(rows: list[Row], title: str) -> None:
+    print(f"\n{title}\n")
+    print("| `wait` | p50 | p95 | p99 | helped | dollars per 1,000 turns | p95 against no hedge | dollars |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        p50, p95, p99 = (f"{row.quantile(share):.1f} s" for share in (0.5, 0.95, 0.99))
+        faster = row.quantile(0.95) / rows[0].quantile(0.95)
+        more = f"{row.dollars / rows[0].dollars - 1:+.0%}"
+        name = f"worth {row.worth:g} a second" if row.worth else row.wait or "none"
+        print(f"| {name} | {p50} | {p95} | {p99} | {row.helped:.1%} | {row.dollars:.2f} | {faster:.2f} | {more} |")
 
 
 def main() -> None:
+    long = replace(ASKED, system="The harbour is old. " * 600)
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
         for poor in POOR_SHARES:
-            rows = [runner.run(measure(wait, poor)) for wait in WAITS]
-            print(f"\n{poor:.0%} of the answers are poor\n")
-            print("| `wait` | p50 | p95 | p99 | helped | dollars per 1,000 turns | p95 against no hedge | dollars |")
-            print("|---|---|---|---|---|---|---|---|")
-            for row in rows:
-                p50, p95, p99 = (f"{row.quantile(share):.1f} s" for share in (0.5, 0.95, 0.99))
-                faster = row.quantile(0.95) / rows[0].quantile(0.95)
-                more = f"{row.dollars / rows[0].dollars - 1:+.0%}"
-                print(f"| {row.wait or 'none'} | {p50} | {p95} | {p99} | {row.helped:.1%} | {row.dollars:.2f} "
-                      f"| {faster:.2f} | {more} |")  # fmt: skip
+            show([runner.run(measure(wait, poor)) for wait in WAITS], f"{poor:.0%} of the answers are poor")
+        for name, price in (("cold", LARGE), ("warm", TokenPrice(LARGE.input / 10, LARGE.output))):
+            weighed = [measure("p80", 0.2, worth, long, price) for worth in WORTHS]
+            rows = [runner.run(each) for each in (measure(None, 0.2, None, long, price), *weighed)]
+            show(rows, f"20% of the answers are poor, long requests that are {name}")
 
 
 if __name__ == "__main__":

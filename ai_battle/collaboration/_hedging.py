@@ -1,18 +1,22 @@
 """Hedged help: where the small model is slow, the helper starts beside it, and the first good answer is taken."""
 
 import asyncio
-from collections import deque
+from bisect import bisect
+from collections import OrderedDict, deque
 from dataclasses import replace
+from itertools import accumulate
 from math import ceil
-from typing import Any
+from statistics import fmean as mean
+from typing import Any, NamedTuple
 
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..judging.detector import StuckDetector
 from ._attempts import TRUSTED, Attempts, Candidate, Strategy, answer_in_place, take_over
 from ._checks import Judges
+from ._prompts import HelpCase, request_in_place
 from ._turn import Helping, Turn
 from ._wrappers import MutedClient
 
@@ -20,30 +24,107 @@ LEAST_LATENCIES, MOST_LATENCIES = 20, 200
 """How many a quantile needs, and how many of the newest it is taken over."""
 
 
+LEAST_CALLS, MOST_CALLS = 3, 50
+"""How many calls of the helper have to be known until it is known what one costs, and how many of the newest count."""
+WARM, BEGINNINGS = 300.0, 1_000
+"""Seconds for which a provider keeps the beginning of a request, and how many of them are remembered."""
+
+
+class HelperCall(NamedTuple):
+    """What a call of the helper took; it is `warm` where one that begins alike was made shortly before."""
+
+    warm: bool
+    seconds: float
+    usd: float
+
+
 class Hedge:
     """How long the primary is waited for: seconds, or a quantile of how long it took of late (`p95`).
 
-    A quantile is that of all pairs that share this value; while too few latencies are known, it waits to the end.
+    With `worth`, the dollars that a second less to wait is worth, it is waited for until the seconds that the helper is
+    expected to save are worth more than its call is expected to cost: by what calls with a beginning that the provider
+    has kept, or has not, took and cost of late. All of it is that of all pairs that share this value; while too little
+    is known, `wait` holds, and a quantile waits to the end.
     """
 
-    def __init__(self, wait: float | str) -> None:
+    def __init__(self, wait: float | str, worth: float | None = None) -> None:
         self._quantile = int(wait[1:]) / 100 if isinstance(wait, str) else 0.0
         self._seconds = None if isinstance(wait, str) else wait
+        self._worth = worth
         self._latencies = deque[float](maxlen=MOST_LATENCIES)
+        self._poor = deque[bool](maxlen=MOST_LATENCIES)
+        self._calls = {warm: deque[HelperCall](maxlen=MOST_CALLS) for warm in (False, True)}
+        self._beginnings: OrderedDict[int, float] = OrderedDict()
 
-    @property
-    def seconds(self) -> float | None:
-        """How long to wait from now on; None: to the end."""
-        if not self._quantile or len(self._latencies) < LEAST_LATENCIES:
+    def seconds(self, request: ModelRequest) -> float | None:
+        """How long to wait until the helper is asked this; None: to the end."""
+        if len(self._latencies) < LEAST_LATENCIES:
+            return self._seconds
+        calls = self._calls[self._is_warm(request)]
+        if self._worth and len(calls) >= LEAST_CALLS:
+            return self._worthwhile(self._worth, mean(call.seconds for call in calls), mean(call.usd for call in calls))
+        if not self._quantile:
             return self._seconds
         return sorted(self._latencies)[ceil(self._quantile * len(self._latencies)) - 1]
 
-    def record(self, seconds: float) -> None:
+    def record(self, seconds: float, *, poor: bool = False) -> None:
         """Keep a latency: of an answer that came, or what one that was given up had taken by then.
 
-        Without those given up the quantile would sink with each of them, until every answer were hedged.
+        Without those given up the quantile would sink with each of them, until every answer were hedged. `poor`: the
+        answer that came was not good enough.
         """
         self._latencies.append(seconds)
+        self._poor.append(poor)
+
+    def record_call(self, request: ModelRequest, seconds: float, usd: float | None) -> None:
+        """Keep what a call of the helper took; of one without a price nothing can be weighed."""
+        if usd is not None:
+            warm = self._is_warm(request)
+            self._calls[warm].append(HelperCall(warm, seconds, usd))
+        self._beginnings[_beginning(request)] = asyncio.get_running_loop().time()
+        self._beginnings.move_to_end(_beginning(request))
+        while len(self._beginnings) > BEGINNINGS:
+            self._beginnings.popitem(last=False)
+
+    def _is_warm(self, request: ModelRequest) -> bool:
+        return asyncio.get_running_loop().time() - self._beginnings.get(_beginning(request), -WARM) < WARM
+
+    def _worthwhile(self, worth: float, helper: float, usd: float) -> float | None:
+        """Returns the first moment at which the helper is worth its call.
+
+        Of an answer that will be poor the helper is due in any case: it then costs nothing more, and saves all the time
+        that is still to be waited.
+        """
+        known, poor = sorted(self._latencies), mean(self._poor)
+        tails = [*accumulate(reversed(known))]  # the sums of the last one, two, three
+        for place, waited in enumerate((0.0, *known[:-1])):
+            left = len(known) - place
+            late = len(known) - bisect(known, waited + helper)
+            if_good = (tails[late - 1] - late * (waited + helper)) / left if late else 0.0
+            saved = poor * (tails[left - 1] / left - waited) + (1 - poor) * if_good
+            if saved * worth > (1 - poor) * usd:
+                return waited
+        return None
+
+
+def _beginning(request: ModelRequest) -> int:
+    """What comes first in a request of the helper is what the system prompt, the tools and the first message say."""
+    return hash((request.system, tuple(tool.name for tool in request.tools), *map(repr, request.messages[:1])))
+
+
+class TimedHelper(ClientWrapper):
+    """The helper, of whose calls the hedge learns what they take."""
+
+    def __init__(self, client: ModelClient, hedge: Hedge) -> None:
+        super().__init__(client)
+        self._hedge = hedge
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        response = await self.client.complete(request, emit)
+        self._hedge.record_call(request, clock() - begun, response.usage.cost_usd)
+        return response
 
 
 class HedgedModel(Strategy):
@@ -67,7 +148,7 @@ class HedgedModel(Strategy):
                 "or take hedge away.",
                 "hedge",
             )
-        self.secondary = secondary
+        self.secondary = TimedHelper(secondary, hedge)
         self.detector = detector or StuckDetector()
         self._hedge = hedge
 
@@ -82,15 +163,19 @@ class HedgedModel(Strategy):
 
     async def _answer(self, attempts: Attempts, own: "asyncio.Task[None]") -> None:
         """Leave a good answer with the attempts, if there is one; raises what `own` raises where that is all."""
-        clock, wait = asyncio.get_running_loop().time, self._hedge.seconds
+        clock, turn = asyncio.get_running_loop().time, attempts.turn
+        wait = self._hedge.seconds(request_in_place(HelpCase(attempts.request), turn.helping.sees))
         begun = clock()
         await asyncio.wait([own], timeout=wait)
         if wait is not None and not own.done():
             await self._hurry(attempts, own, wait)
         else:
             await own
+            own_seconds = clock() - begun
             if attempts.stuck:
                 await take_over(attempts, self.secondary)
+            self._hedge.record(own_seconds, poor=attempts.stuck)
+            return
         self._hedge.record(clock() - begun)
 
     async def _hurry(self, attempts: Attempts, own: "asyncio.Task[None]", waited: float) -> None:

@@ -82,6 +82,13 @@ class HedgeSettings(Section):
         "helper is asked beside it as soon as 20 are known.",
         examples=["p95", 5],
     )
+    worth: Annotated[float, Field(gt=0), AS_NUMBER] | None = Field(
+        default=None,
+        description="Dollars that a second less to wait is worth: the helper starts as soon as what it is expected to "
+        "save is worth more than its call is expected to cost, by what both took of late. Until that is known, and "
+        "where the helper has no price, `wait` holds.",
+        examples=[0.001],
+    )
 
 
 AUTO = "auto"

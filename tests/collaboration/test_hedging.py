@@ -183,3 +183,58 @@ def test_a_file_says_where_a_hedge_means_something(
 
     assert (code == 0) == (not said)
     assert said in shown.out + shown.err
+
+
+class Clocked:
+    """A hedge that knows how slow the small model is, and what the helper took for requests with these beginnings."""
+
+    def __init__(self, worth: float, *, poor: float = 0.0) -> None:
+        self.hedge = Hedge("p95", worth)
+        for number in range(100):
+            self.hedge.record(2.0 if number % 10 else 20.0, poor=number < 100 * poor)
+
+    def call(self, request: ModelRequest, usd: float | None) -> None:
+        for _ in range(4):  # of which the first is cold
+            self.hedge.record_call(request, 3.0, usd)
+
+
+async def test_the_helper_starts_when_the_seconds_it_saves_are_worth_its_call() -> None:
+    """Answers of 2 s are waited for; of what takes longer, 15 s are saved, for a cent and a half at this worth."""
+    cheap, dear = Clocked(0.001), Clocked(0.001)
+    cheap.call(asked(), 0.014)
+    dear.call(asked(), 0.016)
+    assert cheap.hedge.seconds(asked()) == 2.0
+    assert dear.hedge.seconds(asked()) is None
+
+
+async def test_a_prefix_that_the_provider_has_kept_starts_the_helper_earlier() -> None:
+    """The first call of each beginning is cold, and costs ten times as much as those that follow."""
+    known, warm, cold = Clocked(0.001), asked("Known."), asked("New.")
+    for number in range(3):
+        known.hedge.record_call(asked(f"{number}"), 3.0, 0.02)
+    known.hedge.record_call(warm, 3.0, 0.02)
+    known.call(warm, 0.001)
+    assert known.hedge.seconds(warm) == 0.0
+    assert known.hedge.seconds(cold) is None
+
+
+async def test_help_that_is_due_in_any_case_starts_at_once() -> None:
+    poor = Clocked(0.001, poor=0.9)
+    poor.call(asked(), 0.014)
+    assert poor.hedge.seconds(asked()) == 0.0
+
+
+async def test_without_a_price_of_the_helper_the_quantile_holds() -> None:
+    unknown = Clocked(0.001)
+    unknown.call(asked(), None)
+    assert unknown.hedge.seconds(asked()) == 20.0
+
+
+async def test_a_pair_learns_what_its_helper_takes() -> None:
+    """Poor answers bring the helper in until enough is known of it; from then on it starts beside a slow model."""
+    hedge = Hedge("p50", 1_000.0)
+    small = model(*[POOR] * 20, after(NEVER, GOOD))
+    pair = takeover.create(small.client, large(*[BIG] * 21).client, stuck_detector=Judge(), hedge=hedge)
+    for _ in range(21):
+        assert (await pair.complete(asked(), heard := Heard())).text == BIG
+    assert "there is no good answer after" in heard.of(HelpAsked)[0].reason

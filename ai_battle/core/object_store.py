@@ -25,7 +25,8 @@ from .texts import one_line
 SCHEME = "s3://"
 CLAIM = ".claim"
 DATABASE = ".sqlite"
-NOT_STORED = (LOCK, CLAIM, ".partial", "-wal", "-shm", "-journal")
+NOT_STORED = (LOCK, CLAIM, ".partial", "-wal", "-shm", "-journal", "/")
+"""How names end that stay here, or there; some tools mark folders by a name with a stroke behind it."""
 
 BEAT = 1.0
 """Seconds until what has changed is stored; longer in a slow store, where that may take a quarter of the time."""
@@ -91,6 +92,8 @@ class WorkingCopy:
                 if claim:
                     self._claimed = self._claim(tell)
                 self._fetch()
+                if claim:
+                    self._renew()  # as fetching much may have taken longer than a claim holds
             except self._faults as error:
                 raise ConfigError(_unreachable(self.address, error)) from error
             undo.pop_all()
@@ -254,7 +257,7 @@ def _unreachable(address: str, error: Exception) -> str:
 
 
 def _is_stored(name: str) -> bool:
-    return not name.endswith(NOT_STORED)
+    return bool(name) and not name.endswith(NOT_STORED)
 
 
 def _stamp(path: Path) -> Stamp:

@@ -95,6 +95,14 @@ def test_a_run_is_in_the_store_and_can_be_read_from_there(store: ObjectStore, ta
     assert ai_battle("resume", f"{RUNS}/first", "-q").lines[-1] == f"{RUNS}/first"
 
 
+def test_what_a_console_calls_a_folder_is_none_of_the_files(store: ObjectStore, talk: Path, ai_battle: Run) -> None:
+    for name in ("", "bare/"):
+        store.put(f"runs/marked/{name}", b"")
+    outcome = ai_battle("run", talk, "-q", "--out", f"{RUNS}/marked")
+    assert outcome.code == 0, outcome.err
+    assert finished_turns(store, "runs/marked") == [1, 2, 3, 4]
+
+
 def test_a_folder_in_use_is_named_by_its_address(store: ObjectStore, talk: Path, ai_battle: Run) -> None:
     store.put("runs/full/notes.txt", b"mine")
     outcome = ai_battle("run", talk, "--out", f"{RUNS}/full")

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,12 +27,16 @@ MAY_IMPORT_LATE = ("cli", "__init__", "core/plugins")
 
 @dataclass(frozen=True)
 class File:
-    """What is looked at of a file; `functions` are names with their first and last lines."""
+    """What is looked at of a file; `functions` are names with their first and last lines.
+
+    `loading` are those of its `imports` that are made when it is loaded.
+    """
 
     name: str
     lines: int
     opening: str
     imports: tuple[ast.Import | ast.ImportFrom, ...]
+    loading: tuple[ast.Import | ast.ImportFrom, ...]
     functions: tuple[tuple[str, int, int], ...]
     classes: tuple[str, ...]
     is_broad: bool
@@ -46,6 +51,7 @@ class File:
             text.count("\n"),
             ast.get_docstring(tree) or "",
             tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)),
+            tuple(node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)),
             tuple(
                 (node.name, node.lineno, node.end_lineno or 0)
                 for node in nodes
@@ -58,6 +64,16 @@ class File:
     @property
     def room(self) -> str:
         return Path(self.name).parts[0].removesuffix(".py")
+
+    @property
+    def module(self) -> str:
+        return ".".join(("ai_battle", *Path(self.name).with_suffix("").parts)).removesuffix(".__init__")
+
+    def loads(self, modules: Collection[str]) -> set[str]:
+        """Those of the modules that are loaded with it, by their own name or for a name in them."""
+        paths = [path for node in self.loading for path in self._imported(node)]
+        named = (".".join(path) if ".".join(path) in modules else ".".join(path[:-1]) for path in paths)
+        return {module for module in named if module in modules}
 
     @property
     def imported_rooms(self) -> set[str]:
@@ -93,6 +109,26 @@ def test_files_import_only_from_below_and_mechanisms_never_each_other() -> None:
             lies_below = FLOOR.get(there, 0) <= FLOOR.get(file.room, len(LAYERS))
             assert lies_below, f"{file.name} imports {there}, which lies above it"
             assert not {file.room, there} <= MECHANISMS, f"{file.name} imports {there}"
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    """What is imported when a file is loaded; what a function imports when it is called is no matter of order."""
+    modules = {file.module for file in files()}
+    loads = {file.module: file.loads(modules) for file in files()}
+    done: set[str] = set()
+    way: list[str] = []
+
+    def visit(name: str) -> None:
+        assert name not in way, " -> ".join([*way[way.index(name) :], name])
+        if name in done:
+            return
+        way.append(name)
+        for there in sorted(loads[name]):
+            visit(there)
+        done.add(way.pop())
+
+    for name in sorted(loads):
+        visit(name)
 
 
 def test_research_is_no_part_of_the_package() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ai_battle.config import Loaded
+from ai_battle.config.collaboration import USUAL_STRATEGY
 from ai_battle.conversation import asking
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
@@ -31,7 +32,7 @@ TITLE = 70
 @click.argument("question", required=False, default="")
 @click.option("-m", "--model", type=MODEL, default="", help="The model that answers.")
 @click.option("--pair", metavar="SMALL+BIG", default="", help="A small model, and the one that helps it.")
-@click.option("--strategy", metavar="NAME", default="rescue", help="How the big one helps.")
+@click.option("--strategy", metavar="NAME", default=USUAL_STRATEGY, help="How the big one helps.")
 @click.option("--system", metavar="TEXT", default="", help="A system prompt.")
 @attached
 @describe_with

@@ -10,6 +10,7 @@ import click
 
 from ai_battle.assembly import NO_RECORDING
 from ai_battle.config import Loaded
+from ai_battle.config.collaboration import USUAL_STRATEGY
 from ai_battle.config.environment import with_dotenv
 from ai_battle.conversation.asking import ASKER, literal, named_types, participants
 from ai_battle.conversation.setup import load_checked
@@ -50,7 +51,7 @@ NAME_WIDTH = 40
 )
 @click.option("--me", is_flag=True, help="Take part yourself, at the keyboard.")
 @click.option("--helper", type=MODEL, default="", help="A larger model, asked where an answer looks poor.")
-@click.option("--strategy", metavar="NAME", default="rescue", help="How the helper helps.")
+@click.option("--strategy", metavar="NAME", default=USUAL_STRATEGY, help="How the helper helps.")
 @click.option("--tools", metavar="A,B", default="", help="Tools for the models: calculator,web_search.")
 @attached
 @describe_with

@@ -1,7 +1,7 @@
 """The schema of `discussion.collaboration`."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -91,6 +91,7 @@ class HedgeSettings(Section):
     )
 
 
+USUAL_STRATEGY: Final = "rescue"
 AUTO = "auto"
 """In the place of a calibration: the pair calibrates itself by what its shadow finds."""
 
@@ -138,7 +139,7 @@ class Help(Section):
         description="The model that helps, or several: where one fails, the next stands in.",
         examples=["claude-3-sonnet"],
     )
-    strategy: Name = Field(default="rescue", description="How it helps.", examples=["rescue", "boost"])
+    strategy: Name = Field(default=USUAL_STRATEGY, description="How it helps.", examples=["rescue", "boost"])
     threshold: Share = Field(default=0.7, description="Answers of a lower quality count as stuck.")
     max_retries: Attempts = Field(default=3, description="The primary's own attempts in one turn.")
     help_rate: Share | None = Field(

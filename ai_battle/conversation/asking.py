@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Loaded
+from ..config.collaboration import USUAL_STRATEGY
 from ..config.environment import with_dotenv
 from ..core.errors import ConfigError
 from ..core.events import Emit, Warned
@@ -23,7 +24,7 @@ from .turn import describe_file
 ASKER = "You"
 
 
-def participants(types: Mapping[str, str], helper: str = "", strategy: str = "rescue") -> dict[str, Any]:
+def participants(types: Mapping[str, str], helper: str = "", strategy: str = USUAL_STRATEGY) -> dict[str, Any]:
     """Returns the sections of a discussion YAML for models by name, each of them helped by `helper` if there is one.
 
     The helper itself, where it takes part, is helped by nobody. Raises `ConfigError`.
@@ -74,7 +75,7 @@ def question(
     model: str,
     *,
     helper: str = "",
-    strategy: str = "rescue",
+    strategy: str = USUAL_STRATEGY,
     files: Sequence[str | os.PathLike[str]] = (),
     describe_with: str = "",
     max_cost: float | None = None,

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from ..config import Loaded, Source
+from ..config.collaboration import USUAL_STRATEGY
 from ..core.events import Emit, ignore
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from . import asking
@@ -21,7 +22,7 @@ def ask(
     model: str,
     *,
     helper: str = "",
-    strategy: str = "rescue",
+    strategy: str = USUAL_STRATEGY,
     system: str = "",
     files: Sequence[str | os.PathLike[str]] = (),
     describe_with: str = "",

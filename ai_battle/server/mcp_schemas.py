@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from ..arbiter.verdict import Verdict
+from ..config.collaboration import USUAL_STRATEGY
 from ..config.values import Section
 from ..conversation.reading import progress, read
 from ..conversation.runs import RunOverview
@@ -42,7 +43,7 @@ class DiscussArguments(Section):
         (), description="For a topic: TYPE or NAME=TYPE of each.", examples=[["claude", "Ann=gpt-4o"]]
     )
     helper: str = Field("", description="For a topic: a larger model that helps where an answer looks poor.")
-    strategy: Strategy = "rescue"
+    strategy: Strategy = USUAL_STRATEGY
     files: Names = Field((), description="For a topic: texts, pictures, PDFs and videos of the folder.")
     describe_with: str = Field("", description="For a topic: the model that describes pictures to one that sees none.")
     config: str = Field("", description="Or the path of a YAML in the folder, a packaged one (quickstart), or YAML.")
@@ -67,7 +68,7 @@ class AskArguments(Section):
     question: str = Field(min_length=1, description="The question.")
     model: str = Field("", description="The model that answers.", examples=["gpt-4o"])
     pair: str = Field("", description="Or SMALL+BIG: a small model, and the one that helps it.")
-    strategy: Strategy = "rescue"
+    strategy: Strategy = USUAL_STRATEGY
     system: str = Field("", description="A system prompt.")
     files: Names = Field((), description="Texts, pictures, PDFs and videos of the folder that go with the question.")
     describe_with: str = Field("", description="The model that describes pictures to one that sees none.")

@@ -117,12 +117,10 @@ class WorkingCopy:
 
     def _fetch(self, below: str = "") -> None:
         with self._mutex:
-            found = self._store.find("/".join(filter(None, (self._key, below))), detail=True)
-            names = {key[len(self._key) + 1 :]: key for key in found if key.startswith(f"{self._key}/")}
-            names = {name: key for name, key in names.items() if _is_stored(name) and self._is_inside(name)}
-            if names:
-                self._store.get([*names.values()], [str(self.folder / name) for name in names])
-            for name, key in names.items():
+            found = self._store.find(f"{self._key}/{below}", detail=True)
+            keys = {name: key for key in found if self._is_ours(name := key[len(self._key) + 1 :])}
+            self._store.get([*keys.values()], [str(self.folder / name) for name in keys])
+            for name, key in keys.items():
                 self._versions[name], self._stamps[name] = found[key]["ETag"], _stamp(self.folder / name)
 
     def store(self) -> None:
@@ -227,9 +225,9 @@ class WorkingCopy:
             if stamp and _is_stored(name) and stamp != self._stamps.get(name):
                 yield name, stamp
 
-    def _is_inside(self, name: str) -> bool:
+    def _is_ours(self, name: str) -> bool:
         """A key may be called anything, and must not lead out of the folder."""
-        return (self.folder / name).resolve().is_relative_to(self.folder.resolve())
+        return _is_stored(name) and (self.folder / name).resolve().is_relative_to(self.folder.resolve())
 
 
 def _connect() -> tuple[Any, tuple[type[Exception], ...]]:

@@ -47,21 +47,17 @@ class RefusalMemory:
 
     def refuses(self, endpoint: str, model: str) -> frozenset[str]:
         """The parameters and features that this model refused within a day."""
-        earliest = time.time() - SECONDS
-        refused = [*self._refused.get((endpoint, model), {}).items()]
-        if self._told:
-            refused += self._told.get(_digest(endpoint, model), {}).items()
-        return frozenset(name for name, at in refused if at > earliest)
+        refused = self._refused.get((endpoint, model), {})
+        told = self._told.get(_digest(endpoint, model), {}) if self._told else {}
+        return frozenset((*_fresh(refused), *_fresh(told)))
 
     def by_digest(self) -> Mapping[str, Mapping[str, float]]:
         """All that is known here, and when it was refused, in one order; an address may have a password in it."""
-        known = {digest: dict(refused) for digest, refused in self._told.items()}
-        for (endpoint, model), refused in self._refused.items():
-            named = known.setdefault(_digest(endpoint, model), {})
-            named.update({name: at for name, at in refused.items() if at > named.get(name, 0.0)})
-        earliest = time.time() - SECONDS
-        fresh = {digest: {name: at for name, at in named.items() if at > earliest} for digest, named in known.items()}
-        return {digest: dict(sorted(named.items())) for digest, named in sorted(fresh.items()) if named}
+        known = {**self._told}
+        for named, refused in self._refused.items():
+            digest = _digest(*named)
+            known[digest] = _later(known.get(digest, {}), refused)
+        return {digest: fresh for digest, refused in sorted(known.items()) if (fresh := _fresh(refused))}
 
     def take_over(self, told: Mapping[str, Mapping[str, float]]) -> None:
         """Takes over what others know, who gave it as `by_digest`."""
@@ -111,12 +107,20 @@ class RefusalMemory:
             os.replace(file.name, self.path)
 
     def _fresh_lines(self) -> Iterator[str]:
-        earliest = time.time() - SECONDS
         for (endpoint, model), refused in self._refused.items():
-            yield from (_line(endpoint, model, name, at) for name, at in refused.items() if at > earliest)
+            yield from (_line(endpoint, model, name, at) for name, at in _fresh(refused).items())
 
 
 _memories: dict[Path, RefusalMemory] = {}
+
+
+def _fresh(refused: Mapping[str, float]) -> Mapping[str, float]:
+    earliest = time.time() - SECONDS
+    return {name: at for name, at in sorted(refused.items()) if at > earliest}
+
+
+def _later(one: Mapping[str, float], other: Mapping[str, float]) -> Mapping[str, float]:
+    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other}}
 
 
 @lru_cache(maxsize=1024)

@@ -104,15 +104,14 @@ class Recipe:
         tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
         primary = tool_user.client if tool_user else below
         primary = self.lessons.student(primary) if self.lessons else primary
-        watch = PromiseWatch(self.model.name, promise) if (promise := self._promise) else None
+        watch = PromiseWatch(self.model.name, self._promise)
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
                 pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
-            pair = self._around(pair, tool_user)
-            return watch.follow(pair) if watch else pair
+            return watch.follow(self._around(pair, tool_user))
 
         return client
 
@@ -259,12 +258,12 @@ def _is_veiled(of: Model) -> bool:
 class PromiseWatch:
     """Says once, at the first answer, that a promise has ended: its model is told something else than in the test."""
 
-    def __init__(self, name: object, promise: Promise) -> None:
+    def __init__(self, name: object, promise: Promise | None) -> None:
         self._name = name
-        self._promise: Promise | None = promise
+        self._promise = promise
 
     def follow(self, pair: ModelClient) -> ModelClient:
-        return WatchedPair(pair, self)
+        return WatchedPair(pair, self) if self._promise else pair
 
     async def check(self, system: str, emit: Emit) -> None:
         promise, self._promise = self._promise, None

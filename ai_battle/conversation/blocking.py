@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from ..config import Loaded, Source
-from ..config.collaboration import USUAL_STRATEGY
 from ..core.events import Emit, ignore
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from . import asking
@@ -22,7 +21,7 @@ def ask(
     model: str,
     *,
     helper: str = "",
-    strategy: str = USUAL_STRATEGY,
+    strategy: str = "rescue",
     system: str = "",
     files: Sequence[str | os.PathLike[str]] = (),
     describe_with: str = "",

@@ -128,7 +128,7 @@ class Recipe:
         labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
         shared: dict[str, Any] = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
         shared |= {"labels": labels, "native_tool": self._native_tool}
-        shared |= {"hedge": Hedge(self.help.hedge.wait, self.help.hedge.worth)} if self.help.hedge else {}
+        shared |= {"hedge": Hedge(**self.help.hedge.model_dump())} if self.help.hedge else {}
         plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
         models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
         options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError
-from ..core.events import Emit, ignore
+from ..core.events import Emit, Event, TextDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.messages import assistant
 from ..judging.detector import StuckDetector
 from ._attempts import TRUSTED, Attempts, Candidate, Strategy, answer_in_place, take_over
 from ._checks import Judges
@@ -26,6 +27,9 @@ LEAST_LATENCIES, MOST_LATENCIES = 20, 200
 
 LEAST_CALLS, MOST_CALLS = 3, 50
 """How many calls of the helper have to be known until it is known what one costs, and how many of the newest count."""
+FIRST_LOOK = 200
+"""Characters of an answer at which it is judged for the first time."""
+DOUBTED = "what there is of its answer is doubtful"
 WARM, BEGINNINGS = 300.0, 1_000
 """Seconds for which a provider keeps the beginning of a request, and how many of them are remembered."""
 
@@ -44,10 +48,12 @@ class Hedge:
     With `worth`, the dollars that a second less to wait is worth, it is waited for until the seconds that the helper is
     expected to save are worth more than its call is expected to cost: by what calls with a beginning that the provider
     has kept, or has not, took and cost of late. All of it is that of all pairs that share this value; while too little
-    is known, `wait` holds, and a quantile waits to the end.
+    is known, `wait` holds, and a quantile waits to the end. A `doubt`, from 0 to 1, is what an answer that is not whole
+    yet may have against it: above that the helper starts at once.
     """
 
-    def __init__(self, wait: float | str, worth: float | None = None) -> None:
+    def __init__(self, wait: float | str, worth: float | None = None, doubt: float | None = None) -> None:
+        self.doubt = doubt
         self._quantile = int(wait[1:]) / 100 if isinstance(wait, str) else 0.0
         self._seconds = None if isinstance(wait, str) else wait
         self._worth = worth
@@ -112,6 +118,40 @@ def _beginning(request: ModelRequest) -> int:
     return hash((request.system, tuple(tool.name for tool in request.tools), *map(repr, request.messages[:1])))
 
 
+class DoubtWatch(ClientWrapper):
+    """The small model, whose answer is judged while it comes; sets `doubted` where more speaks against it than `mark`.
+
+    It is looked at whenever it is twice as long as at the look before.
+    """
+
+    def __init__(self, client: ModelClient, detector: Judges, mark: float | None) -> None:
+        super().__init__(client)
+        self.doubted = asyncio.Event()
+        self._detector = detector
+        self._mark = mark
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if self._mark is None:
+            return await self.client.complete(request, emit)
+        text, next_look = "", FIRST_LOOK
+
+        async def listen(event: Event) -> None:
+            nonlocal text, next_look
+            if isinstance(event, TextDelta):
+                text += event.text
+                if len(text) >= next_look:
+                    next_look = 2 * len(text)
+                    self._judge(request, text)
+            await emit(event)
+
+        return await self.client.complete(replace(request, wants=replace(request.wants, stream=True)), listen)
+
+    def _judge(self, request: ModelRequest, text: str) -> None:
+        judged = self._detector.assess_response(request, ModelResponse(assistant(text)))
+        if self._mark is not None and 1 - judged.quality > self._mark:
+            self.doubted.set()
+
+
 class TimedHelper(ClientWrapper):
     """The helper, of whose calls the hedge learns what they take."""
 
@@ -153,34 +193,35 @@ class HedgedModel(Strategy):
         self._hedge = hedge
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        attempts = Attempts(self.primary, self.detector, Turn("takeover", self.helping, emit), request)
-        own = asyncio.create_task(attempts.try_alone())
+        watched = DoubtWatch(self.primary, self.detector, self._hedge.doubt)
+        attempts = Attempts(watched, self.detector, Turn("takeover", self.helping, emit), request)
+        own, doubted = asyncio.create_task(attempts.try_alone()), asyncio.create_task(watched.doubted.wait())
         try:
-            await self._answer(attempts, own)
+            await self._answer(attempts, own, doubted)
         finally:
             await _end(own)
+            await _end(doubted)
         return await attempts.accept_best()
 
-    async def _answer(self, attempts: Attempts, own: "asyncio.Task[None]") -> None:
+    async def _answer(self, attempts: Attempts, own: "asyncio.Task[None]", doubted: "asyncio.Task[Any]") -> None:
         """Leave a good answer with the attempts, if there is one; raises what `own` raises where that is all."""
         clock, turn = asyncio.get_running_loop().time, attempts.turn
         wait = self._hedge.seconds(request_in_place(HelpCase(attempts.request), turn.helping.sees))
         begun = clock()
-        await asyncio.wait([own], timeout=wait)
-        if wait is not None and not own.done():
-            await self._hurry(attempts, own, wait)
-        else:
-            await own
-            own_seconds = clock() - begun
-            if attempts.stuck:
-                await take_over(attempts, self.secondary)
-            self._hedge.record(own_seconds, poor=attempts.stuck)
+        await asyncio.wait([own, doubted], timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+        if not own.done():
+            reason = DOUBTED if doubted.done() else f"there is no good answer after {wait:.3g} s"
+            await self._hurry(attempts, own, reason)
+            self._hedge.record(clock() - begun)
             return
-        self._hedge.record(clock() - begun)
+        await own
+        self._hedge.record(clock() - begun, poor=attempts.stuck)
+        if attempts.stuck:
+            await take_over(attempts, self.secondary)
 
-    async def _hurry(self, attempts: Attempts, own: "asyncio.Task[None]", waited: float) -> None:
+    async def _hurry(self, attempts: Attempts, own: "asyncio.Task[None]", reason: str) -> None:
         """Start the helper beside `own`, which goes on, and take the first good answer; the other is cancelled."""
-        case = replace(attempts.case, reason=f"there is no good answer after {waited:.3g} s")
+        case = replace(attempts.case, reason=reason)
         # The words of two that stream at once can't be told apart.
         help_ = asyncio.create_task(answer_in_place(attempts.turn, MutedClient(self.secondary), case))
         try:

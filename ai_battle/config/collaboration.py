@@ -89,6 +89,12 @@ class HedgeSettings(Section):
         "where the helper has no price, `wait` holds.",
         examples=[0.001],
     )
+    doubt: Share | None = Field(
+        default=None,
+        description="Starts the helper as soon as more than this speaks against what there is of an answer, from 0 to "
+        "1. The beginning of an answer tells little.",
+        examples=[0.9],
+    )
 
 
 USUAL_STRATEGY: Final = "rescue"

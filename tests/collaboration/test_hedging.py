@@ -231,10 +231,22 @@ async def test_without_a_price_of_the_helper_the_quantile_holds() -> None:
 
 
 async def test_a_pair_learns_what_its_helper_takes() -> None:
-    """Poor answers bring the helper in until enough is known of it; from then on it starts beside a slow model."""
-    hedge = Hedge("p50", 1_000.0)
+    """Poor answers bring the helper in until enough is known: then it starts at once, as it will be due in any case."""
+    hedge = Hedge("p50", 1e-9)
     small = model(*[POOR] * 20, after(NEVER, GOOD))
     pair = takeover.create(small.client, large(*[BIG] * 21).client, stuck_detector=Judge(), hedge=hedge)
     for _ in range(21):
         assert (await pair.complete(asked(), heard := Heard())).text == BIG
-    assert "there is no good answer after" in heard.of(HelpAsked)[0].reason
+    assert heard.of(HelpAsked)[0].reason == "there is no good answer after 0 s"
+
+
+@pytest.mark.parametrize(("doubt", "is_early"), [(0.8, True), (0.95, False)])
+async def test_the_helper_starts_where_the_beginning_of_an_answer_is_doubtful(doubt: float, is_early: bool) -> None:
+    small = model("[q=0.1] " + "and another word " * 30, pace=0.01)
+    hedge = Hedge("p95", doubt=doubt)
+    pair = takeover.create(small.client, large(BIG).client, stuck_detector=Judge(), hedge=hedge)
+    response = await pair.complete(asked(), heard := Heard())
+
+    assert response.text == BIG
+    (asked_for,) = heard.of(HelpAsked)
+    assert (asked_for.reason == "what there is of its answer is doubtful") == is_early

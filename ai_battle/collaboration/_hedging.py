@@ -95,11 +95,11 @@ class Hedge:
     def _is_warm(self, request: ModelRequest) -> bool:
         return asyncio.get_running_loop().time() - self._beginnings.get(_beginning(request), -WARM) < WARM
 
-    def _worthwhile(self, worth: float, helper: float, usd: float) -> float | None:
+    def _worthwhile(self, worth: float, helper: float, usd: float) -> float:
         """Returns the first moment at which the helper is worth its call.
 
         Of an answer that will be poor the helper is due in any case: it then costs nothing more, and saves all the time
-        that is still to be waited.
+        that is still to be waited. What is slower than all before is expected to take as long again.
         """
         known, poor = sorted(self._latencies), mean(self._poor)
         tails = [*accumulate(reversed(known))]  # the sums of the last one, two, three
@@ -110,7 +110,7 @@ class Hedge:
             saved = poor * (tails[left - 1] / left - waited) + (1 - poor) * if_good
             if saved * worth > (1 - poor) * usd:
                 return waited
-        return None
+        return max(known[-1], (1 - poor) * (usd / worth + helper))
 
 
 def _beginning(request: ModelRequest) -> int:

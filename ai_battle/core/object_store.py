@@ -126,10 +126,10 @@ class WorkingCopy:
     def store(self) -> None:
         """Stores what has changed; raises `JournalError` where it can't, and where another has gone on there."""
         with self._mutex, self._reaching():
-            for name, stamp in self._changed():
+            for name, stamp in self._changes():
                 if self._taken:
                     break
-                self._versions[name] = self._put(name, _content(self.folder / name), self._versions.get(name, ""))
+                self._versions[name] = self._write(name, _content(self.folder / name), self._versions.get(name, ""))
                 self._stamps[name] = stamp
         self.require_own()
 
@@ -175,7 +175,7 @@ class WorkingCopy:
             if version and version != before:
                 holder = self._store.cat_file(f"{self._key}/{CLAIM}").decode(errors="replace").partition(",")[0]
                 raise JournalError(f"{self.address} is in use by {one_line(holder, LONGEST)}; wait until it has ended.")
-        claimed = self._put(CLAIM, self._claim_words(), version)
+        claimed = self._write(CLAIM, self._claim_words(), version)
         self.require_own()
         return claimed
 
@@ -185,7 +185,7 @@ class WorkingCopy:
 
     def _renew(self) -> None:
         with self._reaching():
-            self._claimed = self._put(CLAIM, self._claim_words(), self._claimed)
+            self._claimed = self._write(CLAIM, self._claim_words(), self._claimed)
         self.require_own()
 
     @contextmanager
@@ -195,7 +195,7 @@ class WorkingCopy:
         except self._faults as error:
             raise JournalError(_unreachable(self.address, error)) from error
 
-    def _put(self, name: str, body: bytes, version: str) -> str:
+    def _write(self, name: str, body: bytes, version: str) -> str:
         """Stores it over that version, or where there is none. Returns the new one; notes that it is taken."""
         bucket, _, key = f"{self._key}/{name}".partition("/")
         condition = {"IfMatch": version} if version else {"IfNoneMatch": "*"}
@@ -218,7 +218,7 @@ class WorkingCopy:
         except FileNotFoundError:
             return ""
 
-    def _changed(self) -> Iterator[tuple[str, Stamp]]:
+    def _changes(self) -> Iterator[tuple[str, Stamp]]:
         """Yields what is to be stored, in the order in which it was written: nobody reads a page of older figures."""
         stamps = {path.relative_to(self.folder).as_posix(): _stamp(path) for path in self.folder.rglob("*")}
         for name, stamp in sorted(stamps.items(), key=lambda item: item[1]):

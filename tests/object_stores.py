@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,8 +59,12 @@ class ObjectStore:
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
         request = urllib.request.Request(f"{self.url}/{path}", body, HEADERS, method=method)
-        with urllib.request.urlopen(request) as answer:
-            found: bytes = answer.read()
+        try:
+            with urllib.request.urlopen(request) as answer:
+                found: bytes = answer.read()
+        except urllib.error.HTTPError as error:
+            with error:  # it is the answer too, and holds its connection
+                raise FileNotFoundError(f"{method} {path}: {error.status}") from None
         return found
 
 

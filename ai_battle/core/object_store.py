@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from tempfile import mkdtemp
@@ -232,10 +233,16 @@ class WorkingCopy:
 
 def _connect() -> tuple[Any, tuple[type[Exception], ...]]:
     """Returns the store, which takes keys, endpoint and profile from the usual variables, and what it raises."""
-    s3fs = plugins.optional("s3fs", "s3")
+    settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
     faults = plugins.optional("botocore.exceptions", "s3")
-    store = s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True, config_kwargs=SLOW)
-    return store, (OSError, faults.BotoCoreError, faults.ClientError)
+    return _store_with(settings), (OSError, faults.BotoCoreError, faults.ClientError)
+
+
+@cache
+def _store_with(settings: tuple[tuple[str, str], ...]) -> Any:
+    """One for all copies: its connections are used again, and closed when the process ends."""
+    s3fs = plugins.optional("s3fs", "s3")
+    return s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True, config_kwargs=SLOW)
 
 
 def _key_of(address: str) -> str:

@@ -50,10 +50,13 @@ async def metrics(address: str) -> str:
 
 
 async def until_all(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Until it holds nine times in a row, each time most likely at another worker; in time, or `TimeoutError`."""
+    """Until it holds twenty times in a row: that none of three workers was asked then is less likely than 1 in 1,000.
+
+    In time, or `TimeoutError`.
+    """
     in_a_row = 0
     async with asyncio.timeout(60):
-        while in_a_row < 9:
+        while in_a_row < 20:
             in_a_row = in_a_row + 1 if await holds() else 0
             await asyncio.sleep(0.02)
 

@@ -70,7 +70,7 @@ class ObjectStore:
 
 @contextmanager
 def object_store(**settings: str) -> Iterator[ObjectStore]:
-    for package in ("s3fs", "moto", "flask", "flask_cors"):
+    for package in NEEDED:
         pytest.importorskip(
             package, reason=f"needs the package {package}: pip install s3fs 'moto[s3]' flask flask-cors"
         )

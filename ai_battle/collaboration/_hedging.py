@@ -23,8 +23,6 @@ from ._wrappers import MutedClient
 
 LEAST_LATENCIES, MOST_LATENCIES = 20, 200
 """How many a quantile needs, and how many of the newest it is taken over."""
-
-
 LEAST_CALLS, MOST_CALLS = 3, 50
 """How many calls of the helper have to be known until it is known what one costs, and how many of the newest count."""
 FIRST_LOOK = 200
@@ -35,9 +33,8 @@ WARM, BEGINNINGS = 300.0, 1_000
 
 
 class HelperCall(NamedTuple):
-    """What a call of the helper took; it is `warm` where one that begins alike was made shortly before."""
+    """What a call of the helper took."""
 
-    warm: bool
     seconds: float
     usd: float
 
@@ -59,6 +56,7 @@ class Hedge:
         self._worth = worth
         self._latencies = deque[float](maxlen=MOST_LATENCIES)
         self._poor = deque[bool](maxlen=MOST_LATENCIES)
+        # By whether a call that begins alike was made shortly before.
         self._calls = {warm: deque[HelperCall](maxlen=MOST_CALLS) for warm in (False, True)}
         self._beginnings: OrderedDict[int, float] = OrderedDict()
 
@@ -66,8 +64,7 @@ class Hedge:
         """How long to wait until the helper is asked this; None: to the end."""
         if len(self._latencies) < LEAST_LATENCIES:
             return self._seconds
-        calls = self._calls[self._is_warm(request)]
-        if self._worth and len(calls) >= LEAST_CALLS:
+        if self._worth and len(calls := self._calls[self._is_warm(_beginning(request))]) >= LEAST_CALLS:
             return self._worthwhile(self._worth, mean(call.seconds for call in calls), mean(call.usd for call in calls))
         if not self._quantile:
             return self._seconds
@@ -84,16 +81,18 @@ class Hedge:
 
     def record_call(self, request: ModelRequest, seconds: float, usd: float | None) -> None:
         """Keep what a call of the helper took; of one without a price nothing can be weighed."""
+        if not self._worth:
+            return
+        beginning = _beginning(request)
         if usd is not None:
-            warm = self._is_warm(request)
-            self._calls[warm].append(HelperCall(warm, seconds, usd))
-        self._beginnings[_beginning(request)] = asyncio.get_running_loop().time()
-        self._beginnings.move_to_end(_beginning(request))
+            self._calls[self._is_warm(beginning)].append(HelperCall(seconds, usd))
+        self._beginnings[beginning] = asyncio.get_running_loop().time()
+        self._beginnings.move_to_end(beginning)
         while len(self._beginnings) > BEGINNINGS:
             self._beginnings.popitem(last=False)
 
-    def _is_warm(self, request: ModelRequest) -> bool:
-        return asyncio.get_running_loop().time() - self._beginnings.get(_beginning(request), -WARM) < WARM
+    def _is_warm(self, beginning: int) -> bool:
+        return asyncio.get_running_loop().time() - self._beginnings.get(beginning, -WARM) < WARM
 
     def _worthwhile(self, worth: float, helper: float, usd: float) -> float:
         """Returns the first moment at which the helper is worth its call.
@@ -131,7 +130,7 @@ class DoubtWatch(ClientWrapper):
         self._mark = mark
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        if self._mark is None:
+        if (mark := self._mark) is None:
             return await self.client.complete(request, emit)
         text, next_look = "", FIRST_LOOK
 
@@ -141,15 +140,12 @@ class DoubtWatch(ClientWrapper):
                 text += event.text
                 if len(text) >= next_look:
                     next_look = 2 * len(text)
-                    self._judge(request, text)
+                    judged = self._detector.assess_response(request, ModelResponse(assistant(text)))
+                    if 1 - judged.quality > mark:
+                        self.doubted.set()
             await emit(event)
 
         return await self.client.complete(replace(request, wants=replace(request.wants, stream=True)), listen)
-
-    def _judge(self, request: ModelRequest, text: str) -> None:
-        judged = self._detector.assess_response(request, ModelResponse(assistant(text)))
-        if self._mark is not None and 1 - judged.quality > self._mark:
-            self.doubted.set()
 
 
 class TimedHelper(ClientWrapper):

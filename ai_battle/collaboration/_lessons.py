@@ -81,10 +81,10 @@ class Lessons:
         """Returns the pair, from whose help lessons are taken, and whose model is shown them."""
         return _TaughtPair(pair, self)
 
-    async def find(self, prompt: str, emit: Emit) -> Sequence[Lesson]:
-        """Returns the lessons for a request; raises `StoreError`."""
+    async def find(self, prompt: str, place: TextPlace) -> Sequence[Lesson]:
+        """Returns the lessons for a request, which may have a place among others; raises `StoreError`."""
         found_in = (await self._open_store(), self._name(), prompt, self.terms.most)
-        if place := await self._place(prompt, emit):
+        if place.vector:
             return await asyncio.to_thread(lessons_near, *found_in, place)
         return await asyncio.to_thread(find_lessons, *found_in)
 
@@ -100,20 +100,20 @@ class Lessons:
         keys, store = [lesson.key for lesson in lessons], await self._open_store()
         await asyncio.to_thread(record_use, store, self._name(), keys, shown=shown, asked=asked)
 
-    async def learn(self, prompt: str, answer: str, wrong: str, emit: Emit = ignore) -> str:
+    async def learn(self, prompt: str, answer: str, wrong: str, place: TextPlace | None = None) -> str:
         """Returns the key of the lesson, empty where there is none to take; raises `StoreError`."""
         asked, accepted, lacking = (self.terms.redact(text.strip()) for text in (prompt, answer, wrong))
         if not (asked and accepted) or max(len(asked), len(accepted)) > LONGEST:
             return ""
-        place = await self._place(prompt, emit) or NOWHERE
+        place = await self.place(prompt, ignore) if place is None else place
         kept = (await self._open_store(), self._name(), asked, accepted, lacking, place)
         return await asyncio.to_thread(keep_lesson, *kept)
 
-    async def _place(self, prompt: str, emit: Emit) -> TextPlace | None:
-        """Returns where a request lies; None where no model says so, or it does not answer in time, which is told."""
+    async def place(self, prompt: str, emit: Emit) -> TextPlace:
+        """Returns where a request lies: nowhere if no model says so, or does not answer in time, which is told."""
         terms = self.terms
         if not (terms.embeds and prompt.strip()):
-            return None
+            return NOWHERE
         asked = ModelRequest((user(excerpt(terms.redact(prompt.strip()), LONGEST)),), wants=WHOLE_ANSWER)
         try:
             async with asyncio.timeout(PLACING):
@@ -121,7 +121,7 @@ class Lessons:
         except (ProviderError, TimeoutError) as error:
             words = "Lessons are found by their words alone"
             await self.warn(emit, f"{words}: {error or f'{terms.placed_by} took more than {PLACING:g} s'}")
-            return None
+            return NOWHERE
         return TextPlace(answer.text, terms.placed_by, terms.near)
 
     @property
@@ -163,7 +163,8 @@ class _TaughtPair(ClientWrapper):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         """Whatever becomes of the lessons, the answer goes on without them."""
         prompt = request.messages[prompt_place(request.messages)].text if request.messages else ""
-        (found, are_left_out), listener = await self._find(prompt, emit), HelpListener(emit)
+        place = await self._lessons.place(prompt, emit)
+        (found, are_left_out), listener = await self._find(prompt, place, emit), HelpListener(emit)
         if found:
             await emit(LessonsShown([lesson.key for lesson in found], are_left_out))
         token = _examples.set("" if are_left_out else examples_text(found))
@@ -173,21 +174,21 @@ class _TaughtPair(ClientWrapper):
             _examples.reset(token)
         try:
             await self._lessons.record(found, shown=not are_left_out, asked=listener.helped)
-            await self._learn(prompt, response, listener, emit)
+            await self._learn(prompt, place, response, listener)
         except StoreError as error:
             await self._lessons.warn(emit, f"{UNUSED}: {error}")
         return response
 
-    async def _learn(self, prompt: str, response: ModelResponse, listener: HelpListener, emit: Emit) -> None:
+    async def _learn(self, prompt: str, place: TextPlace, response: ModelResponse, listener: HelpListener) -> None:
         """An answer that was made with tools is not the whole of it."""
         if not (self._lessons.terms.learns and listener.has_changed) or response.steps or response.tool_calls:
             return
-        if key := await self._lessons.learn(prompt, response.text, listener.reason, emit):
-            await emit(LessonKept(key))
+        if key := await self._lessons.learn(prompt, response.text, listener.reason, place):
+            await listener(LessonKept(key))
 
-    async def _find(self, prompt: str, emit: Emit) -> tuple[Sequence[Lesson], bool]:
+    async def _find(self, prompt: str, place: TextPlace, emit: Emit) -> tuple[Sequence[Lesson], bool]:
         try:
-            found = await self._lessons.find(prompt, emit)
+            found = await self._lessons.find(prompt, place)
             return found, bool(found) and await self._lessons.draw()
         except StoreError as error:
             await self._lessons.warn(emit, f"{UNUSED}: {error}")

@@ -71,8 +71,9 @@ async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
     """Takes over what the others know. Of two that tell at once one is written over, and tells it at its next look."""
     told = (await store.values([REFUSALS])).get(REFUSALS)
     memory.take_over(from_json(told) if told else {})
-    if (known := to_json(memory.by_digest())) != told and memory.by_digest():
-        await store.keep_value(REFUSALS, known, SECONDS)
+    known = memory.by_digest()
+    if known and to_json(known) != told:
+        await store.keep_value(REFUSALS, to_json(known), SECONDS)
 
 
 @dataclass(slots=True)

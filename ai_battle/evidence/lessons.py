@@ -98,13 +98,18 @@ def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Seq
 
 
 def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place: TextPlace) -> Sequence[Lesson]:
-    """Returns the nearest by their meaning, of those that share a rare word with it and of the newest."""
+    """Returns the nearest by their meaning, of those that share a rare word with it and of the newest.
+
+    Behind them those near by their words of which that model has not said where they lie.
+    """
     counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP])
     found = [*store.search(LESSONS, pair, _rarest(counts), PLACED), *store.records(LESSONS, pair, newest=PLACED)]
     lessons = {record.key: _lesson(record.document) for record in found}.values()
     here = vector_of(place.vector)
     near = [(cosine(here, vector_of(each.vector)), each) for each in lessons if each.placed_by == place.placed_by]
-    return [each for nearness, each in sorted(near, key=lambda one: -one[0]) if nearness >= place.near][:most]
+    nearest = [each for nearness, each in sorted(near, key=lambda one: -one[0]) if nearness >= place.near]
+    unplaced = (each for each in find_lessons(store, pair, prompt, most) if each.placed_by != place.placed_by)
+    return [*nearest, *unplaced][:most]
 
 
 def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: bool, asked: bool) -> Sequence[str]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.core import object_store as stores
 from tests.clusters import needs_ray, two_nodes
 from tests.object_stores import BUCKET, ObjectStore, object_store
 
@@ -45,11 +44,6 @@ def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
 @pytest.fixture
 def talk(here: Path) -> Path:
     return discussion(here / "talk.yaml")
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "STILL", 1.5)
 
 
 def use(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +125,7 @@ def test_a_benchmark_is_in_the_store_and_goes_on_from_there(store: ObjectStore, 
     assert ai_battle("bench", "compare", results, results).code == 0
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.slow
 def test_a_killed_run_goes_on_elsewhere_where_it_was(store: ObjectStore, here: Path, ai_battle: Run) -> None:
     run = begin("run", discussion(here / "slow.yaml", turns=12, delay=0.1), "-q", "--out", f"{RUNS}/killed")
     wait_for_turns(store, "runs/killed", 3)
@@ -158,7 +152,6 @@ def test_who_writes_is_not_disturbed(store: ObjectStore, here: Path, ai_battle: 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("impatient")
 def test_who_was_thought_dead_stops_and_keeps_its_own(store: ObjectStore, here: Path, ai_battle: Run) -> None:
     run = begin("run", discussion(here / "slow.yaml", turns=30, delay=0.1), "-q", "--out", f"{RUNS}/frozen")
     wait_for_turns(store, "runs/frozen", 3)

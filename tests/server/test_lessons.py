@@ -207,6 +207,18 @@ async def test_a_request_in_other_words_is_found_by_its_meaning(
         assert {lesson.placed_by for lesson in lessons_of(store, PAIR)} == {"openai/small-embedding"}
 
 
+async def test_what_was_learned_before_there_were_embeddings_is_found_by_its_words(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    fakes.openai.always(baker)
+    with closing(EvidenceStore(tmp_path / "state")) as store:
+        keep_lesson(store, PAIR, ENGLISH, KNOWS, "")
+    async with serving(fakes, with_embeddings(tmp_path)) as address:
+        assert await ask(address, ENGLISH) == KNOWS
+
+    assert calls_of(fakes, "large") == 0
+
+
 async def test_words_alone_find_lessons_while_the_server_of_embeddings_is_away(
     fakes: FakeProviders, tmp_path: Path
 ) -> None:

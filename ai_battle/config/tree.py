@@ -15,6 +15,7 @@ Place = tuple[int, int] | str
 """Line and column from 1, or the name of what is no text: an option of the command line, "" for a dictionary."""
 
 DEEPEST = 64
+TOO_DEEP = f"nested more than {DEEPEST} levels deep"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STANDARD = "tag:yaml.org,2002:"
 _HARMLESS = {_STANDARD + name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
@@ -106,7 +107,7 @@ def place_of(root: Node, path: KeyPath, key: bool = False) -> Place:
 def from_python(value: Any, path: KeyPath = ()) -> Node:
     """Returns the tree of a dictionary that a program passes."""
     if len(path) > DEEPEST:
-        raise ConfigError(f"{dotted_path(path[:4])}...: nested more than {DEEPEST} levels deep")
+        raise ConfigError(f"{dotted_path(path[:4])}...: {TOO_DEEP}")
     match value:
         case Mapping():
             children = {_key_of(key, path): from_python(child, (*path, str(key))) for key, child in value.items()}
@@ -200,7 +201,7 @@ class _Composer:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         if depth > DEEPEST:
-            self.stop(_place(event), f"nested more than {DEEPEST} levels deep")
+            self.stop(_place(event), TOO_DEEP)
         if event.tag and event.tag not in _HARMLESS and event.tag != "!":
             tag = event.tag.replace(_STANDARD, "!!")
             self._problem(event, f"the tag {tag!r} is not allowed; write plain text, numbers, lists and mappings")
@@ -279,6 +280,7 @@ def _syntax_advice(error: yaml.YAMLError) -> str:
 
 _CONTROL = "a control character, which YAML does not allow; remove it"
 _SYNTAX = (
+    ("exceeded maximum nesting depth", TOO_DEEP),  # of libyaml 0.2.6, which reads far ahead where brackets open
     ("\\t", "a tab can't indent YAML; use spaces"),
     (
         "cannot start any token",

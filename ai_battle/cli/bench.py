@@ -29,7 +29,7 @@ from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
-from ai_battle.core.object_store import place_of
+from ai_battle.core.object_store import shown_path
 from ai_battle.core.telemetry import set_up_telemetry
 
 from . import DONE, FAILED, INTERRUPTED
@@ -155,17 +155,17 @@ def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
         summary = show(store, as_json=bool(how["as_json"]), quiet=bool(how["quiet"]))
     except KeyboardInterrupt:
         shown.close()
-        click.echo(f"Interrupted; go on with: ai-battle bench resume {place_of(store.folder)}", err=True)
+        click.echo(f"Interrupted; go on with: ai-battle bench resume {shown_path(store.folder)}", err=True)
         return INTERRUPTED
     except AIBattleError:
         shown.close()
-        click.echo(f"What is finished is kept; go on with: ai-battle bench resume {place_of(store.folder)}", err=True)
+        click.echo(f"What is finished is kept; go on with: ai-battle bench resume {shown_path(store.folder)}", err=True)
         raise
     finally:
         store.close()
     if ended.reason:
         click.echo(
-            f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {place_of(store.folder)} --max-cost USD",
+            f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {shown_path(store.folder)} --max-cost USD",
             err=True,
         )
     nothing = all(row.failed == row.samples for row in summary.settings)

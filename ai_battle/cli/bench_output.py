@@ -13,7 +13,7 @@ from ai_battle.benchmark.paired import conclusions
 from ai_battle.benchmark.run import BenchmarkProgress
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
-from ai_battle.core.object_store import place_of
+from ai_battle.core.object_store import shown_path
 from ai_battle.core.texts import about
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
@@ -119,12 +119,12 @@ def show(store: Store, *, as_json: bool, quiet: bool = False) -> BenchmarkSummar
     summary = write_benchmark_reports(store, status.show_step)
     status.erase()
     if as_json:
-        print_json({"results": place_of(store.folder), **summary.as_json()})
+        print_json({"results": shown_path(store.folder), **summary.as_json()})
         return summary
     _show_settings(summary.settings)
     for line in (*_conclusions(summary), *(f"note: {note}" for note in summary.notes)):
         _say(line)
-    click.echo(place_of(store.folder / REPORT))
+    click.echo(shown_path(store.folder / REPORT))
     return summary
 
 

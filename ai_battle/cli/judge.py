@@ -15,7 +15,7 @@ from ai_battle.config.judge import load_rubric
 from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import Event, ModelReplied, ignore
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
-from ai_battle.core.object_store import copy_of, place_of
+from ai_battle.core.object_store import copy_of, shown_path
 from ai_battle.core.texts import printable
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.comparison import ComparedRun, write_comparison
@@ -59,7 +59,7 @@ def command(
 def _report(verdicts: Sequence[tuple[Path, Verdict]], *, as_json: bool) -> None:
     """Shows the verdicts, and of several runs where they stand beside each other."""
     if as_json:
-        print_json([{"run": place_of(run_dir), **verdict.to_json()} for run_dir, verdict in verdicts])
+        print_json([{"run": shown_path(run_dir), **verdict.to_json()} for run_dir, verdict in verdicts])
     else:
         for run_dir, verdict in verdicts:
             show_verdict(run_dir, verdict)
@@ -94,7 +94,7 @@ async def try_to_judge(run_dir: Path, judge: Judge) -> Verdict | None:
     try:
         verdict = await judge(run_dir)
     except ProviderError as error:
-        click.echo(f"{place_of(run_dir)} was not judged: {without_secrets(printable(str(error)))}", err=True)
+        click.echo(f"{shown_path(run_dir)} was not judged: {without_secrets(printable(str(error)))}", err=True)
         return None
     write_reports(run_dir)
     return verdict
@@ -102,7 +102,7 @@ async def try_to_judge(run_dir: Path, judge: Judge) -> Verdict | None:
 
 def show_verdict(run_dir: Path, verdict: Verdict) -> None:
     """Shows the scores of a run, and how far they can be trusted."""
-    click.secho(place_of(run_dir), bold=True)
+    click.secho(shown_path(run_dir), bold=True)
     head, *rows = [[*map(printable, row)] for row in verdict.rows]
     show_rows(head, rows, padding=(0, 2, 0, 0))
     for words in filter(None, (verdict.outcome, *verdict.remarks)):
@@ -110,4 +110,4 @@ def show_verdict(run_dir: Path, verdict: Verdict) -> None:
     click.echo(
         f"Judging took {tokens(verdict.usage)}, {dollars(verdict.usage.cost_usd)}; the run has a bill of its own."
     )
-    click.echo(place_of(run_dir / FILE))
+    click.echo(shown_path(run_dir / FILE))

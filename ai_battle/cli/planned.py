@@ -24,7 +24,7 @@ from ai_battle.core.errors import BudgetExceeded, ConfigError
 from ai_battle.core.events import Emit, Event, RunForked, RunStarted, ignore
 from ai_battle.core.exchange import WHOLE_ANSWER, Wants
 from ai_battle.core.files import is_locked
-from ai_battle.core.object_store import WorkingCopy, place_of
+from ai_battle.core.object_store import WorkingCopy, shown_path
 from ai_battle.core.plugins import near
 from ai_battle.executors import EXECUTORS, ExecutorTraits
 
@@ -142,7 +142,7 @@ async def _wait_for(folder: Path) -> None:
 
 
 def _begins(run: PlannedRun, event: Event) -> bool:
-    return event == RunForked(place_of(run.origin[0]), run.origin[1]) if run.origin else isinstance(event, RunStarted)
+    return event == RunForked(shown_path(run.origin[0]), run.origin[1]) if run.origin else isinstance(event, RunStarted)
 
 
 def load_folder(folder: Path, load: Callable[[str], Loaded]) -> dict[str, Loaded]:

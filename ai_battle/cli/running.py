@@ -19,7 +19,7 @@ from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.files import is_locked
 from ai_battle.core.helping import HelpSummed
-from ai_battle.core.object_store import place_of
+from ai_battle.core.object_store import shown_path
 from ai_battle.core.telemetry import set_up_telemetry
 from ai_battle.core.texts import one_line, printable
 from ai_battle.executors import Executor
@@ -208,7 +208,8 @@ def _say_how_to_go_on(run_dir: str) -> None:
         if not is_locked(Path(run_dir)):  # a node of a cluster may still write there
             write_reports(Path(run_dir))
         click.echo(
-            f"Interrupted; every finished turn is kept. To go on: ai-battle resume {place_of(Path(run_dir))}", err=True
+            f"Interrupted; every finished turn is kept. To go on: ai-battle resume {shown_path(Path(run_dir))}",
+            err=True,
         )
 
 
@@ -238,8 +239,8 @@ def print_summary(result: RunResult, display: Display) -> None:
     if not display.quiet and sys.stdout and sys.stdout.isatty():
         show_participants(result.run_dir)
     if result.status == "failed":
-        click.echo(f"To go on when that is mended: ai-battle resume {place_of(result.run_dir)}", err=True)
-    click.echo(place_of(result.run_dir))
+        click.echo(f"To go on when that is mended: ai-battle resume {shown_path(result.run_dir)}", err=True)
+    click.echo(shown_path(result.run_dir))
 
 
 def _one_place() -> bool:
@@ -254,7 +255,7 @@ def document(result: RunResult) -> dict[str, Any]:
     """The run as `--json` prints it."""
     helped = {"collaboration": help_document(result.help)} if result.help else {}
     return {
-        "run": place_of(result.run_dir),
+        "run": shown_path(result.run_dir),
         "status": result.status,
         "stop_reason": result.stop_reason,
         "turns": result.turns,

@@ -22,7 +22,7 @@ from ai_battle.core.errors import BudgetExceeded, JobLost, JournalError
 from ai_battle.core.events import BudgetReached, Emit, RunStarted
 from ai_battle.core.exchange import NOTHING_USED, Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
-from ai_battle.core.object_store import copy_of, place_of
+from ai_battle.core.object_store import copy_of, shown_path
 from ai_battle.core.texts import one_line
 from ai_battle.executors import EXECUTORS, LOCAL, Executor, ExecutorTraits
 from ai_battle.reporting.account import account
@@ -262,17 +262,17 @@ class Series:
         path = folder / (COMPARISON if first.run.out else f"{first.result.run_dir.name}-{COMPARISON}")
         title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}{self.change}: {len(runs)} runs"
         write_comparison(path, title, runs, changes)
-        click.echo(f"All beside each other: {place_of(path)}", err=self.display.as_json)
+        click.echo(f"All beside each other: {shown_path(path)}", err=self.display.as_json)
 
 
 def _address_of(path: Path) -> str:
-    return place_of(path) if copy_of(path) else ""
+    return shown_path(path) if copy_of(path) else ""
 
 
 def _cells(ended: _Ended) -> tuple[str, ...]:
     result = ended.result
     return (
-        place_of(result.run_dir),
+        shown_path(result.run_dir),
         ended.run.variant,
         str(ended.run.repeat),
         result.status,

@@ -32,7 +32,7 @@ from ..core.exchange import Usage, Wants
 from ..core.helping import HelpSummed, RunJudged
 from ..core.ledger import Ledger, SpendingLimits
 from ..core.messages import Message, Part
-from ..core.object_store import place_of
+from ..core.object_store import shown_path
 from ..core.plugins import check_options, near
 from ..core.telemetry import Telemetry, span, use_telemetry
 from ..core.tooling import ToolCalled
@@ -222,7 +222,7 @@ class ConversationManager:
                     await forking.take_over(said, journal)
                     dispatcher = EventDispatcher(journal, state, emit, source.redactor, wants)
                     new = forking.new_prompt(said, setup.plan)
-                    return await _run(setup, written, dispatcher, begin, RunForked(place_of(origin), turn), *new)
+                    return await _run(setup, written, dispatcher, begin, RunForked(shown_path(origin), turn), *new)
 
     async def run_conversation_turn(
         self,

@@ -53,7 +53,7 @@ def copy_of(path: Path) -> "WorkingCopy | None":
     return next((copy for folder, copy in _copies.items() if path == folder or folder in path.parents), None)
 
 
-def place_of(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """The path as a user knows it: of what lies in a copy, its address."""
     return with_addresses(str(path))
 

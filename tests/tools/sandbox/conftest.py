@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 
@@ -23,9 +24,11 @@ from ai_battle.tools.sandbox import (
     Program,
     Sandbox,
     SandboxLimits,
+    choose,
     landlock_version,
     why_not,
 )
+from ai_battle.tools.sandbox.backends import DOCKER_IMAGE
 
 from .cases import Case
 
@@ -74,6 +77,16 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return Sandbox(fence)
 
 
+@pytest.fixture(scope="session")
+def engine() -> Sandbox:
+    """Docker's own engine, where it is, with an image that has Python."""
+    if not (binary := shutil.which("docker")):
+        pytest.skip("Docker is not installed")
+    if subprocess.run([binary, "image", "inspect", DOCKER_IMAGE], capture_output=True).returncode:
+        pytest.skip(f"no engine of Docker that has {DOCKER_IMAGE} answers here (docker pull {DOCKER_IMAGE})")
+    return choose("docker")
+
+
 def write_docker_client(path: Path, python: str = sys.executable) -> None:
     """Writes a `docker` whose containers are made by bubblewrap (a first line can not quote a path with spaces)."""
     script = Path(__file__).with_name("docker_by_bwrap.py")
@@ -89,6 +102,20 @@ def survivors(workspace: Path) -> list[str]:
             if os.readlink(folder / "cwd").startswith(str(workspace)):
                 found.append((folder / "cmdline").read_text())
     return found
+
+
+async def appears(path: Path) -> None:
+    until = time.monotonic() + 30
+    while not os.path.exists(path):  # noqa: ASYNC240
+        assert time.monotonic() < until, f"{path} did not appear"
+        await asyncio.sleep(0.01)
+
+
+async def gone(workspace: Path) -> None:
+    until = time.monotonic() + 30
+    while survivors(workspace):
+        assert time.monotonic() < until, survivors(workspace)
+        await asyncio.sleep(0.02)
 
 
 @contextlib.contextmanager

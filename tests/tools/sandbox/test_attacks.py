@@ -45,15 +45,36 @@ def _arm(workspace: Path) -> None:
         (workspace / name).write_text(content)
 
 
-@pytest.mark.parametrize("file", ["secrets.txt", "files.txt", "network.txt"])
+FILES = ["secrets.txt", "files.txt", "network.txt"]
+# What a container has of its own instead of nothing: settings of its image, the devices in its own folder, and what
+# the kernel tells everyone, which Docker lets nobody cover.
+_OF_A_CONTAINER = {
+    "reads the machine's secrets", "finds the name of the machine and its users", "reads what the kernel tells root",
+    "changes metadata outside",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", FILES)
 async def test_attacks(file: str, language: Language, sandbox: Sandbox, around: World) -> None:
+    await _assert_contained(cases(file, language), sandbox, around)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["python", "bash"])
+@pytest.mark.parametrize("file", FILES)
+async def test_attacks_in_a_container(file: str, language: Language, engine: Sandbox, around: World) -> None:
+    programs = [case for case in cases(file, language) if case.name not in _OF_A_CONTAINER]
+    await _assert_contained(programs, engine, around)
+
+
+async def _assert_contained(programs: list[Case], sandbox: Sandbox, around: World) -> None:
     async def contained(case: Case, workspace: Path) -> None:
         _arm(workspace)
         outside = workspace.parents[1]
         with _sockets(outside):
             before = picture(outside, workspace)
             code = aimed(around.put_into(case.code), workspace)
-            outcome = await sandbox.run(Program(language, code, _SECONDS), workspace)
+            outcome = await sandbox.run(Program(case.language, code, _SECONDS), workspace)
             said = outcome.stdout + outcome.stderr.replace(code, "")
             assert not re.search("ESCAPED|SECRET|SyntaxError|NameError", said), said
             assert outcome.killed_because == "", said
@@ -62,5 +83,5 @@ async def test_attacks(file: str, language: Language, sandbox: Sandbox, around: 
         assert {name: (workspace / name).read_text() for name in _TRAPS} == _TRAPS
 
     visits = around.visits
-    assert await found_wrong(cases(file, language), contained) == []
+    assert await found_wrong(programs, contained) == []
     assert around.visits == visits

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from ai_battle.core.errors import ToolError
 from ai_battle.tools.sandbox import Bubblewrap, GuestPaths, HostPaths, Program, Sandbox
 
-from .conftest import Run, no_bubblewrap, survivors
+from .conftest import Run, appears, gone, no_bubblewrap, survivors
 
 _OWNER = """
 import asyncio, sys
@@ -26,24 +25,10 @@ asyncio.run(choose().run(Program("python", code, 60.0), Path(sys.argv[1])))
 """
 
 
-async def _appears(path: Path) -> None:
-    until = time.monotonic() + 30
-    while not os.path.exists(path):  # noqa: ASYNC240
-        assert time.monotonic() < until, f"{path} did not appear"
-        await asyncio.sleep(0.01)
-
-
-async def _gone(workspace: Path) -> None:
-    until = time.monotonic() + 30
-    while survivors(workspace):
-        assert time.monotonic() < until, survivors(workspace)
-        await asyncio.sleep(0.02)
-
-
 async def test_a_cancelled_run_leaves_nobody(run: Run, workspace: Path) -> None:
     code = "import os, time; os.fork(); open('started', 'w').close(); time.sleep(60)"
     task = asyncio.create_task(run(code, timeout=60))
-    await _appears(workspace / "started")
+    await appears(workspace / "started")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         async with asyncio.timeout(30):
@@ -54,7 +39,7 @@ async def test_a_cancelled_run_leaves_nobody(run: Run, workspace: Path) -> None:
 async def test_who_is_cancelled_again_while_a_program_ends_leaves_nobody_either(run: Run, workspace: Path) -> None:
     code = "import os, time; os.fork(); open('started', 'w').close(); time.sleep(60)"
     task = asyncio.create_task(run(code, timeout=60))
-    await _appears(workspace / "started")
+    await appears(workspace / "started")
     while not task.done():
         task.cancel()
         await asyncio.sleep(0)
@@ -66,18 +51,18 @@ async def test_when_its_owner_is_killed_a_program_ends(workspace: Path) -> None:
     command = [sys.executable, "-c", _OWNER, str(workspace)]
     own = {**os.environ, "TMPDIR": str(workspace.parents[1])}  # what a killed owner leaves goes with the test
     with subprocess.Popen(command, env=own) as owner:  # noqa: ASYNC220
-        await _appears(workspace / "started")
+        await appears(workspace / "started")
         owner.send_signal(signal.SIGKILL)
-    await _gone(workspace)
+    await gone(workspace)
 
 
 async def test_a_supervisor_that_dies_is_an_error_that_says_so(run: Run, workspace: Path) -> None:
     task = asyncio.create_task(run("import time; open('started', 'w').close(); time.sleep(60)", timeout=60))
-    await _appears(workspace / "started")
+    await appears(workspace / "started")
     os.kill(_parent(survivor_pids(workspace)[0]), signal.SIGKILL)
     with pytest.raises(ToolError, match="ended without"):
         await task
-    await _gone(workspace)
+    await gone(workspace)
 
 
 _HARD_TO_REMOVE = """

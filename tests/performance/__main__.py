@@ -24,6 +24,7 @@ from . import (
     _sandboxed,
     _starting,
     _sweeping,
+    _tool_rounds,
     _writing,
 )
 from ._advising import advising
@@ -152,6 +153,15 @@ def tools() -> None:
         )
 
 
+def tool_rounds() -> None:
+    """CPU of turns over HTTP in which eight tools are called at once, against the bare loop that streams."""
+    with server(words=60, chunks=12, calls=8) as url:
+        ours, bare = (
+            milliseconds(partial(work, url, 20), time.process_time) for work in (_tool_rounds.ours, _tool_rounds.bare)
+        )
+        compared("cpu, 20 turns, eight tools at once in each", ours, bare)
+
+
 def dialects() -> None:
     """The reader of tool calls: speed on ordinary answers; CPU for 1 MB of each hostile pattern, against 64 KB."""
     texts = _dialects.answers()
@@ -226,6 +236,7 @@ BENCHMARKS = {
         first_words,
         memory,
         tools,
+        tool_rounds,
         dialects,
         sandbox,
         serving,

@@ -6,13 +6,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ai_battle.testing import FakeProviders, reply
+from ai_battle.testing import FakeProviders, call, reply
 
 
 @contextmanager
-def server(*, words: int, chunks: int, delay: float = 0.0) -> Iterator[str]:
-    """The base URL of a server whose every answer has that many words, streamed in that many chunks."""
-    arguments = [sys.executable, "-m", "tests.performance._server", str(words), str(chunks), str(delay)]
+def server(*, words: int, chunks: int, delay: float = 0.0, calls: int = 0) -> Iterator[str]:
+    """The base URL of a server whose every answer has that many words, streamed in that many chunks.
+
+    With `calls` it calls that many tools first, until it has their results.
+    """
+    arguments = [sys.executable, "-m", "tests.performance._server", *map(str, (words, chunks, delay, calls))]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
@@ -21,13 +24,20 @@ def server(*, words: int, chunks: int, delay: float = 0.0) -> Iterator[str]:
             process.terminate()
 
 
-async def _serve(words: int, chunks: int, delay: float) -> None:
+async def _serve(words: int, chunks: int, delay: float, calls: int) -> None:
     async with FakeProviders(keep=1) as fakes:
         text = " ".join(f"word{number % 97}" for number in range(words))
-        fakes.openai.always(reply(text, chunks=chunks, delay=delay))
+        if calls:  # as a model tells of them
+            text = (
+                f"The sums are {', '.join(str(number + 1) for number in range(calls))}: {' '.join(['and so on'] * 18)}."
+            )
+        answer = reply(text, chunks=chunks, delay=delay)
+        called = reply(calls=[call("add", a=number) for number in range(calls)])
+        wants = (lambda body: answer if body["messages"][-1]["role"] == "tool" else called) if calls else answer
+        fakes.openai.always(wants)
         print(f"{fakes.openai.url}/v1", flush=True)
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
+    asyncio.run(_serve(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])))

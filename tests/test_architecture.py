@@ -150,6 +150,17 @@ def test_a_class_name_has_one_meaning_in_the_whole_package() -> None:
     assert {name: places for name, places in where.items() if len(places) > 1} == {}
 
 
+def test_what_a_function_does_begins_with_a_verb() -> None:
+    """A property is a value, and may be said with a noun."""
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                is_value = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+                opening = (ast.get_docstring(node) or "").partition(" ")[0]
+                noun = opening in ("What", "Whether", "Why", "How", "Where", "Who")
+                assert is_value or not noun, f"{path}:{node.lineno}: {node.name} begins with {opening!r}"
+
+
 def test_functions_stay_small() -> None:
     sizes = sorted(last - first + 1 for file in files() for _, first, last in file.functions)
     assert sizes[len(sizes) // 2] <= 8

@@ -100,7 +100,7 @@ class Assembled:
 def build(
     loaded: Loaded,
     starts: Mapping[str, int] | None = None,
-    tapes: RecordingFiles = NO_RECORDING,
+    recordings: RecordingFiles = NO_RECORDING,
     *,
     allow_unsandboxed: bool = False,
     approve: "tools.Ask | None" = None,
@@ -111,7 +111,7 @@ def build(
     `approve` puts a call of a tool to a person, where the file wants one to be asked; `ask` reads a line of one who
     helps. Raises `ConfigError` for what `check` would have found.
     """
-    said, context = loaded.file.discussion, BuildContext.of(loaded, starts, tapes)
+    said, context = loaded.file.discussion, BuildContext.of(loaded, starts, recordings)
     _require_known_options(loaded, context)
     context = replace(context, providers={**context.providers, PERSON: {"read": ask}})
     models = _participant_models(loaded, context)
@@ -152,7 +152,7 @@ def read_as_they_are(loaded: Loaded) -> Iterator[frozenset[str]]:
 
 def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Model]:
     """Takes the models that a check has made, unless scripts go on, or exchanges are recorded or come from a file."""
-    made = {} if context.starts or context.recorder or context.tape else loaded.made
+    made = {} if context.starts or context.recorder or context.recording else loaded.made
     specs = loaded.file.discussion.models.items()
     return {
         name: made.pop(name, None) or participant(name, spec, context) for name, spec in specs if spec.role != "user"
@@ -208,9 +208,9 @@ def _named_types(pairs: Pairs) -> Iterator[str]:
         yield said.describe_with
 
 
-def check(loaded: Loaded, tapes: RecordingFiles = NO_RECORDING) -> list[Problem]:
+def check(loaded: Loaded, recordings: RecordingFiles = NO_RECORDING) -> list[Problem]:
     """Returns what would keep the models from being made; code that the file names is not imported."""
-    return list(_problems(loaded, BuildContext.of(loaded, tapes=replace(tapes, record=""))))
+    return list(_problems(loaded, BuildContext.of(loaded, recordings=replace(recordings, record=""))))
 
 
 def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
@@ -218,7 +218,7 @@ def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
     wrong = tuple(section_problems(context))
     yield from wrong
     pairs = Pairs(said, context)
-    models = {} if context.tape else loaded.made
+    models = {} if context.recording else loaded.made
     yield from _participant_problems(pairs, models, unsure={problem.path[1] for problem in wrong})
     yield from _pair_problems(pairs, models)
     yield from _judge_problems(pairs)
@@ -370,7 +370,7 @@ def _option_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
 
 def _require_known_options(loaded: Loaded, context: BuildContext) -> None:
     """Raise `ConfigError` with the places of options that modules don't take; those of participants are imported."""
-    if context.tape:
+    if context.recording:
         return
     models = loaded.file.discussion.models.values()
     named = {parse(spec.type, context.providers).provider for spec in models if spec.role != "user"}

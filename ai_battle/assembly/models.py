@@ -65,7 +65,7 @@ class BuildContext:
     retry: RetryPolicy = PATIENT
     starts: Mapping[str, int] = field(default_factory=dict)
     recorder: Recorder | None = None
-    tape: RecordedExchanges | None = None
+    recording: RecordedExchanges | None = None
     base: Path = Path()
     redactor: Redactor = NO_SECRETS
     local_only: bool = False
@@ -78,15 +78,15 @@ class BuildContext:
 
     @classmethod
     def of(
-        cls, loaded: "Loaded", starts: Mapping[str, int] | None = None, tapes: RecordingFiles = NO_RECORDING
+        cls, loaded: "Loaded", starts: Mapping[str, int] | None = None, recordings: RecordingFiles = NO_RECORDING
     ) -> Self:
         return replace(
             cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
             local_only=loaded.file.discussion.local_only,
             has_files=loaded.file.discussion.has_files,
             starts=starts or {},
-            recorder=Recorder(Path(tapes.record), loaded.redactor) if tapes.record else None,
-            tape=RecordedExchanges.read(Path(tapes.replay)) if tapes.replay else None,
+            recorder=Recorder(Path(recordings.record), loaded.redactor) if recordings.record else None,
+            recording=RecordedExchanges.read(Path(recordings.replay)) if recordings.replay else None,
         )
 
     @classmethod
@@ -173,8 +173,8 @@ def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -
 def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
     """The model of a participant, or of one that helps: of that, a recording may hold nothing."""
     model_name = parse(spec.type, around.providers)
-    if around.tape and not isinstance(spec, HelperSettings):
-        _require_recorded(model_name, around.tape)
+    if around.recording and not isinstance(spec, HelperSettings):
+        _require_recorded(model_name, around.recording)
     settings = _script(spec, around.starts.get(name, 0)) if _takes_script(model_name, around) else {}
     made = _within(spec.capabilities, _behind_veil(spec.veil, model(model_name, settings, around), around), around)
     if around.local_only and not made.local:
@@ -189,7 +189,7 @@ def _behind_veil(written: "VeilSettings | None", made: Model, around: BuildConte
     """
     if written is None:
         return made
-    if made.local and not around.tape and not is_gateway(made):
+    if made.local and not around.recording and not is_gateway(made):
         raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
     patterns = {name.upper(): pattern for name, pattern in written.patterns.items()}
     if taken := patterns.keys() & {*KINDS}:
@@ -205,7 +205,7 @@ def _finder(written: "VeilSettings", around: BuildContext) -> PrivacyFinder | No
     if written.finder is None:
         return None
     made = model(parse(written.finder, around.providers), {}, around)
-    if not made.local and not around.tape:
+    if not made.local and not around.recording:
         raise ConfigError(f"veil.finder: {made.name} is not on this machine, so what it is to find would leave.")
     return PrivacyFinder(made.client, str(made.name), may_fail=written.without_finder == "send")
 
@@ -234,8 +234,8 @@ def readable_kinds(name: ModelName, stated: Capabilities) -> frozenset[str]:
 
 
 def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> Model:
-    if around.tape:
-        return _replay_model(name, around.tape)
+    if around.recording:
+        return _replay_model(name, around.recording)
     client = _provider_client(name, settings, around)
     address, require_listener = getattr(client, "endpoint", ""), getattr(client, "require_listener", _believe)
     cost = cache(partial(price, name, around.prices, address))
@@ -254,14 +254,16 @@ def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) ->
     return Model(name, client, name.options, cost, window, local, address, require_listener)
 
 
-def _require_recorded(name: ModelName, tape: RecordedExchanges) -> None:
-    if str(name) not in tape.models:
-        raise ConfigError(f"{tape.path} holds nothing of {name}, only of {', '.join(tape.models) or 'nobody'}.")
+def _require_recorded(name: ModelName, recording: RecordedExchanges) -> None:
+    if str(name) not in recording.models:
+        raise ConfigError(
+            f"{recording.path} holds nothing of {name}, only of {', '.join(recording.models) or 'nobody'}."
+        )
 
 
-def _replay_model(name: ModelName, tape: RecordedExchanges) -> Model:
+def _replay_model(name: ModelName, recording: RecordedExchanges) -> Model:
     terms = CallTerms(replace(FREE, stated=True), bounded=False)
-    client = ProviderCaller(ReplayClient(tape, str(name)), str(name), terms, retry=None)
+    client = ProviderCaller(ReplayClient(recording, str(name)), str(name), terms, retry=None)
     return Model(name, client, name.options, lambda: FREE, local=True)
 
 
@@ -279,7 +281,7 @@ def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Build
 
 def _takes_script(name: ModelName, around: BuildContext) -> bool:
     """A recording does without the provider, which need not be loaded then."""
-    return not around.tape and provider_traits(name.provider).takes_script
+    return not around.recording and provider_traits(name.provider).takes_script
 
 
 def _script(spec: Speaking, start: int) -> dict[str, Any]:
@@ -295,13 +297,13 @@ def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits | S
         raise ConfigError(unpriced_reason(str(model.name)))
 
 
-def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> Model:
+def helper_model(speaker: str, settings: HelperSettings, around: BuildContext) -> Model:
     """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
     require_no_tools(settings)
-    model = participant(voice, settings, around)
+    model = participant(speaker, settings, around)
     if not (model.options or settings.instructions or _takes_script(model.name, around)):
         return model
-    return replace(model, client=NamedClient(model.client, voice, model.options, settings.instructions))
+    return replace(model, client=NamedClient(model.client, speaker, model.options, settings.instructions))
 
 
 def judge_models(written: Iterable[HelperSettings], around: BuildContext) -> dict[str, Model]:

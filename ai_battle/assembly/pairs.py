@@ -291,7 +291,7 @@ class PairBuilder:
             states.append(collaboration.LadderState(ladder=len(states)))  # only ladders are several, and use it
             client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), states[-1])
             is_made = recipe.check or not pair.pair.check  # without a run's tools nothing can be checked
-            if pair.pair.shadow and is_made and not self.pairs.context.tape:
+            if pair.pair.shadow and is_made and not self.pairs.context.recording:
                 client = self._shadow(name, recipe, pair.pair.shadow).follow(client)
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))
@@ -325,23 +325,23 @@ class PairBuilder:
         recipe = replace(recipe, check=check, sandbox=tools.tool_settings(said).sandbox)
         return assembly.with_lessons(recipe, self.pairs.context)
 
-    def _model(self, voice: str, settings: HelperSettings) -> Model:
+    def _model(self, speaker: str, settings: HelperSettings) -> Model:
         """A helper, with the help of the pair that names it."""
-        model = self._helper(voice, settings)
+        model = self._helper(speaker, settings)
         for each in self.pairs.of_helper(settings.name):
-            whose, base = f"{voice}.{settings.name}", self.pairs.context.base
+            whose, base = f"{speaker}.{settings.name}", self.pairs.context.base
             recipe = assembly.Recipe.of(whose, model, each.pair, self._model, base)
-            self.recipes.setdefault(voice.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
+            self.recipes.setdefault(speaker.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
             model = replace(model, client=recipe.client())
         return model
 
-    def _helper(self, voice: str, settings: HelperSettings) -> Model:
+    def _helper(self, speaker: str, settings: HelperSettings) -> Model:
         settings, said = self.pairs.settings(settings), self.pairs.said
-        model = helper_model(voice, settings.model_copy(update={"tools": None}), self.pairs.context)
+        model = helper_model(speaker, settings.model_copy(update={"tools": None}), self.pairs.context)
         self.notes.append(model.name.note)
         if not self.tool_set:
             return model
-        spec = said.models[voice.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
+        spec = said.models[speaker.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
         if settings.tools is not None:
             spec = spec.model_copy(update={"tools": settings.tools})
-        return with_tools(voice, model, self.tool_set, spec)
+        return with_tools(speaker, model, self.tool_set, spec)

@@ -67,11 +67,11 @@ class Recipe:
     lessons: Lessons | None = None
 
     @classmethod
-    def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
+    def of(cls, speaker: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
         """Raises `ConfigError` for a helper that can't be made, and for keys that the strategy does not have."""
         strategies.require(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in strategies.helpers_of(help_))
-        recipe = cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
+        recipe = cls(model, help_, {key: make(f"{speaker}.{key}", settings) for key, settings in steps}, base)
         return replace(recipe, detector=_detector(help_, model, recipe.large, base))
 
     @property
@@ -215,7 +215,7 @@ class Recipe:
 def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
     """Returns a pair that shows its model what it was helped with before, where that is asked for."""
     said = recipe.help.lessons
-    if not said or context.tape:
+    if not said or context.recording:
         return recipe
     large = recipe.large
     terms = LessonTerms(

@@ -97,13 +97,13 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
     if setting.help is None:
         return BuiltSetting(client, model.options)
 
-    def make(voice: str, settings: HelperSettings) -> Model:
+    def make(speaker: str, settings: HelperSettings) -> Model:
         require_no_tools(settings)
         found = clients.model(settings, task)
         # The last word of the secondary is scored beside the small model's; judges, peers and others only look.
-        part = "large" if voice.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
+        part = "large" if speaker.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
         client = wrap(found.client, found, settings, part)
-        return replace(found, client=NamedClient(client, voice, found.options, settings.instructions))
+        return replace(found, client=NamedClient(client, speaker, found.options, settings.instructions))
 
     recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, clients.base)
     recipe = assembly.with_lessons(recipe, clients.surroundings)

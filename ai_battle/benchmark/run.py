@@ -145,7 +145,7 @@ def _by_type(value: Any) -> Any:
 
 
 def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleContext:
-    """What pairs show here is kept with the results: no benchmark knows what another one has learned."""
+    """Returns it with a place beside the results for what pairs show: no benchmark knows what another has learned."""
     return SampleContext(
         {setting.name: setting for setting in suite.settings},
         suite.scorers,

@@ -79,7 +79,7 @@ def command(
 
 
 def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -> Report:
-    """What is wrong with the answers is told with where they come from."""
+    """Calibrates; what is wrong with the answers is told with where they come from."""
     try:
         return calibrate(answers, target)
     except ConfigError as error:

@@ -36,6 +36,7 @@ from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tokens import estimate_text
+from ai_battle.providers.person import NAME as PERSON
 from ai_battle.reporting.sentences import heard_words
 
 from .markdown import MarkdownStream
@@ -51,7 +52,6 @@ SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 DRAFT_SHOWN = 40
 LONG, SHOWN = 4_000, 1_000
 """A longer text that opens a discussion is shown with so many characters."""
-PERSON = "person"
 YOUR_TURN = "your turn: Enter says it, an empty line passes, /help shows more"
 
 

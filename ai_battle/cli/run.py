@@ -83,18 +83,18 @@ def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any
     """
     is_folder = Path(config).is_dir()
     several = is_folder or any(how[option] for option in ("modes", "repeat", "executor", "address"))
-    tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
-    if several and tapes != NO_RECORDING:
+    recordings = RecordingFiles(str(how["record"]), str(how["replay"]))
+    if several and recordings != NO_RECORDING:
         raise click.UsageError(f"A recording is of one run: --record and --replay don't go with {SEVERAL}.")
     max_cost, max_time = (None, None) if several else (how["max_cost"], how["max_time"])
     settings = (*changes, *shortcuts(turns, max_cost, how["judge"], max_time))
 
     def load(path: str) -> Loaded:
-        return with_approval(load_checked(path, settings, tapes), str(how["approve"]))
+        return with_approval(load_checked(path, settings, recordings), str(how["approve"]))
 
     if several:
         return _run_series(load_folder(Path(config), load) if is_folder else {"": load(config)}, how)
-    return run_once(load(config), tapes, how)
+    return run_once(load(config), recordings, how)
 
 
 def _run_series(discussions: Mapping[str, Loaded], how: dict[str, Any]) -> int:
@@ -116,7 +116,7 @@ def _run_series(discussions: Mapping[str, Loaded], how: dict[str, Any]) -> int:
     ).play()
 
 
-def run_once(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any]) -> int:
+def run_once(loaded: Loaded, recordings: RecordingFiles, how: dict[str, Any]) -> int:
     """Plays a discussion, or forecasts it; `how` are the options of the command line. Returns the exit code."""
     require_trust(loaded, given=how["trust"])
     if how["dry_run"]:
@@ -126,7 +126,7 @@ def run_once(loaded: Loaded, tapes: RecordingFiles, how: dict[str, Any]) -> int:
         loaded,
         out=how["out"],
         ask=display.person.line,
-        tapes=tapes,
+        recordings=recordings,
         allow_unsandboxed=how["allow_unsandboxed"],
         approve=display.person.approve,
     )

@@ -6,10 +6,11 @@ import click
 
 from ai_battle.config import json_schema
 from ai_battle.config.editors import SCHEMAS
+from ai_battle.providers import built_in_providers
 
 
 @click.command("schema")
 @click.argument("kind", type=click.Choice([*SCHEMAS]), default="discussion")
 def command(kind: str) -> None:
     """Print the JSON Schema of a YAML format, for editors and programs."""
-    click.echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(json_schema(kind, built_in_providers()), indent=2, ensure_ascii=False))

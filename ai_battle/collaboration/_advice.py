@@ -21,7 +21,7 @@ LONG_WORK = 8
 
 def advice_result(who: str, advice: str, notes: str = "") -> str:
     """Returns advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
-    return packaged_prompt("advisor_said", who=who, notes=notes, advice=data_section("advice", advice))
+    return packaged_prompt("advisor_advice", who=who, notes=notes, advice=data_section("advice", advice))
 
 
 @cache  # the same one for each request: a tool keeps its bytes

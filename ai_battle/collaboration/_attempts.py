@@ -301,8 +301,8 @@ class Advice:
     come down to: nothing where nothing is to be changed. Of words that `max_tokens` cut off nothing is made.
     """
 
-    prompt: str = "advise"
-    note: str = "advised"
+    prompt: str = "advice_request"
+    note: str = "advice"
     tag: str = "advice"
     max_tokens: int | None = None
     read: Callable[[str], str] = str.strip

@@ -36,7 +36,7 @@ LARGE_FIRST: Mapping[str, Outcome] = {"a": "loss", "b": "win", "same": "tie"}
 
 class AnswerJudge(Protocol):
     async def compare(self, request: ModelRequest, small: str, large: str) -> AnswerComparison:
-        """How the small model's answer stands to the large one's; raises `ProviderError` where that can't be said."""
+        """Compares the small model's answer with the large one's; raises `ProviderError` where that can't be said."""
 
     async def aclose(self) -> None: ...
 

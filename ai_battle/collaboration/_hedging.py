@@ -61,7 +61,7 @@ class Hedge:
         self._beginnings: OrderedDict[int, float] = OrderedDict()
 
     def seconds(self, request: ModelRequest) -> float | None:
-        """How long to wait until the helper is asked this; None: to the end."""
+        """Returns how long to wait until the helper is asked this; None: to the end."""
         if len(self._latencies) < LEAST_LATENCIES:
             return self._seconds
         if self._worth and len(calls := self._calls[self._is_warm(_beginning(request))]) >= LEAST_CALLS:
@@ -113,7 +113,7 @@ class Hedge:
 
 
 def _beginning(request: ModelRequest) -> int:
-    """What comes first in a request of the helper is what the system prompt, the tools and the first message say."""
+    """Returns the same for requests of a helper that begin alike: by system prompt, tools and first message."""
     return hash((request.system, tuple(tool.name for tool in request.tools), *map(repr, request.messages[:1])))
 
 

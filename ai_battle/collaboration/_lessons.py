@@ -89,7 +89,7 @@ class Lessons:
         return await asyncio.to_thread(find_lessons, *found_in)
 
     async def draw(self) -> bool:
-        """Whether they are left out this time; raises `StoreError`."""
+        """Says whether they are left out this time; raises `StoreError`."""
         known = await asyncio.to_thread(without_lessons, await self._open_store(), self._name())
         return self._random.random() < (LEFT_OUT if known.requests < KNOWN else SELDOM)
 

@@ -148,7 +148,7 @@ def consultation(
     reason = UNSEEN if sees == "prompt" else case.reason or "it wants to know how to go on."
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
     texts = _texts(messages[sees], caching)
-    asked = Message("user", (*pictures, *texts, Text(packaged_prompt("advisor_asked", case=new, reason=reason))))
+    asked = Message("user", (*pictures, *texts, Text(packaged_prompt("advisor_question", case=new, reason=reason))))
     system = "\n\n".join(filter(None, (packaged_prompt("advisor"), stable)))
     options, wants = {"max_tokens": max_tokens}, case.request.wants
     return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
@@ -189,7 +189,7 @@ def request_in_place(case: HelpCase, sees: "Sees") -> ModelRequest:
 
 def with_fact(request: ModelRequest, fact: str) -> ModelRequest:
     """Returns the request with what running has shown of its prompt, as data."""
-    return with_note(request, packaged_prompt("ran", fact=data_section("check", fact))) if fact else request
+    return with_note(request, packaged_prompt("check_result", fact=data_section("check", fact))) if fact else request
 
 
 def without_tuning(request: ModelRequest) -> ModelRequest:

@@ -155,7 +155,7 @@ class Shadow:
         return _ShadowedClient(pair, self)
 
     def draw(self) -> bool:
-        """Whether the next request is one of the sample."""
+        """Says whether the next request is one of the sample."""
         if self.store is None:
             return False
         self._counts["requests"] += 1
@@ -317,7 +317,7 @@ class Shadow:
         return task
 
     async def _write(self, counts: Mapping[str, float]) -> None:
-        """What can't be written now is written with what is counted next."""
+        """Writes them, else keeps them until more is counted."""
         if not self.store:
             return
         try:
@@ -391,4 +391,4 @@ def _today() -> str:
 
 
 def _ignore(*said: object) -> None:
-    """Where nobody listens."""
+    """Stands where nobody listens."""

@@ -116,7 +116,7 @@ class BoostTurn:
     async def carry_out(self, plan: GuidanceReply) -> ModelResponse | None:
         """Returns what the auxiliary model makes of the guidance; None when it ignores it."""
         analysis = f"ANALYSIS:\n{plan.analysis}\n\n" if plan.analysis else ""
-        note = packaged_prompt("boosted", plan=f"{analysis}GUIDANCE:\n{plan.guidance}")
+        note = packaged_prompt("boost_plan", plan=f"{analysis}GUIDANCE:\n{plan.guidance}")
         listener = ExecutionListener(self._emit, is_answer=self._text_will_do)
         draft = await self._execute(with_note(self._request, note), listener)
         if not draft:

@@ -7,7 +7,7 @@ from ._checks import Judges
 from ._turn import Helping
 
 TRAITS = StrategyTraits(drafts_alone=True)
-CRITICISM = Advice("criticise", "criticised", "criticism")
+CRITICISM = Advice("criticism_request", "criticism", "criticism")
 
 
 def create(

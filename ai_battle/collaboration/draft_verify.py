@@ -43,5 +43,5 @@ def create(
     """Returns the helped model; `max_tokens` is the most that the helper may write."""
     if max_tokens < 1:
         raise ConfigError(f"max_tokens of draft_verify is 1 or more, not {max_tokens!r}.", "max_tokens")
-    verification = Advice("verify", "corrected", "correction", max_tokens, correction)
+    verification = Advice("correction_request", "correction", "correction", max_tokens, correction)
     return HelpedModel("draft_verify", primary, secondary, (verification,), stuck_detector, helping)

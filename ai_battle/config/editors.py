@@ -1,6 +1,6 @@
 """JSON Schema of the configuration files, for editors and other programs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
@@ -25,10 +25,6 @@ OTHER_NAMES = {
     "RouteSettings": ("primary", "model"),
     "SettingSettings": ("primary", "model"),
 }
-BUILT_IN = (
-    "anthropic", "azure", "gemini", "gguf", "groq", "llamacpp", "lmstudio", "mlx", "ollama", "openai", "openrouter",
-    "person", "replay", "scripted", "vllm",
-)  # fmt: skip
 
 
 class _WithoutTitles(GenerateJsonSchema):
@@ -38,8 +34,8 @@ class _WithoutTitles(GenerateJsonSchema):
         return False
 
 
-def json_schema(kind: str = "discussion") -> dict[str, Any]:
-    """The JSON Schema of one kind of configuration file."""
+def json_schema(kind: str = "discussion", providers: Iterable[str] = ()) -> dict[str, Any]:
+    """Returns the JSON Schema of one kind of configuration file; `providers` are those that are no plug-ins."""
     if kind not in SCHEMAS:
         raise ConfigError(f"there is no schema {kind!r}{near(kind, list(SCHEMAS))}")
     schema = SCHEMAS[kind].model_json_schema(schema_generator=_WithoutTitles)
@@ -48,7 +44,7 @@ def json_schema(kind: str = "discussion") -> dict[str, Any]:
             _add_other_name(described, other, own)
     beside = schema["properties"]
     if "providers" in beside:
-        beside["providers"] |= _by_name(schema["$defs"]["Provider"])
+        beside["providers"] |= _by_name(schema["$defs"]["Provider"], providers)
     if kind == "discussion":
         inside = schema["$defs"]["Discussion"]["properties"]
         inside.update({key: beside[key] for key in BESIDE})
@@ -63,12 +59,12 @@ def _add_other_name(section: dict[str, Any], other: str, own: str) -> None:
         section["anyOf"] = [{"required": [own]}, {"required": [other]}]
 
 
-def _by_name(provider: dict[str, Any]) -> dict[str, Any]:
+def _by_name(provider: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Returns the schema by name; only plug-ins, whose names nobody knows here, have options of their own."""
     own = {**provider, "description": "A plug-in, with options of its own."}
     provider["additionalProperties"] = False
     known = {"$ref": "#/$defs/Provider"}
     return {
-        "patternProperties": {f"^({'|'.join(BUILT_IN)})$": known},
+        "patternProperties": {f"^({'|'.join(sorted(names))})$": known},
         "additionalProperties": {"anyOf": [known, own]},
     }

@@ -96,7 +96,7 @@ def _helpers(discussion: Discussion) -> Iterator[tuple[KeyPath, HelperSettings]]
 
 
 def _listening_helpers(discussion: Discussion) -> Iterator[Problem]:
-    """Who helps is shown what the other hears."""
+    """Warns that who helps is shown what the other hears."""
     for path, helper in _helpers(discussion) if phases.has_private_words(discussion) else ():
         if helper.type in discussion.models:
             words = (

@@ -14,8 +14,9 @@ from ..core.events import PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.helping import FileDescribed
 from ..core.messages import FILE_KINDS, Message, file_of
-from ..core.tokens import estimate_message, estimate_parts, estimate_request
+from ..core.tokens import FileTokens, estimate_message, estimate_parts, estimate_request
 from ..core.traits import CalledModel
+from ..providers._endpoints import provider_traits
 from ..providers._filters import readable_message
 from ..wire.genai import message_to_json, usage_to_json
 from .attachments import file_key, parts_by_file, pictures_of, refer
@@ -214,14 +215,14 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     plan, name = setup.plan, participant.name
     request = _first_request(participant, setup)
     turns = sum(phase.rounds for phase in plan.schedule if name in phase.speakers) or 1
-    provider = model.name.provider
+    counted = provider_traits(model.name.provider).files
     later = replace(request, messages=tuple(map(refer, request.messages)))
-    sizes = (estimate_request(request, provider=provider), estimate_request(later, provider=provider))
+    sizes = (estimate_request(request, files=counted), estimate_request(later, files=counted))
     usage = _usage(model, sizes, answer * plan.turns_in_all / plan.rounds, turns)
     read = usage.input_tokens // max(1, turns)
     recipes = (each for each in setup.assembled.recipes.get(name, ()) if not each.is_of_helper)
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
-    files, kept = (tuple(_files(each.messages, provider)) for each in (request, later))
+    files, kept = (tuple(_files(each.messages, counted)) for each in (request, later))
     of_files = _priced_usage(model, _tokens(files) + _tokens(kept) * (turns - 1))
     return Expected(name, str(model.name), request, turns, usage, others, files, of_files)
 
@@ -230,12 +231,12 @@ def _tokens(files: Iterable[ExpectedFile]) -> int:
     return sum(file.tokens for file in files)
 
 
-def _files(messages: Iterable[Message], provider: str) -> Iterator[ExpectedFile]:
+def _files(messages: Iterable[Message], counted: FileTokens) -> Iterator[ExpectedFile]:
     for message in messages:
         for key, parts in parts_by_file(message):
             if key:
                 known = file_of(parts[0])
-                yield ExpectedFile(known["name"], known["about"], estimate_parts(parts, provider=provider))
+                yield ExpectedFile(known["name"], known["about"], estimate_parts(parts, files=counted))
 
 
 def _descriptions(setup: RunSetup) -> Iterator[ExpectedHelp]:
@@ -244,7 +245,8 @@ def _descriptions(setup: RunSetup) -> Iterator[ExpectedHelp]:
     model = assembled.models.get(plan.describer.name, assembled.outside_describer) if plan.describer else None
     files = [*pictures_of(opening(plan))]
     if model and files:
-        read = sum(estimate_parts(parts, provider=model.name.provider) for parts in files) // len(files)
+        counted = provider_traits(model.name.provider).files
+        read = sum(estimate_parts(parts, files=counted) for parts in files) // len(files)
         each = _estimate_usage(model, read + USUAL_ANSWER, usual_answer(model))
         yield ExpectedHelp(str(model.name), "own", "to describe pictures", len(files), each)
 

@@ -132,21 +132,21 @@ class ConversationManager:
         *,
         out: str | os.PathLike[str] | None = None,
         ask: Reader = keyboard,
-        tapes: RecordingFiles = NO_RECORDING,
+        recordings: RecordingFiles = NO_RECORDING,
         allow_unsandboxed: bool = False,
         approve: Ask | None = None,
     ) -> Self:
         """Reads a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
 
         `ask` reads a line from a person; it is given a prompt to show and returns None at the end of the input.
-        `tapes` records what models are asked and answer, or answers from such a recording.
+        `recordings` are files: one to record what models are asked and answer, one to answer from.
         `allow_unsandboxed` lets code of models run without a fence where the file says `sandbox: none`. `approve` is
         awaited with each call of a tool that a person has to be asked about, and the name of the participant; it
         returns True or False, an `Answer`, or None where nobody can be asked: then the call is denied.
         """
         manager = cls.__new__(cls)
-        loaded = source if isinstance(source, Loaded) else load_checked(source, tapes=tapes)
-        setup = FileSetup.of(loaded, ask, tapes, allow_unsandboxed=allow_unsandboxed)
+        loaded = source if isinstance(source, Loaded) else load_checked(source, recordings=recordings)
+        setup = FileSetup.of(loaded, ask, recordings, allow_unsandboxed=allow_unsandboxed)
         manager._set_up(replace(setup, approve=approve), out)
         return manager
 

@@ -44,7 +44,7 @@ EVENTS_WITH_SPEAKER = (
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """One voice. `parameters` are its sampling options, `window` is how many tokens its model can read (None: unknown).
+    """One who speaks. `parameters` are its sampling options, `window` is how many tokens its model reads, if known.
 
     The roles: a moderator opens, closes and may choose who speaks; an observer hears all and speaks once, at the end;
     a user is a person; human and assistant are the two sides of `mode: human-ai`. `large` is what a usage would cost on

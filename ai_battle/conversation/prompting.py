@@ -65,7 +65,7 @@ def role_prompt(mode: str, role: str, name: str) -> str:
 def _sections(plan: Plan, participant: Participant) -> Iterable[str]:
     yield role_prompt(plan.mode, _side(plan, participant), participant.name)
     if len(plan.participants) > 2:
-        yield prompt("voices", names=", ".join(p.name for p in plan.participants))
+        yield prompt("speakers", names=", ".join(p.name for p in plan.participants))
     if plan.goal.strip() not in ("", plan.prompt):
         yield _section("Goal", plan.goal.strip())
     if plan.goal_mode == "produce" and _side(plan, participant) in ("human", "assistant"):

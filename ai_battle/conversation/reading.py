@@ -286,9 +286,9 @@ class Progress:
 
     def _keep_positions(self) -> None:
         """Keeps the script positions of those who are not in the middle of a turn, selectors and summarisers too."""
-        for voice in [*self._pending]:
-            if not any(voice == speaker or voice.startswith(f"{speaker}/") for speaker in self._open):
-                self.positions[voice] = self._pending.pop(voice)
+        for name in [*self._pending]:
+            if not any(name == speaker or name.startswith(f"{speaker}/") for speaker in self._open):
+                self.positions[name] = self._pending.pop(name)
 
 
 def progress(run_dir: Path) -> Progress:

@@ -15,8 +15,7 @@ from ..core.events import (
     TurnStarted,
 )
 from ..core.messages import assistant
-
-PERSON = "person"
+from ..providers.person import NAME as PERSON
 
 
 class Seat:

@@ -183,7 +183,7 @@ def with_help(pair: Pair, primary: ModelClient, *secondary: ModelClient) -> Mode
 class FileSetup(SetupSource):
     loaded: Loaded
     ask: Reader
-    tapes: RecordingFiles = NO_RECORDING
+    recordings: RecordingFiles = NO_RECORDING
     allow_unsandboxed: bool = False
 
     @property
@@ -195,7 +195,7 @@ class FileSetup(SetupSource):
         cls,
         loaded: Loaded,
         ask: Reader,
-        tapes: RecordingFiles = NO_RECORDING,
+        recordings: RecordingFiles = NO_RECORDING,
         *,
         allow_unsandboxed: bool = False,
     ) -> "FileSetup":
@@ -205,7 +205,7 @@ class FileSetup(SetupSource):
             said.durability,
             loaded,
             ask,
-            tapes,
+            recordings,
             allow_unsandboxed,
             config=loaded.as_yaml(),
             redactor=loaded.redactor,
@@ -217,7 +217,7 @@ class FileSetup(SetupSource):
         assembled = assembly.build(
             self.loaded,
             starts,
-            self.tapes,
+            self.recordings,
             allow_unsandboxed=self.allow_unsandboxed,
             approve=self.approve,
             ask=self.ask,
@@ -339,11 +339,11 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
 def load_checked(
     source: Source,
     overrides: Sequence[str] = (),
-    tapes: RecordingFiles = NO_RECORDING,
+    recordings: RecordingFiles = NO_RECORDING,
     environment: Mapping[str, str] | None = None,
 ) -> Loaded:
     """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
-    also = lambda loaded: [*assembly.check(loaded, tapes), *check(loaded)]  # noqa: E731
+    also = lambda loaded: [*assembly.check(loaded, recordings), *check(loaded)]  # noqa: E731
     return load(source, environment, overrides, also=also)
 
 

@@ -25,7 +25,7 @@ TEMPLATE_AGAINST: Mapping[str, str] = {
 """The template whose instructions are the last step against each fault; the first fault in this order is told of."""
 
 
-class _Told(NamedTuple):
+class _LastHint(NamedTuple):
     """The last step that a participant was told of a fault, and in which of its own turns."""
 
     step: int
@@ -41,7 +41,7 @@ class SteeringState:
     def __init__(self, speakers: int) -> None:
         self.pending: dict[str, HintGiven] = {}
         self._measured: deque[TurnFinished] = deque(maxlen=speakers + RECENT)
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._last_hints: dict[tuple[str, str], _LastHint] = {}
         self._own_turns: Counter[str] = Counter()
 
     def apply(self, event: Event) -> None:
@@ -64,17 +64,17 @@ class SteeringState:
         What is there again in the next turn of the same speaker is told of more strongly; whether it went away or the
         steps are used up, nothing is said for `cool_down` turns, and then it begins anew.
         """
-        if not (told := self._told.get((speaker, fault))):
+        if not (last := self._last_hints.get((speaker, fault))):
             return 1
-        since, has_more = self._own_turns[speaker] + 1 - told.own_turn, told.step < steps
+        since, has_more = self._own_turns[speaker] + 1 - last.own_turn, last.step < steps
         if has_more and since == 1:
-            return told.step + 1
+            return last.step + 1
         return int(since > cool_down + has_more)
 
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         self._own_turns[event.speaker] += 1
         if hint := self.pending.pop(event.speaker, None):
-            self._told[event.speaker, hint.fault] = _Told(hint.step, self._own_turns[event.speaker])
+            self._last_hints[event.speaker, hint.fault] = _LastHint(hint.step, self._own_turns[event.speaker])
         if isinstance(event, TurnFinished) and event.signals:
             self._measured.append(event)
 

@@ -59,12 +59,14 @@ UNINFORMATIVE = 4
 
 
 def consensus(recent: Sequence[Message]) -> bool:
-    """The last message of every voice agrees and leaves nothing open, or only says goodbye; courtesies among those who
-    have said nothing else yet do not count."""
-    voices = {message.speaker for message in recent}
-    last = recent[-max(2, len(voices)) :]
+    """Says whether the last message of each speaker agrees and leaves nothing open, or only says goodbye.
+
+    Courtesies among those who have said nothing else yet do not count.
+    """
+    speakers = {message.speaker for message in recent}
+    last = recent[-max(2, len(speakers)) :]
     earlier = {message.speaker for message in recent[: -len(last)]}
-    if len({message.speaker for message in last}) < 2 or not voices <= earlier:
+    if len({message.speaker for message in last}) < 2 or not speakers <= earlier:
         return False
     return all(agrees(message.text) or parts(message.text) for message in last)
 

@@ -82,7 +82,7 @@ def _connect(path: Path, most_bytes: int, patience: float) -> sqlite3.Connection
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """What SQLite says becomes a `StoreError` with the way out."""
+    """Raises what SQLite says as a `StoreError` with the way out."""
     try:
         yield
     except OSError as error:

@@ -27,7 +27,7 @@ def cache_directory() -> Path:
 
 
 def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where this machine keeps what can't be found out anew."""
+    """Returns where this machine keeps what can't be found out anew."""
     stated = environment.get("XDG_STATE_HOME")
     return (Path(stated) if stated else Path.home() / ".local" / "state") / "ai-battle"
 

@@ -119,7 +119,7 @@ class SharedBudget(Protocol):
     """
 
     async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars | None]:
-        """Whether all stay within `limit`, else `own` is not taken; and the others', None where nobody was asked."""
+        """Says whether all stay within `limit`, else `own` is not taken; and the others', None if nobody was asked."""
 
     async def look(self, own: Dollars, limit: float) -> Dollars:
         """Returns those of the others as they are now."""
@@ -221,7 +221,7 @@ class Budget:
         )
 
     async def claim(self) -> bool:
-        """Whether all processes together stay within the dollars, with what is set aside here."""
+        """Says whether all processes together stay within the dollars, with what is set aside here."""
         if not self.shared or self.limits.cost_usd is None:
             return True
         granted, others = await self.shared.claim(self.own, self.limits.cost_usd + ROUNDING)

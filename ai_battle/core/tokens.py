@@ -1,6 +1,7 @@
 """How many tokens a text is, estimated: providers' vocabularies are not at hand, what they reported before is."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from math import ceil
 
 from .exchange import ModelRequest
@@ -11,9 +12,28 @@ TOKENS_PER_MESSAGE = 6
 _KEPT_AS = "tokens"
 TOKENS_PER_IMAGE = 1_200
 """Of a picture whose size nobody knows."""
-TOKENS_PER_PAGE, TOKENS_PER_PAGE_OF, TOKENS_PER_SECOND = 3_000, {"gemini": 258}, 300
-"""Of a PDF that is read as it is (Anthropic: 1,500 to 3,000 of text, and a picture of the page), and of a video."""
-PATCH, TILE = 28, 768
+TOKENS_PER_SECOND = 300
+"""Of a video."""
+_PATCH = 28
+
+
+def _patches(width: int, height: int) -> int:
+    return ceil(width / _PATCH) * ceil(height / _PATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class FileTokens:
+    """How a model counts files: a `picture` by its width and height in pixels, and a `page` of a PDF that it reads.
+
+    Unless its provider says otherwise, as Anthropic counts: one token for each 28x28 patch
+    (platform.claude.com/docs/en/build-with-claude/vision), 1,500 to 3,000 for a page, and a picture of it.
+    """
+
+    picture: Callable[[int, int], int] = _patches
+    page: int = 3_000
+
+
+USUAL_FILES = FileTokens()
 
 
 def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN) -> int:
@@ -22,20 +42,22 @@ def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN)
     return int((len(text) - beyond_ascii) / characters_per_token + beyond_ascii) + 1 if text else 0
 
 
-def estimate_message(message: Message, characters_per_token: float = CHARACTERS_PER_TOKEN, provider: str = "") -> int:
+def estimate_message(
+    message: Message, characters_per_token: float = CHARACTERS_PER_TOKEN, files: FileTokens = USUAL_FILES
+) -> int:
     """Returns the tokens by the usual number of characters, once for each message, as conversations send them again."""
-    if provider or characters_per_token != CHARACTERS_PER_TOKEN:
-        return estimate_parts(message.parts, characters_per_token, provider) + TOKENS_PER_MESSAGE
+    if files is not USUAL_FILES or characters_per_token != CHARACTERS_PER_TOKEN:
+        return estimate_parts(message.parts, characters_per_token, files) + TOKENS_PER_MESSAGE
     if _KEPT_AS not in message.encoded:
         message.encoded[_KEPT_AS] = b"%d" % (estimate_parts(message.parts) + TOKENS_PER_MESSAGE)
     return int(message.encoded[_KEPT_AS])
 
 
 def estimate_request(
-    request: ModelRequest, characters_per_token: float = CHARACTERS_PER_TOKEN, provider: str = ""
+    request: ModelRequest, characters_per_token: float = CHARACTERS_PER_TOKEN, files: FileTokens = USUAL_FILES
 ) -> int:
     """Returns the tokens that a model has to read: system prompt, tools, messages, and files as its provider counts."""
-    said = sum(estimate_message(message, characters_per_token, provider) for message in request.messages)
+    said = sum(estimate_message(message, characters_per_token, files) for message in request.messages)
     return _estimate_fixed(request, characters_per_token) + said
 
 
@@ -55,40 +77,23 @@ def _estimate_fixed(request: ModelRequest, characters_per_token: float) -> int:
 
 
 def estimate_parts(
-    parts: Iterable[Part], characters_per_token: float = CHARACTERS_PER_TOKEN, provider: str = ""
+    parts: Iterable[Part], characters_per_token: float = CHARACTERS_PER_TOKEN, files: FileTokens = USUAL_FILES
 ) -> int:
-    return sum(_estimate_part(part, characters_per_token, provider) for part in parts)
+    return sum(_estimate_part(part, characters_per_token, files) for part in parts)
 
 
-def _estimate_part(part: Part, characters_per_token: float, provider: str) -> int:
+def _estimate_part(part: Part, characters_per_token: float, files: FileTokens) -> int:
     match part:
         case Text(text) | Thinking(text):
             return estimate_text(text, characters_per_token)
         case ToolCall(name, arguments):
             return estimate_text(f"{name}{dict(arguments)}", characters_per_token)
         case ToolResult(_, parts):
-            return estimate_parts(parts, characters_per_token, provider)
+            return estimate_parts(parts, characters_per_token, files)
         case Image():
             width, height = file_of(part).get("size", (0, 0))
-            return picture_tokens(width, height, provider) if width else TOKENS_PER_IMAGE
+            return files.picture(width, height) if width else TOKENS_PER_IMAGE
         case Document():
             known = file_of(part)
-            per_page = TOKENS_PER_PAGE_OF.get(provider, TOKENS_PER_PAGE)
-            as_read = known.get("pages", 0) * per_page + int(known.get("seconds", 0) * TOKENS_PER_SECOND)
+            as_read = known.get("pages", 0) * files.page + int(known.get("seconds", 0) * TOKENS_PER_SECOND)
             return as_read or len(part.data) // 4
-
-
-def picture_tokens(width: int, height: int, provider: str = "") -> int:
-    """Tokens of a picture of so many pixels, by what its provider says; for others as Anthropic counts.
-
-    Anthropic: one for each 28x28 patch (platform.claude.com/docs/en/build-with-claude/vision). OpenAI: fitted into
-    2,048 px and 768 px on the shorter side, 85 and 170 for each tile of 512 px (platform.openai.com/docs/guides/images,
-    the tile models). Gemini: 258 where no side has more than 384 px, else 258 for each tile of 768 px
-    (ai.google.dev/gemini-api/docs/tokens).
-    """
-    if provider == "openai":
-        scale = min(1, 2048 / max(width, height), 768 / min(width, height))
-        return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
-    if provider == "gemini":
-        return 258 if max(width, height) <= 384 else 258 * ceil(width / TILE) * ceil(height / TILE)
-    return ceil(width / PATCH) * ceil(height / PATCH)

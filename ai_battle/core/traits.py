@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .helping import Role
+from .tokens import USUAL_FILES, FileTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,8 @@ class ProviderTraits:
     `human`: a person answers, so there are no models to list.
 
     `local`: its models run on this machine, unless its address says otherwise. `free`: nobody charges for its tokens,
-    wherever it runs. `price_list` is its name in genai-prices, `telemetry` in OpenTelemetry's conventions. `lists_all`:
-    a model that it does not list is not there.
+    wherever it runs. `files` is how it counts pictures and pages. `price_list` is its name in genai-prices, `telemetry`
+    in OpenTelemetry's conventions. `lists_all`: a model that it does not list is not there.
 
     `advisor_tool` is the type of the tool with which it asks an advisor itself, in the API that it speaks.
 
@@ -106,6 +107,7 @@ class ProviderTraits:
     keys: tuple[str, ...] = ()
     local: bool = False
     free: bool = False
+    files: FileTokens = USUAL_FILES
     price_list: str = ""
     telemetry: str = ""
     lists_all: bool = False

@@ -141,7 +141,7 @@ def _with_count(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapp
 
 
 def _is_useless(lesson: Lesson, without: Without) -> bool:
-    """Whether help was asked for more often than without lessons (an exact binomial test), or in the end as often."""
+    """Says if help was asked for more often than without lessons (exact binomial test), or in the end as often."""
     is_known = lesson.shown >= ENOUGH and without.requests >= COMPARED
     if is_known and lesson.asked * without.requests >= without.asked * lesson.shown:
         return True

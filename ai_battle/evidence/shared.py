@@ -135,7 +135,7 @@ class SharedRecords:
             connection.execute(_SCHEMA)
 
     def add(self, where: RecordKey, document: str, text: str) -> bool:
-        """Whether it is new; a record that is there stays as it is."""
+        """Says whether it is new; a record that is there stays as it is."""
         self.update()
         added = self._write(where, _row(time.time(), document, text), "")
         self.refresh()
@@ -182,7 +182,7 @@ class SharedRecords:
         return bool(self._redis.run(_PUT, _name(where), where.key, row, expected, self._most))
 
     def _take_news(self) -> bool:
-        """Whether there may be more."""
+        """Says whether there may be more."""
         with self._copy.transaction("BEGIN") as connection:
             epoch, last = _copy_state(connection)
         news = self._news(last)

@@ -70,7 +70,7 @@ class EvidenceStore:
         return store
 
     def add(self, collection: str, pair: str, key: str, document: Document, text: str = "") -> bool:
-        """Whether it is new; a record that is there stays as it is. The oldest go where there are too many."""
+        """Says whether it is new; a record that is there stays as it is. The oldest go where there are too many."""
         if self._shared:
             return self._shared.add(RecordKey(collection, pair, key), json.dumps(document), _storable(text))
         values = (collection, pair, key, time.time(), json.dumps(document), _storable(text))

@@ -242,7 +242,7 @@ def _reply(replies: BinaryIO, number: int, answer: Any) -> None:
 
 
 def main() -> None:
-    """What Ray prints goes elsewhere than the answers."""
+    """Serves, with what Ray prints elsewhere than the answers."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         asyncio.run(_serve(replies))

@@ -97,7 +97,7 @@ def _input(path: Path) -> tuple[str, ...]:
 
 
 def _output(command: tuple[str, ...], name: str, ends: float) -> bytes:
-    """What a program writes; it is ended with all that it has started where it takes too long."""
+    """Returns what a program writes; it is ended with all that it has started where it takes too long."""
     # A program may be a script around the real one, which would keep a pipe open; so it writes to a file.
     with TemporaryFile() as written:
         process = subprocess.Popen(  # noqa: S603 - a fixed program, and no shell

@@ -5,9 +5,11 @@ Nothing here loads an HTTP client: names are read, and files checked, without on
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 from ..core import plugins
+from ..core.tokens import FileTokens
 from ..core.traits import ProviderTraits
 
 PACKAGE = "ai_battle.providers"
@@ -31,6 +33,16 @@ class Endpoint:
 CUSTOM = ProviderTraits(http=True, api="chat")
 """Of an address that the file names."""
 
+
+def _picture_tokens(width: int, height: int) -> int:
+    """Counts it fitted into 2,048 px and 768 px on the shorter side, 85 and 170 for each tile of 512 px.
+
+    So platform.openai.com/docs/guides/images says of the models that count tiles.
+    """
+    scale = min(1, 2048 / max(width, height), 768 / min(width, height))
+    return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
+
+
 ENDPOINTS: Mapping[str, Endpoint] = {
     "openai": Endpoint(
         ProviderTraits(
@@ -38,6 +50,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
             api="chat",
             keys=("OPENAI_API_KEY",),
             needs_model=True,
+            files=FileTokens(_picture_tokens),
             price_list="openai",
             lists_all=True,
             starter="gpt-4o-mini",

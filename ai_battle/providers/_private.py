@@ -324,7 +324,7 @@ def _street_start(words: "Sequence[re.Match[str]]") -> int | None:
 
 
 def _begins_street(words: Sequence[str]) -> bool:
-    """Whether the first of them are what stands before the name of a street, and the last is such a name."""
+    """Says whether the first of them are what stands before the name of a street, and the last is such a name."""
     if words[0].lower() in _STREET_FIRST:
         return True
     along = " ".join(words[:2] if words[1].islower() else words[:1]).lower()

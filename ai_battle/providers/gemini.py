@@ -1,11 +1,13 @@
 """Google's Gemini API, `generateContent`."""
 
+from math import ceil
 from typing import Any
 from urllib.parse import quote
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
+from ..core.tokens import FileTokens
 from ..core.traits import ProviderTraits
 from ..wire import gemini as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
@@ -22,11 +24,20 @@ _STREAMED = "streamGenerateContent?alt=sse"
 _WHOLE = "generateContent"
 
 
+_TILE = 768
+
+
+def _picture_tokens(width: int, height: int) -> int:
+    """Counts 258, and for sides above 384 px 258 for each tile of 768 px (ai.google.dev/gemini-api/docs/tokens)."""
+    return 258 if max(width, height) <= 384 else 258 * ceil(width / _TILE) * ceil(height / _TILE)
+
+
 TRAITS = ProviderTraits(
     http=True,
     keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     signs_calls=True,
     needs_model=True,
+    files=FileTokens(_picture_tokens, page=258),
     price_list="google",
     telemetry="gcp.gemini",
     lists_all=True,

@@ -62,15 +62,15 @@ class RecordingClient(ClientWrapper):
 class ReplayClient(ModelClient):
     """Says what was said to the same request, in the same pieces; of `model` only, when it is given."""
 
-    def __init__(self, tape: RecordedExchanges, model: str = "") -> None:
-        self._tape = tape
+    def __init__(self, recording: RecordedExchanges, model: str = "") -> None:
+        self._recording = recording
         self._model = model
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        exchange = self._tape.find(request, self._model)
+        exchange = self._recording.find(request, self._model)
         if exchange is None:
-            difference = self._tape.difference(request, self._model)
-            raise Unscripted(f"{self._tape.path} has no answer to this request: {difference}.")
+            difference = self._recording.difference(request, self._model)
+            raise Unscripted(f"{self._recording.path} has no answer to this request: {difference}.")
         for delta in exchange.deltas:
             await emit(self._read(_delta, delta))
         if exchange.response is None:
@@ -78,7 +78,7 @@ class ReplayClient(ModelClient):
         return self._read(response_from_json, exchange.response)
 
     def _read(self, read: Callable[[Any], T], said: Any) -> T:
-        with translate_errors(f"{self._tape.path} is damaged", ProviderError):
+        with translate_errors(f"{self._recording.path} is damaged", ProviderError):
             return read(said)
 
 
@@ -90,10 +90,10 @@ def create(model: str, *, of: str = "") -> ReplayClient:
 
     `model` is the path of a recording, and `of` limits it to one model, such as "ollama/phi4".
     """
-    tape = RecordedExchanges.read(Path(model).expanduser())
-    if of and of not in tape.models:
-        raise ConfigError(f"{model} holds nothing of {of!r}, only of {', '.join(tape.models) or 'nobody'}.")
-    return ReplayClient(tape, of)
+    recording = RecordedExchanges.read(Path(model).expanduser())
+    if of and of not in recording.models:
+        raise ConfigError(f"{model} holds nothing of {of!r}, only of {', '.join(recording.models) or 'nobody'}.")
+    return ReplayClient(recording, of)
 
 
 def _delta(said: list[Any]) -> Event:

@@ -25,12 +25,12 @@ from ..core.helping import MOST_CHARACTERS, DraftDropped
 from ..core.messages import Document, Message, Part, Text, Thinking
 from ..core.tokens import estimate_message
 from ..core.tooling import ToolsOffered
+from ..providers.person import NAME as PERSON
 from ..wire import openai
 from .sentences import attachment
 
 LONGEST = 32_000
 """Estimated tokens of an example; a longer discussion becomes several, each of which begins with the prompt."""
-PERSON = "person"
 PLAIN: Naming = "plain"
 PREFIXED: Naming = "prefixed"
 ANYTHING = {"type": "object"}

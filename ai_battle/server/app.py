@@ -227,7 +227,7 @@ def _metrics(state: ServerState) -> Handler:
 
 def _pairs(state: ServerState) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
-        """What the shadows have found, as text, or as JSON for whoever asks for that."""
+        """Returns what the shadows have found, as text, or as JSON for whoever asks for that."""
         if not _has_key(state, http):
             return web.json_response({"error": {"message": "What pairs have shown needs a key."}}, status=401)
         found = await asyncio.to_thread(reporting.read_evidence, state.evidence) if state.evidence else []

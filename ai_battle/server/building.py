@@ -131,9 +131,9 @@ class RouteBuilder:
         with about(place):
             return apart._model(f"{route}.{place}", spec, *reached_by)
 
-    def _helper(self, route: str, plans: bool, voice: str, settings: HelperSettings) -> Model:
-        with about(voice.removeprefix(f"{route}.")):
-            model = self._in_role(voice)._model(voice, settings)
+    def _helper(self, route: str, plans: bool, speaker: str, settings: HelperSettings) -> Model:
+        with about(speaker.removeprefix(f"{route}.")):
+            model = self._in_role(speaker)._model(speaker, settings)
             return self._with_plans(model) if plans else model
 
     def _in_role(self, role: str) -> "RouteBuilder":
@@ -177,9 +177,9 @@ class RouteBuilder:
         return settings.model_copy(update={"type": f"openai/{settings.type}"}) if address and bare else settings
 
     def _model(
-        self, voice: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
+        self, speaker: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> Model:
-        model = helper_model(voice, settings, self._with_section(settings, headers, api_key))
+        model = helper_model(speaker, settings, self._with_section(settings, headers, api_key))
         if model.name.provider == PERSON:
             raise ConfigError(f"{model.name} is a person, and nobody sits at a server; name a model.")
         return self._register(_with_tool_fallback(model, dict(settings.capabilities).get("tools")))

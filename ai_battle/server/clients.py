@@ -171,7 +171,7 @@ class PlanStore:
         return self.get(key) or await self._fetch(key)
 
     async def _fetch(self, key: bytes) -> ModelResponse | None:
-        """What another worker has is no miss after all."""
+        """Asks the other workers: what one of them has is no miss after all."""
         name = f"plan/{key.hex()}"
         with suppress(StoreError):
             if found := (await self.together.values([name])).get(name):

@@ -109,7 +109,7 @@ class RequestStats:
             self.reason = place_of(cause.__cause__)
 
     def record_departure(self) -> None:
-        """Who hangs up after the last event has had the whole answer."""
+        """Records who left early; who hangs up after the last event has had the whole answer."""
         if not self.is_delivered:
             self.status, self.error = LEFT, "Left"
 

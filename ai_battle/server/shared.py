@@ -116,7 +116,7 @@ class SharedCounts:
             raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=REST) from error
 
     async def claim_place(self, key: str, held: int, most: int) -> bool:
-        """Whether all workers together answer no more than `most` requests of a key, with `held` of this one."""
+        """Says whether all workers together answer no more than `most` requests of a key, with `held` of this one."""
         try:
             answer = await self._claim(f"{PLACES}{key}", Amounts(0.0, held), most)
             return answer is None or answer.granted
@@ -192,14 +192,14 @@ class SharedCounts:
         await self._tell(untold)
 
     async def _tell(self, names: Iterable[str]) -> None:
-        """What can't be told now is told by the next beat."""
+        """Tells the others; what can't be told now is told by the next beat."""
         async with self._writing:
             amounts = {name: self._lower(name) for name in names}
             with suppress(StoreError):
                 await self._ask(lambda: self.store.tell(self.worker, amounts))
 
     def _lower(self, name: str) -> Amounts:
-        """What the others are told: of what is held, only what was granted; and no more may be used without asking."""
+        """Returns what others are told: of what is held, what was granted; no more may be used without asking."""
         own, grant = self._own[name], self._grants.get(name)
         if not grant:
             return self._next_amounts(own.used, 0.0)

@@ -97,7 +97,7 @@ class SqliteCounts:
         return used, held
 
     def _count_earlier(self, files: Sequence[Path]) -> None:
-        """What earlier versions kept for each worker, in files that go: else a new database would count them again."""
+        """Takes over what earlier versions kept in files, which go: else a new database would count them again."""
         spent = {file.parent.name: [*_read_spent(file)] for file in files}
         with self._database.transaction() as connection:
             for worker, keys in spent.items():

@@ -45,7 +45,7 @@ class KnownOutage(NamedTuple):
 
 @asynccontextmanager
 async def sharing_upstreams(store: ResponseStore) -> AsyncIterator[None]:
-    """Where there are other workers, they share what they know while the block runs."""
+    """Shares what is known with other workers, where there are any, while the block runs."""
     if isinstance(store, MemoryStore):
         yield
         return

@@ -108,7 +108,7 @@ def named_option(text: str, among: Mapping[str, str]) -> str:
 
 
 def _options_in(sentence: str, texts: Mapping[str, str]) -> Mapping[str, int]:
-    """Where a sentence names options, by its letter, each in words or by a bare letter."""
+    """Returns where a sentence names options, by its letter, each in words or by a bare letter."""
     words = f" {_plain_words(sentence)} "
     places = {letter: words.rfind(option) for letter, option in texts.items() if option in words}
     bare = {found[1] or found[2]: found.start() for found in _BARE_LETTER.finditer(sentence)}

@@ -31,9 +31,9 @@ class Counting(ModelClient):
 def recipe(**said: Any) -> tuple[Recipe, dict[str, Counting]]:
     clients: dict[str, Counting] = {}
 
-    def make(voice: str, _: Any) -> Model:
-        clients[voice.partition(".")[2]] = Counting()
-        return Model(parse("scripted"), clients[voice.partition(".")[2]], {})
+    def make(speaker: str, _: Any) -> Model:
+        clients[speaker.partition(".")[2]] = Counting()
+        return Model(parse("scripted"), clients[speaker.partition(".")[2]], {})
 
     help_ = Help.model_validate({"secondary": "scripted", **said})
     return Recipe.of("pair", Model(parse("scripted"), Counting(), {}), help_, make), clients

@@ -22,6 +22,7 @@ from ai_battle.cli import run_command
 from ai_battle.config import json_schema
 from ai_battle.config.packaged import packaged_suite, packaged_suites
 from ai_battle.core.messages import ToolCall
+from ai_battle.providers import built_in_providers
 from ai_battle.testing import FakeProviders
 from ai_battle.tools.sandbox import NoFence, choose
 from ai_battle.wire.dialects.arguments import fit
@@ -127,7 +128,7 @@ def test_the_schema_in_the_package_is_current() -> None:
     """When it is not: `ai-battle schema benchmark > ai_battle/config/schemas/benchmark.json`."""
     shipped = Path(__file__).parents[2] / "ai_battle" / "config" / "schemas" / "benchmark.json"
 
-    assert json.loads(shipped.read_text()) == json_schema("benchmark")
+    assert json.loads(shipped.read_text()) == json_schema("benchmark", built_in_providers())
 
 
 def test_the_recorded_pair_shows_what_help_costs_and_brings(tmp_path: Path) -> None:

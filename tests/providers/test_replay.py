@@ -37,7 +37,7 @@ RICH = ModelRequest(
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "tape.jsonl"
+    return tmp_path / "recording.jsonl"
 
 
 async def recorded(path: Path, *said: tuple[ModelRequest, Entry]) -> ReplayClient:
@@ -177,7 +177,7 @@ async def test_a_recording_that_was_cut_off_is_good_up_to_there(path: Path) -> N
 def test_a_damaged_recording_is_an_error_of_ours(
     tmp_path_factory: pytest.TempPathFactory, cut: int, put: str, length: int
 ) -> None:
-    path = tmp_path_factory.mktemp("tapes") / "tape.jsonl"
+    path = tmp_path_factory.mktemp("recordings") / "recording.jsonl"
     asyncio.run(recorded(path, (HELLO, "Hello to you."), (HELLO, {"fail": "cut"})))
     whole = path.read_text()
     path.write_text(whole[:cut] + put + whole[cut + length :])
@@ -196,10 +196,10 @@ def test_a_recording_is_never_overwritten(path: Path) -> None:
     [
         (None, "can't be read: No such file"),
         (b"", "is not a recording"),
-        (b"discussion:\n  turns: 3\n", "tape.jsonl:1: not a line of a recording"),
+        (b"discussion:\n  turns: 3\n", "recording.jsonl:1: not a line of a recording"),
         (b'{"v": 1, "type": "run_started"}\n', "is not a recording; one is written with"),
         (b'{"v": 99, "recording": "ai-battle"}\n', "recorded by a newer version"),
-        (b'{"v": 1, "recording": "ai-battle"}\n{broken\n{}\n', "tape.jsonl:2: not a line of a recording"),
+        (b'{"v": 1, "recording": "ai-battle"}\n{broken\n{}\n', "recording.jsonl:2: not a line of a recording"),
     ],
 )
 def test_what_is_no_recording_is_said_clearly(path: Path, content: bytes | None, message: str) -> None:

@@ -23,8 +23,8 @@ def discussion(small: dict[str, Any], **pair: Any) -> dict[str, Any]:
     return {"discussion": {"goal": "Find it.", "models": models, "turns": 2, "collaboration": {"pairs": pairs}}}
 
 
-async def played(source: dict[str, Any], out: Path, tapes: RecordingFiles) -> RunResult:
-    return await CollaborativeConversationManager.from_config(source, out=out, tapes=tapes).run_discussion()
+async def played(source: dict[str, Any], out: Path, recordings: RecordingFiles) -> RunResult:
+    return await CollaborativeConversationManager.from_config(source, out=out, recordings=recordings).run_discussion()
 
 
 @pytest.mark.parametrize("strategy", ["rescue", "takeover", "cascade", "boost"])
@@ -48,7 +48,7 @@ async def test_a_recording_answers_for_a_file_that_was_checked_without_it(fakes:
     await played(source, tmp_path / "recorded", RecordingFiles(record=tape))
 
     loaded = load_checked(source)
-    manager = ConversationManager.from_config(loaded, out=tmp_path / "again", tapes=RecordingFiles(replay=tape))
+    manager = ConversationManager.from_config(loaded, out=tmp_path / "again", recordings=RecordingFiles(replay=tape))
     result = await manager.run_discussion()
 
     assert [message.text for message in result.messages][1:] == ["Hello.", "Yes."]

@@ -272,10 +272,7 @@ def _same_place(option: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 class Docker(Namespaced):
-    """A container of a Python image, which has to be there; it is not pulled. Languages it lacks are not there either.
-
-    It was tried with a stand-in for its engine only.
-    """
+    """A container of a Python image, which is not pulled if it is missing. Languages it lacks are not there either."""
 
     name = "docker"
     # Not isolated: processes are counted over all containers of a user.

@@ -276,8 +276,8 @@ _working: set[tuple[str, str]] = set()
 def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterable[str] = ()) -> Sandbox:
     """Returns the strongest sandbox that works here.
 
-    `strict` takes only one with nothing missing. `docker` is taken by name alone, as our tests have run it without its
-    engine only. `none` is none, and needs the second key. With `hosts`, it is one that can keep programs to them.
+    `strict` takes only one with nothing missing. `docker` is taken by name alone: it is slower, and hides less.
+    `none` is none, and needs the second key. With `hosts`, it is one that can keep programs to them.
     Raises `NoFence`, which says why nothing works here and what to do about it, and `ConfigError` for what is no host.
     """
     found = AddressFilter(hosts)

@@ -96,10 +96,10 @@ class Sitting:
 
     async def rate(self) -> Sequence[Rating]:
         """Raises `ProviderError` where the judge can't be asked, or answers in prose twice."""
-        asked = (user(self._question),)
-        answer = await self._ask(asked)
+        question = (user(self._question),)
+        answer = await self._ask(question)
         if (entries := _entries(answer)) is None:
-            answer = await self._ask((*asked, assistant(answer), user(REPAIR)))
+            answer = await self._ask((*question, assistant(answer), user(REPAIR)))
             if (entries := _entries(answer)) is None:
                 raise BadReply(f"it answers in prose: {self._with_names(' '.join(answer[:200].split()))}")
         ratings = [*self._read(entries)]
@@ -107,7 +107,7 @@ class Sitting:
             return ratings
         again = None
         with suppress(ProviderError):
-            again = _entries(await self._ask((*asked, assistant(answer), user(self._complaint(faulty)))))
+            again = _entries(await self._ask((*question, assistant(answer), user(self._complaint(faulty)))))
         mended = {(r.participant, r.criterion): r for r in self._read(again or ())}
         return [_second(rating, mended[rating.participant, rating.criterion]) for rating in ratings]
 
@@ -168,13 +168,13 @@ class Sitting:
     def _rating(self, empty: Rating, entry: Mapping[str, Any]) -> Rating:
         low, high = self.rubric.scale
         quotation, score = str(entry.get("quotation") or "").strip(), _number(entry.get("score"))
-        said = replace(empty, reason=self._with_names(entry.get("reason")))
+        rating = replace(empty, reason=self._with_names(entry.get("reason")))
         if score is None or not low <= score <= high:
-            return replace(said, fault=f"the score is no number from {low:g} to {high:g}")
+            return replace(rating, fault=f"the score is no number from {low:g} to {high:g}")
         if not (found := self.transcript.find(quotation, empty.participant, self.labels)):
             false = (self._with_names(quotation),) if quotation else ()
-            return replace(said, fault="the quotation is not in the turns of the participant", false_quotations=false)
-        return replace(said, score=score, turn=found[0], quotation=found[1])
+            return replace(rating, fault="the quotation is not in the turns of the participant", false_quotations=false)
+        return replace(rating, score=score, turn=found[0], quotation=found[1])
 
     def _with_names(self, text: object) -> str:
         return self.transcript.with_names(printable(str(text or "")).strip()[:LONGEST], self.labels)
@@ -204,9 +204,9 @@ def _entries(answer: str) -> Sequence[Mapping[str, Any]] | None:
     return None
 
 
-def _number(written: object) -> float | None:
+def _number(value: object) -> float | None:
     try:
-        return None if isinstance(written, bool) else float(written)  # type: ignore[arg-type]
+        return None if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
 

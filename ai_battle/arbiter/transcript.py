@@ -65,8 +65,8 @@ class Transcript:
                     prompt = message.text
                 case TurnFinished(turn=number, speaker=speaker, message=message):
                     turns[number] = SpokenTurn(number, speaker, printable(message.text).strip())
-        spoken = {turn.speaker for turn in turns.values()}
-        judged = tuple(name for name in names if name in spoken)
+        speakers = {turn.speaker for turn in turns.values()}
+        judged = tuple(name for name in names if name in speakers)
         if not judged:
             raise ConfigError(f"{run_dir}: nobody has said anything yet, so there is nothing to judge.")
         return cls(printable(prompt).strip(), judged, tuple(turns.values()))
@@ -98,8 +98,8 @@ class Transcript:
         """Returns the text between fences; they hold a number that whoever wrote it could not know."""
         spelled = {spelling: label for name, label in labels.items() for spelling in _spellings(name)}
         named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(spelled, key=len, reverse=True)))})(?!\w)")
-        said = (self.prompt, *(turn.text for turn in self.turns))
-        texts = [named.sub(lambda found: spelled[found[0]], text) for text in said]
+        texts_of_run = (self.prompt, *(turn.text for turn in self.turns))
+        texts = [named.sub(lambda found: spelled[found[0]], text) for text in texts_of_run]
         fence = _unknown_word("".join(texts))
         blocks = [f"<goal-{fence}>\n{texts[0]}\n</goal-{fence}>"]
         for turn, text in zip(self.turns, texts[1:], strict=True):

@@ -180,12 +180,12 @@ class Verdict:
         return {**asdict(self), **followed, "usage": usage_to_json(self.usage)}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> "Verdict":
+    def from_json(cls, data: Mapping[str, Any]) -> "Verdict":
         """Raises `JournalError` for what is none."""
         try:
-            lists = {name: tuple(said[name]) for name in ("participants", "judges", "scale", "notes")}
-            ratings = [Rating(**{**each, "false_quotations": (*each["false_quotations"],)}) for each in said["ratings"]]
-            usage, weights = usage_from_json(said["usage"]), dict(said["weights"])
+            lists = {name: tuple(data[name]) for name in ("participants", "judges", "scale", "notes")}
+            ratings = [Rating(**{**each, "false_quotations": (*each["false_quotations"],)}) for each in data["ratings"]]
+            usage, weights = usage_from_json(data["usage"]), dict(data["weights"])
         except (KeyError, TypeError, ValueError) as error:
             raise JournalError(f"this is no verdict ({error!r}); mend or remove the line.") from error
         return cls(**lists, weights=weights, ratings=tuple(ratings), usage=usage)

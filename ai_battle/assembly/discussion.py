@@ -111,15 +111,15 @@ def build(
     `approve` puts a call of a tool to a person, where the file wants one to be asked; `ask` reads a line of one who
     helps. Raises `ConfigError` for what `check` would have found.
     """
-    said, context = loaded.file.discussion, BuildContext.of(loaded, starts, recordings)
+    discussion, context = loaded.file.discussion, BuildContext.of(loaded, starts, recordings)
     _require_known_options(loaded, context)
     context = replace(context, providers={**context.providers, PERSON: {"read": ask}})
     models = _participant_models(loaded, context)
-    pairs, tool_set = Pairs(said, context), None
+    pairs, tool_set = Pairs(discussion, context), None
     if users := _tool_users(pairs, models):
-        equipped = said if has_tools(said) else said.model_copy(update={"tools": None})
+        equipped = discussion if has_tools(discussion) else discussion.model_copy(update={"tools": None})
         tool_set = tools.ToolSet(equipped, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
-        models |= {name: with_tools(name, models[name], tool_set, said.models[name]) for name in users}
+        models |= {name: with_tools(name, models[name], tool_set, discussion.models[name]) for name in users}
     builder = PairBuilder(pairs, tool_set)
     models = {name: builder.pair_up(name, model) for name, model in models.items()}
     notes = (
@@ -129,22 +129,22 @@ def build(
         *pairs.same_models(),
     )
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    judges = judge_models(said.judge.models if said.judge else (), context)
+    judges = judge_models(discussion.judge.models if discussion.judge else (), context)
     helping = (builder.help_use, builder.standings, builder.recipes)
-    describer = _describer(said, context)
+    describer = _describer(discussion, context)
     return Assembled(models, warnings, context.recorder, tool_set, *helping, judges, describer, builder.shadows)
 
 
-def _describer(said: Discussion, context: BuildContext) -> Model | None:
-    if not said.describe_with or said.describe_with in said.models:
+def _describer(discussion: Discussion, context: BuildContext) -> Model | None:
+    if not discussion.describe_with or discussion.describe_with in discussion.models:
         return None
-    return participant("describe_with", HelperSettings(type=said.describe_with), context)
+    return participant("describe_with", HelperSettings(type=discussion.describe_with), context)
 
 
 def read_as_they_are(loaded: Loaded) -> Iterator[frozenset[str]]:
     """Returns for each model of a file the kinds of files that it is sent as they are."""
-    said, providers = loaded.file.discussion, BuildContext.of(loaded).providers
-    for spec in said.models.values():
+    discussion, providers = loaded.file.discussion, BuildContext.of(loaded).providers
+    for spec in discussion.models.values():
         if spec.role != "user":
             with suppress(ConfigError):  # which is told where the model is made
                 yield readable_kinds(parse(spec.type, providers), spec.capabilities)
@@ -161,13 +161,13 @@ def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Mode
 
 def _tool_users(pairs: Pairs, models: Iterable[str]) -> Iterable[str]:
     """Returns who is told of tools: without any in the file, those to whom their pair brings some."""
-    if has_tools(pairs.said):
+    if has_tools(pairs.discussion):
         return models
     return [name for each in pairs.all if each.traits.each_step for name in each.helped]
 
 
-def has_tools(said: Discussion) -> bool:
-    return bool(said.tools and said.tools.enabled)
+def has_tools(discussion: Discussion) -> bool:
+    return bool(discussion.tools and discussion.tools.enabled)
 
 
 def direct(loaded: Loaded, named: str) -> ModelClient:
@@ -175,10 +175,10 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
 
     It has no tools, which belong to a run. Raises `ConfigError`.
     """
-    said, context = loaded.file.discussion, BuildContext.of(loaded)
-    pairs = Pairs(said, context)
+    discussion, context = loaded.file.discussion, BuildContext.of(loaded)
+    pairs = Pairs(discussion, context)
     name = next(iter(pairs.participants(named)), named)
-    model = participant(name, said.models.get(name) or HelperSettings(type=named), context)
+    model = participant(name, discussion.models.get(name) or HelperSettings(type=named), context)
     return PairBuilder(pairs).pair_up(name, model).client
 
 
@@ -189,23 +189,23 @@ def participants_of(loaded: Loaded, named: str) -> tuple[str, ...]:
 
 def named_code(loaded: Loaded) -> tuple[str, ...]:
     """Returns the modules that the file names and that running it would import: they need to be trusted first."""
-    said, context = loaded.file.discussion, BuildContext.of(loaded)
-    pairs = Pairs(said, context)
+    discussion, context = loaded.file.discussion, BuildContext.of(loaded)
+    pairs = Pairs(discussion, context)
     modules = [parse(type_, context.providers).provider for type_ in _named_types(pairs)]
     modules += [each.pair.strategy for each in pairs.all]
-    code = tools.named_code(said.tools) if said.tools else ()
+    code = tools.named_code(discussion.tools) if discussion.tools else ()
     located = (_code_location(each, loaded) for each in code)
     return tuple(dict.fromkeys((*(name for name in modules if "." in name), *located)))
 
 
 def _named_types(pairs: Pairs) -> Iterator[str]:
     """Yields the types of all models that the file names: participants, helpers, judges, and who describes pictures."""
-    said = pairs.said
-    yield from filter(None, (spec.type for spec in said.models.values()))
+    discussion = pairs.discussion
+    yield from filter(None, (spec.type for spec in discussion.models.values()))
     yield from _helper_types(pairs)
-    yield from (judge.type for judge in said.judge.models) if said.judge else ()
-    if said.describe_with and said.describe_with not in said.models:
-        yield said.describe_with
+    yield from (judge.type for judge in discussion.judge.models) if discussion.judge else ()
+    if discussion.describe_with and discussion.describe_with not in discussion.models:
+        yield discussion.describe_with
 
 
 def check(loaded: Loaded, recordings: RecordingFiles = NO_RECORDING) -> list[Problem]:
@@ -214,17 +214,17 @@ def check(loaded: Loaded, recordings: RecordingFiles = NO_RECORDING) -> list[Pro
 
 
 def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
-    said = loaded.file.discussion
+    discussion = loaded.file.discussion
     wrong = tuple(section_problems(context))
     yield from wrong
-    pairs = Pairs(said, context)
+    pairs = Pairs(discussion, context)
     models = {} if context.recording else loaded.made
     yield from _participant_problems(pairs, models, unsure={problem.path[1] for problem in wrong})
     yield from _pair_problems(pairs, models)
     yield from _judge_problems(pairs)
     yield from _describer_problems(pairs)
-    if said.tools and has_tools(said):
-        for path, words in tools.settings_problems(said.tools, loaded.base):
+    if discussion.tools and has_tools(discussion):
+        for path, words in tools.settings_problems(discussion.tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 
 
@@ -233,7 +233,7 @@ def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure:
 
     The models that can be made are kept in `models`.
     """
-    for name, spec in pairs.said.models.items():
+    for name, spec in pairs.discussion.models.items():
         try:
             if spec.role != "user" and parse(spec.type, pairs.context.providers).provider not in unsure:
                 models[name] = _try_to_make(name, spec, pairs)
@@ -242,19 +242,19 @@ def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure:
 
 
 def _describer_problems(pairs: Pairs) -> Iterator[Problem]:
-    named = pairs.said.describe_with
+    named = pairs.discussion.describe_with
     place = ("discussion", "describe_with")
     if not named:
         return
-    spec = pairs.said.models.get(named) or HelperSettings(type=named)
+    spec = pairs.discussion.models.get(named) or HelperSettings(type=named)
     try:
-        if named not in pairs.said.models:
+        if named not in pairs.discussion.models:
             _try_to_make("describe_with", spec, pairs)
         is_person = isinstance(spec, ParticipantSettings) and spec.role == "user"
         name = parse(spec.type, pairs.context.providers)
         kinds = frozenset[str]() if is_person else readable_kinds(name, spec.capabilities)
     except ConfigError as error:
-        yield Problem(place, f"{error} It is no participant, either: {', '.join(pairs.said.models)}.")
+        yield Problem(place, f"{error} It is no participant, either: {', '.join(pairs.discussion.models)}.")
         return
     if "images" not in kinds:
         yield Problem(place, f"{named} sees no pictures, so it can't describe any; name a model that does")
@@ -271,7 +271,7 @@ def _pair_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator
 
 
 def _judge_problems(pairs: Pairs) -> Iterator[Problem]:
-    judge = pairs.said.judge
+    judge = pairs.discussion.judge
     for number, settings in enumerate(judge.models if judge else ()):
         try:
             require_no_tools(settings)
@@ -325,7 +325,7 @@ def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -
     if "." in parse(spec.type, pairs.context.providers).provider:
         return None
     model = participant(name, spec, pairs.context)
-    require_priced(model, pairs.said.limits, *limits)
+    require_priced(model, pairs.discussion.limits, *limits)
     return model
 
 

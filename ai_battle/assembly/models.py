@@ -106,8 +106,8 @@ class BuildContext:
 
 def _stated_options(section: Any) -> dict[str, Any]:
     """Returns what the file says of a section, without what it leaves open."""
-    written: dict[str, Any] = section.model_dump(exclude_unset=True)
-    return written
+    options: dict[str, Any] = section.model_dump(exclude_unset=True)
+    return options
 
 
 def _unknown() -> None:
@@ -170,60 +170,60 @@ def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -
     return model(name, settings, BuildContext(retry=retry)).client
 
 
-def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
+def participant(name: str, spec: Speaking, context: BuildContext) -> Model:
     """The model of a participant, or of one that helps: of that, a recording may hold nothing."""
-    model_name = parse(spec.type, around.providers)
-    if around.recording and not isinstance(spec, HelperSettings):
-        _require_recorded(model_name, around.recording)
-    settings = _script(spec, around.starts.get(name, 0)) if _takes_script(model_name, around) else {}
-    made = _within(spec.capabilities, _behind_veil(spec.veil, model(model_name, settings, around), around), around)
-    if around.local_only and not made.local:
+    model_name = parse(spec.type, context.providers)
+    if context.recording and not isinstance(spec, HelperSettings):
+        _require_recorded(model_name, context.recording)
+    settings = _script(spec, context.starts.get(name, 0)) if _takes_script(model_name, context) else {}
+    made = _within(spec.capabilities, _behind_veil(spec.veil, model(model_name, settings, context), context), context)
+    if context.local_only and not made.local:
         raise ConfigError(f"{name} is {made.name}, which is not on this machine, and the file says 'local_only: true'.")
     return replace(made, options={**made.options, **spec.parameters.options()})
 
 
-def _behind_veil(written: "VeilSettings | None", made: Model, around: BuildContext) -> Model:
+def _behind_veil(settings: "VeilSettings | None", made: Model, context: BuildContext) -> Model:
     """Returns the model behind a veil; raises `ConfigError` for one that is on this machine.
 
     A vendor's API at an address of this machine is a gateway, which sends on what it gets.
     """
-    if written is None:
+    if settings is None:
         return made
-    if made.local and not around.recording and not is_gateway(made):
+    if made.local and not context.recording and not is_gateway(made):
         raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
-    patterns = {name.upper(): pattern for name, pattern in written.patterns.items()}
+    patterns = {name.upper(): pattern for name, pattern in settings.patterns.items()}
     if taken := patterns.keys() & {*KINDS}:
         raise ConfigError(
             f"veil.patterns.{min(taken).lower()} has the name of what is found already; take another one."
         )
     check_patterns(tuple(patterns.items()))
-    rules = VeilRules(written.names, written.terms, sends_files=written.files == "send", patterns=patterns)
-    return replace(made, client=VeiledClient(made.client, str(made.name), rules, _finder(written, around)))
+    rules = VeilRules(settings.names, settings.terms, sends_files=settings.files == "send", patterns=patterns)
+    return replace(made, client=VeiledClient(made.client, str(made.name), rules, _finder(settings, context)))
 
 
-def _finder(written: "VeilSettings", around: BuildContext) -> PrivacyFinder | None:
-    if written.finder is None:
+def _finder(settings: "VeilSettings", context: BuildContext) -> PrivacyFinder | None:
+    if settings.finder is None:
         return None
-    made = model(parse(written.finder, around.providers), {}, around)
-    if not made.local and not around.recording:
+    made = model(parse(settings.finder, context.providers), {}, context)
+    if not made.local and not context.recording:
         raise ConfigError(f"veil.finder: {made.name} is not on this machine, so what it is to find would leave.")
-    return PrivacyFinder(made.client, str(made.name), may_fail=written.without_finder == "send")
+    return PrivacyFinder(made.client, str(made.name), may_fail=settings.without_finder == "send")
 
 
 def is_gateway(made: Model) -> bool:
     return bool(made.endpoint) and not provider_traits(made.name.provider).local
 
 
-def _within(stated: Capabilities, made: Model, around: BuildContext) -> Model:
+def _within(stated: Capabilities, made: Model, context: BuildContext) -> Model:
     """Keeps from a model what it can't do, and gives it files of a discussion in a form that it reads.
 
     What clients of a server send goes to it as they sent it: they have chosen the model.
     """
     seeing = readable_files(made.name, stated.stated_values())["images"] is True
     made = replace(made, reads=readable_kinds(made.name, stated), is_seeing=seeing)
-    lacks = stated.lacking & LEFT_OUT | (FILE_KINDS - made.reads if around.has_files else frozenset())
-    if lacks or around.has_files:
-        made = replace(made, client=CapabilityFilter(made.client, lacks, has_files=around.has_files))
+    lacks = stated.lacking & LEFT_OUT | (FILE_KINDS - made.reads if context.has_files else frozenset())
+    if lacks or context.has_files:
+        made = replace(made, client=CapabilityFilter(made.client, lacks, has_files=context.has_files))
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
 
 
@@ -233,24 +233,24 @@ def readable_kinds(name: ModelName, stated: Capabilities) -> frozenset[str]:
     return frozenset(kind for kind, reads in known.items() if reads or (reads is None and kind == "images"))
 
 
-def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> Model:
-    if around.recording:
-        return _replay_model(name, around.recording)
-    client = _provider_client(name, settings, around)
+def model(name: ModelName, settings: Mapping[str, Any], context: BuildContext) -> Model:
+    if context.recording:
+        return _replay_model(name, context.recording)
+    client = _provider_client(name, settings, context)
     address, require_listener = getattr(client, "endpoint", ""), getattr(client, "require_listener", _believe)
-    cost = cache(partial(price, name, around.prices, address))
+    cost = cache(partial(price, name, context.prices, address))
     local = is_local(name.provider, name.model, address)
-    window = cache(partial(context_window, name, around.context_windows, address))
+    window = cache(partial(context_window, name, context.context_windows, address))
     is_real = not provider_traits(name.provider).recited
     most = getattr(client, "most_output", None) or partial(most_output, name, window)
     # The redactor is around all that sends and repeats, so that no attempt leaves without it; a recorder has its own.
     terms = CallTerms(
-        cost, most, bounded=is_real, find_price=lambda model: price(name.of_model(model), around.prices, address)
+        cost, most, bounded=is_real, find_price=lambda model: price(name.of_model(model), context.prices, address)
     )
-    client = ProviderCaller(client, str(name), terms, around.retry)
-    client = RedactedClient(client, around.redactor)
-    if around.recorder:
-        client = RecordingClient(client, around.recorder, str(name))
+    client = ProviderCaller(client, str(name), terms, context.retry)
+    client = RedactedClient(client, context.redactor)
+    if context.recorder:
+        client = RecordingClient(client, context.recorder, str(name))
     return Model(name, client, name.options, cost, window, local, address, require_listener)
 
 
@@ -267,21 +267,21 @@ def _replay_model(name: ModelName, recording: RecordedExchanges) -> Model:
     return Model(name, client, name.options, lambda: FREE, local=True)
 
 
-def _provider_client(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> ModelClient:
-    options = {**around.providers.get(name.provider, {}), **settings}
+def _provider_client(name: ModelName, settings: Mapping[str, Any], context: BuildContext) -> ModelClient:
+    options = {**context.providers.get(name.provider, {}), **settings}
     if provider_traits(name.provider).http:
-        options |= {"deadlines": around.retry.deadlines}
-        if around.environment is not None:
-            options |= {"environment": around.environment}
+        options |= {"deadlines": context.retry.deadlines}
+        if context.environment is not None:
+            options |= {"environment": context.environment}
     if plugins.takes(plugins.factory(PACKAGE, provider_module(name.provider)), "base"):
-        options = {"base": around.base, **options}
+        options = {"base": context.base, **options}
     client: ModelClient = create_provider(name.provider, name.model, options)
     return client
 
 
-def _takes_script(name: ModelName, around: BuildContext) -> bool:
+def _takes_script(name: ModelName, context: BuildContext) -> bool:
     """A recording does without the provider, which need not be loaded then."""
-    return not around.recording and provider_traits(name.provider).takes_script
+    return not context.recording and provider_traits(name.provider).takes_script
 
 
 def _script(spec: Speaking, start: int) -> dict[str, Any]:
@@ -297,20 +297,20 @@ def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits | S
         raise ConfigError(unpriced_reason(str(model.name)))
 
 
-def helper_model(speaker: str, settings: HelperSettings, around: BuildContext) -> Model:
+def helper_model(speaker: str, settings: HelperSettings, context: BuildContext) -> Model:
     """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
     require_no_tools(settings)
-    model = participant(speaker, settings, around)
-    if not (model.options or settings.instructions or _takes_script(model.name, around)):
+    model = participant(speaker, settings, context)
+    if not (model.options or settings.instructions or _takes_script(model.name, context)):
         return model
     return replace(model, client=NamedClient(model.client, speaker, model.options, settings.instructions))
 
 
-def judge_models(written: Iterable[HelperSettings], around: BuildContext) -> dict[str, Model]:
+def judge_models(judges: Iterable[HelperSettings], context: BuildContext) -> dict[str, Model]:
     """The models that judge a run, by name, numbered where several have the same; raises `ConfigError`."""
     models: dict[str, Model] = {}
-    for number, settings in enumerate(written):
-        model = helper_model(f"judge:{number}", settings, around)
+    for number, settings in enumerate(judges):
+        model = helper_model(f"judge:{number}", settings, context)
         name = settings.name or str(model.name)
         same = sum(each == name or each.startswith(f"{name} (") for each in models)
         models[f"{name} ({same + 1})" if same else name] = model

@@ -44,12 +44,12 @@ class ResolvedPair:
 class Pairs:
     """The pairs of a discussion; none where collaboration is off."""
 
-    def __init__(self, said: Discussion, context: BuildContext) -> None:
-        self.said = said
+    def __init__(self, discussion: Discussion, context: BuildContext) -> None:
+        self.discussion = discussion
         self.context = context
-        section = said.collaboration
-        written = section.pairs if section and section.enabled else ()
-        pairs = (strategies.with_file(pair, context.base) for pair in written)
+        section = discussion.collaboration
+        sections = section.pairs if section and section.enabled else ()
+        pairs = (strategies.with_file(pair, context.base) for pair in sections)
         self.all = tuple(
             ResolvedPair(pair, (*PAIRS, index), self.participants(pair.primary)) for index, pair in enumerate(pairs)
         )
@@ -72,13 +72,13 @@ class Pairs:
 
     def settings(self, helper: HelperSettings) -> HelperSettings:
         """Returns a helper's settings: those of the participant where it is called by the name of one."""
-        if not (twin := self.said.models.get(helper.type)):
+        if not (twin := self.discussion.models.get(helper.type)):
             return helper
         return helper.model_copy(update={key: getattr(twin, key) for key in ("type", *ModelSettings.model_fields)})
 
     def beyond_the_prompt(self) -> Iterator[str]:
         """Returns what the user should know where models are to be sent nothing but the prompt: in no-meta."""
-        for each in self.all if self.said.mode == "no-meta" else ():
+        for each in self.all if self.discussion.mode == "no-meta" else ():
             if not strategies.traits(each.pair.strategy).sends_request_only:
                 who, strategy = " and ".join(each.helped), each.pair.strategy
                 yield f"In no-meta the prompt is all that is sent, but where {who} needs help {strategy} may send more."
@@ -133,7 +133,7 @@ class Pairs:
 
     def _wrong_check(self, each: ResolvedPair) -> Iterator[Problem]:
         """A tool that is not there, as far as that is known: files and servers name theirs when they are started."""
-        check, section = each.pair.check, self.said.tools
+        check, section = each.pair.check, self.discussion.tools
         if not check:
             return
         if not section or not section.enabled:
@@ -149,15 +149,15 @@ class Pairs:
         if not (each.pair.verify and "verify" in each.pair.model_fields_set):
             return
         for name in each.helped:
-            if tools.is_code_denied(self.said, self.said.models[name]):
+            if tools.is_code_denied(self.discussion, self.discussion.models[name]):
                 words = f"{name!r} may not run code (approval denies code_execution), so nothing is verified by running"
                 yield each.problem(f"{words}; take verify away, or allow code_execution", "verify")
 
     def _wrong_hedge(self, each: ResolvedPair) -> Iterator[Problem]:
         """Models that answer at the same time while they may run tools: what one does would be done twice."""
-        if not (each.pair.hedge and self.said.tools and self.said.tools.enabled):
+        if not (each.pair.hedge and self.discussion.tools and self.discussion.tools.enabled):
             return
-        own = any(self.said.models[name].tools != () for name in each.helped)
+        own = any(self.discussion.models[name].tools != () for name in each.helped)
         if own or any(self.settings(helper).tools for _, helper in secondaries(each.pair)):
             words = "lets two models answer at once, and both would run the tools; give the participant and its helper"
             yield each.problem(f"{words} `tools: []`, or take hedge away", "hedge")
@@ -197,14 +197,14 @@ class Pairs:
         return f"no participant is or uses {primary!r}{near(primary, [*dict.fromkeys((*models, *models.values()))])}"
 
     def _models(self) -> dict[str, str]:
-        return {name: spec.type for name, spec in self.said.models.items() if spec.role != "user"}
+        return {name: spec.type for name, spec in self.discussion.models.items() if spec.role != "user"}
 
     def _is_person(self, named: str) -> bool:
-        return named in self.said.models and self.said.models[named].role == "user"
+        return named in self.discussion.models and self.discussion.models[named].role == "user"
 
     def _identity(self, named: str) -> str:
         """The model behind a name or a type; those of scripts are not alike, so each is who plays it."""
-        spec = self.said.models.get(named)
+        spec = self.discussion.models.get(named)
         if spec and spec.is_scripted:
             return f"participant {named}"
         return spelling(spec.type if spec else named, self.context.providers)
@@ -296,33 +296,33 @@ class PairBuilder:
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))
 
-    def _shadow(self, name: str, recipe: "assembly.Recipe", said: ShadowSettings) -> "collaboration.Shadow":
+    def _shadow(self, name: str, recipe: "assembly.Recipe", shadow_settings: ShadowSettings) -> "collaboration.Shadow":
         """Its models have no tools: what one did can't be done again for a comparison."""
-        if said.watch:
+        if shadow_settings.watch:
             raise ConfigError("watch is for the pairs of a server; take it away here", "shadow.watch")
 
         def make(place: str, settings: HelperSettings) -> Model:
             settings = self.pairs.settings(settings).model_copy(update={"tools": None})
             return helper_model(f"{name}.{place}", settings, self.pairs.context)
 
-        shadow = assembly.shadow_of(said, recipe, HelperSettings(type=name), self.pairs.context, make)
+        shadow = assembly.shadow_of(shadow_settings, recipe, HelperSettings(type=name), self.pairs.context, make)
         self.shadows.all.append(shadow)
         return shadow
 
     def _recipe(self, name: str, model: Model, each: ResolvedPair) -> "assembly.Recipe":
         """Returns the recipe of a pair. Without a tool set, which belongs to a run, nothing checks the answers."""
         help_: Help = each.pair
-        said, spec, check = self.pairs.said, self.pairs.said.models[name], None
+        discussion, spec, check = self.pairs.discussion, self.pairs.discussion.models[name], None
         if help_.check and self.tool_set:
             check = self.tool_set.check(help_.check, tools.ToolUser(name, approval=spec.approval))
         elif help_.check:
             help_ = help_.model_copy(update={"check": None})
-        if tools.is_code_denied(said, spec):
+        if tools.is_code_denied(discussion, spec):
             help_ = help_.model_copy(update={"verify": False})
         if each.traits.each_step and not self.tool_set:
             model = told_of_tools(model, spec.capabilities)
         recipe = assembly.Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
-        recipe = replace(recipe, check=check, sandbox=tools.tool_settings(said).sandbox)
+        recipe = replace(recipe, check=check, sandbox=tools.tool_settings(discussion).sandbox)
         return assembly.with_lessons(recipe, self.pairs.context)
 
     def _model(self, speaker: str, settings: HelperSettings) -> Model:
@@ -336,12 +336,12 @@ class PairBuilder:
         return model
 
     def _helper(self, speaker: str, settings: HelperSettings) -> Model:
-        settings, said = self.pairs.settings(settings), self.pairs.said
+        settings, discussion = self.pairs.settings(settings), self.pairs.discussion
         model = helper_model(speaker, settings.model_copy(update={"tools": None}), self.pairs.context)
         self.notes.append(model.name.note)
         if not self.tool_set:
             return model
-        spec = said.models[speaker.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
+        spec = discussion.models[speaker.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
         if settings.tools is not None:
             spec = spec.model_copy(update={"tools": settings.tools})
         return with_tools(speaker, model, self.tool_set, spec)

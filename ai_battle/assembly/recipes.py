@@ -214,21 +214,21 @@ class Recipe:
 
 def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
     """Returns a pair that shows its model what it was helped with before, where that is asked for."""
-    said = recipe.help.lessons
-    if not said or context.recording:
+    settings = recipe.help.lessons
+    if not settings or context.recording:
         return recipe
     large = recipe.large
     terms = LessonTerms(
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
         place=context.evidence or state_directory(context.environment or os.environ),
-        most=said.most,
+        most=settings.most,
         redact=context.without_secrets,
-        learns=said.source == "runs",
-        seed=said.seed,
-        near=said.near,
+        learns=settings.source == "runs",
+        seed=settings.seed,
+        near=settings.near,
     )
-    if said.embeddings:
-        embeds = _embedding_model(said.embeddings, recipe, context)
+    if settings.embeddings:
+        embeds = _embedding_model(settings.embeddings, recipe, context)
         terms = replace(terms, embeds=embeds.client, placed_by=str(embeds.name))
     return replace(recipe, lessons=Lessons(terms))
 
@@ -243,8 +243,8 @@ def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Mod
     made = model(name, {"embeds": True}, context)
     is_veiled = any(map(_is_veiled, (recipe.model, *recipe.helpers.values())))
     if (not made.local or is_gateway(made)) and (is_veiled or context.local_only):
-        said = "what the veil hides would leave" if is_veiled else "the file says 'local_only: true'"
-        raise ConfigError(f"{name} is not on this machine, and {said}", where)
+        reason = "what the veil hides would leave" if is_veiled else "the file says 'local_only: true'"
+        raise ConfigError(f"{name} is not on this machine, and {reason}", where)
     return made
 
 
@@ -320,13 +320,13 @@ def _detector(help_: Help, small: Model, large: Model | None, base: Path) -> Stu
     return StuckDetector(help_.threshold, help_.max_retries, help_rate=help_.help_rate)
 
 
-def _require_promise(said: PromiseSettings, kept: Promise | None, small: Model, large: Model | None) -> None:
-    way = f"`ai-battle calibrate DATA --promise {said.loss:g} --models SMALL+LARGE --out FILE` makes one"
+def _require_promise(settings: PromiseSettings, kept: Promise | None, small: Model, large: Model | None) -> None:
+    way = f"`ai-battle calibrate DATA --promise {settings.loss:g} --models SMALL+LARGE --out FILE` makes one"
     if not kept:
         raise ConfigError(f"A promise needs a calibration that was tested for it; {way}.", "promise")
-    if kept.loss > said.loss or kept.confidence < said.confidence:
+    if kept.loss > settings.loss or kept.confidence < settings.confidence:
         tested = f"a loss of at most {kept.loss:.1%} with {kept.confidence:.0%} confidence"
-        wanted = f"{said.loss:.1%} with {said.confidence:.0%}"
+        wanted = f"{settings.loss:.1%} with {settings.confidence:.0%}"
         raise ConfigError(f"The calibration was tested for {tested}, not for {wanted}; {way}.", "promise")
     those = [str(model.name) for model in (small, large) if model]
     if kept.models and [*map(spelling, kept.models)] != [*map(spelling, those)]:
@@ -345,12 +345,12 @@ def _affordable_share(dollars: float, large: Model | None) -> float:
     return min(1.0, dollars / each) if each else 1.0
 
 
-def _calibration(written: Any, base: Path) -> Calibration:
-    if isinstance(written, Mapping):
-        return Calibration.of_json(written)
-    if not isinstance(written, str):
+def _calibration(value: Any, base: Path) -> Calibration:
+    if isinstance(value, Mapping):
+        return Calibration.of_json(value)
+    if not isinstance(value, str):
         raise ConfigError("calibration must be the path of a file or what `ai-battle calibrate` prints.", "calibration")
-    path = base / os.path.expanduser(written)
+    path = base / os.path.expanduser(value)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -34,7 +34,7 @@ MOST = 20
 
 
 def shadow_of(
-    said: ShadowSettings,
+    settings: ShadowSettings,
     recipe: "assembly.Recipe",
     own: HelperSettings,
     context: BuildContext,
@@ -53,21 +53,21 @@ def shadow_of(
     if promised:
         _require_watchable(pair.strategy, is_answered=is_answered)
     small, big = make("shadow.small", own), make("shadow.large", large)
-    judges = [make(JUDGE, said.judge)] if said.judge.type != CHECK else []
-    limits = SpendingLimits(said.budget.cost_usd, unpriced=said.budget.unpriced)
+    judges = [make(JUDGE, settings.judge)] if settings.judge.type != CHECK else []
+    limits = SpendingLimits(settings.budget.cost_usd, unpriced=settings.budget.unpriced)
     _require_prices((small, big, *judges), limits)
     for judge in judges:
         _require_other(judge, (small, big))
     target = _target(promised, pair, (small, big))
     terms = ShadowTerms(
         pair=f"{small.name} + {big.name} ({pair.strategy})",
-        share=said.share,
+        share=settings.share,
         limits=limits,
         sees=pair.helper_sees,
         redact=context.without_secrets,
         cut=_cut_digest(recipe, promised),
         promised=promised,
-        seed=said.seed,
+        seed=settings.seed,
         is_advised=not is_answered,
         find_safe_cut=partial(_last_safe_cut, recipe, target),
         calibrates=partial(_calibrate_anew, target) if pair.calibration == AUTO else None,
@@ -91,19 +91,19 @@ def _require_check(recipe: "assembly.Recipe") -> Check:
     return recipe.check
 
 
-def promised_loss(said: ShadowSettings, pair: Help) -> float | None:
+def promised_loss(settings: ShadowSettings, pair: Help) -> float | None:
     """Returns the share of requests that a pair may lose, None where nobody watches it; raises `ConfigError`."""
     promised = pair.promise.loss if pair.promise else None
-    if said.watch and not (promised := said.watch.loss or promised):
+    if settings.watch and not (promised := settings.watch.loss or promised):
         raise ConfigError("says no loss, and the pair has no promise; write loss: 0.03, say", "shadow.watch")
     return promised
 
 
-def require_self_calibrating(pair: Help, said: ShadowSettings | None, traits: StrategyTraits) -> None:
+def require_self_calibrating(pair: Help, settings: ShadowSettings | None, traits: StrategyTraits) -> None:
     """Raises `ConfigError` for a pair that can't calibrate itself."""
     if not pair.promise:
         raise ConfigError("auto has to know what may be lost; write promise: {loss: 0.03}, say", "calibration")
-    if not said:
+    if not settings:
         raise ConfigError("auto learns from what the pair's shadow finds; write a shadow:", "calibration")
     if pair.peers or traits.replayed != "helper":
         words = "auto judges the answer of one model, and here are those of several, or none; name a file"

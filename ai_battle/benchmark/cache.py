@@ -56,27 +56,27 @@ class CachedClient(ClientWrapper):
         key = key_of(self._identity, request)
         if found := await self._cache.turn(key):
             return await self._again(found, emit)
-        written = ""
+        kept_text = ""
         try:
             begun = asyncio.get_running_loop().time()
             response = await self.client.complete(request, emit)
-            written = _as_text(response, asyncio.get_running_loop().time() - begun)
+            kept_text = _as_text(response, asyncio.get_running_loop().time() - begun)
             return response
         finally:
-            self._cache.release(key, written)
+            self._cache.release(key, kept_text)
 
     async def _again(self, found: str, emit: Emit) -> ModelResponse:
-        said = loads(found.encode())
-        response = response_from_json(said)
+        data = loads(found.encode())
+        response = response_from_json(data)
         if response.text:
             await emit(TextDelta(response.text))
         for index, call in enumerate(response.tool_calls):
             await emit(ToolCallDelta(index, call.id, call.name, dumps(call.arguments).decode()))
-        entry = ModelReplied(response.model, response.usage, said["seconds"], response.stop, paid=False)
+        entry = ModelReplied(response.model, response.usage, data["seconds"], response.stop, paid=False)
         # It counts for the setting as if the model had been asked; only `paid` says that nothing was spent.
         book(entry)
         await emit(entry)
-        self.saved_seconds += said["seconds"]
+        self.saved_seconds += data["seconds"]
         return response
 
 

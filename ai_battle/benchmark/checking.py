@@ -43,7 +43,7 @@ def named_code(suite: Suite) -> tuple[str, ...]:
     named = [each.help.strategy for each in suite.settings if each.help]
     named += [provider_of(model) for each in suite.settings for model in each.models]
     named += [scorer.name for scorer in chain(*suite.scorers.values())]
-    named += [written.format for written in suite.benchmark.datasets]
+    named += [section.format for section in suite.benchmark.datasets]
     named += chain(*map(assembly.named_code, _discussions(suite)))
     return tuple(dict.fromkeys(filter(is_code, named)))
 
@@ -166,16 +166,16 @@ def priced_models(suite: Suite) -> Iterator[Model]:
 
 
 def _speaking_models(discussion: Loaded) -> Iterator[Model]:
-    around = BuildContext.of(discussion)
+    context = BuildContext.of(discussion)
     for name, spec in discussion.file.discussion.models.items():
         if spec.role != "user":
-            yield participant(name, spec, around)
+            yield participant(name, spec, context)
 
 
 def _scorer_problems(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
-    for index, written in enumerate(suite.benchmark.datasets):
-        name = name_of(written)
-        path = ("benchmark", "datasets", index, "scorers") if written.scorers else ("benchmark", "scorers")
+    for index, section in enumerate(suite.benchmark.datasets):
+        name = name_of(section)
+        path = ("benchmark", "datasets", index, "scorers") if section.scorers else ("benchmark", "scorers")
         if not suite.scorers[name]:
             yield Problem(path, f"is missing: how are the answers to {name} scored? {_known_scorers()}")
             continue

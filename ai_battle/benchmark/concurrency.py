@@ -81,9 +81,9 @@ class LimitedClient(ClientWrapper):
         self._number = 0
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        asked = monotonic()
+        started = monotonic()
         self._number = await self._limit.enter()
-        self.waited += monotonic() - asked
+        self.waited += monotonic() - started
         try:
             response = await self.client.complete(request, emit)
         finally:

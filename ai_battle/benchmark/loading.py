@@ -83,22 +83,24 @@ class _SuiteBuilder:
 
     def __init__(self, document: SuiteFile, options: LoadOptions) -> None:
         self._document = document
-        self._said = document.file.benchmark
+        self._section = document.file.benchmark
         self._options = options
         self._scorers: dict[str, tuple[ScorerSettings, ...]] = {}
         self.problems = [
-            Problem(("benchmark", key), "is empty") for key in ("datasets", "settings") if not getattr(self._said, key)
+            Problem(("benchmark", key), "is empty")
+            for key in ("datasets", "settings")
+            if not getattr(self._section, key)
         ]
         self._settings = self._all_settings()
         self._tasks = tuple(self._all_tasks())
 
     def suite(self) -> Suite:
-        around = BuildContext.beside(self._document, RetryPolicy.of(self._said.timeouts))
-        return Suite(self._tasks, self._settings, self._scorers, around, self._document)
+        context = BuildContext.beside(self._document, RetryPolicy.of(self._section.timeouts))
+        return Suite(self._tasks, self._settings, self._scorers, context, self._document)
 
     def _all_settings(self) -> tuple[Setting, ...]:
         try:
-            return tuple(map(self._with_file, expand_settings(self._said.settings)))
+            return tuple(map(self._with_file, expand_settings(self._section.settings)))
         except SettingError as wrong:
             self.problems.append(wrong.problem)
             return ()
@@ -109,31 +111,31 @@ class _SuiteBuilder:
 
     def _all_tasks(self) -> Iterator[Task]:
         names: list[str] = []
-        for index, written in enumerate(self._said.datasets):
-            path, name = ("benchmark", "datasets", index, "path"), name_of(written)
+        for index, section in enumerate(self._section.datasets):
+            path, name = ("benchmark", "datasets", index, "path"), name_of(section)
             if name in names:
                 self.problems.append(Problem(path, f"another dataset is called {name!r} too; give it a name"))
             names.append(name)
             try:
-                yield from self._tasks_of(written, name)
+                yield from self._tasks_of(section, name)
             except ConfigError as error:
                 self.problems.append(Problem(path, str(error)))
 
-    def _tasks_of(self, written: DatasetSettings, name: str) -> Iterator[Task]:
+    def _tasks_of(self, section: DatasetSettings, name: str) -> Iterator[Task]:
         if self._options.tasks is not None:
             known = [task for task in self._options.tasks if task.extra[DATASET_KEY] == name]
-            self._scorers[name] = self._scorers_of(written, next((task.extra[SCORER_KEY] for task in known), ""))
+            self._scorers[name] = self._scorers_of(section, next((task.extra[SCORER_KEY] for task in known), ""))
             yield from known
             return
-        if is_code(written.format) and not self._options.trust:
-            raise ConfigError(f"{written.format} is code of its own. If you know it, say so: --trust")
-        found = dataset(written, self._document.base)
-        self._scorers[name] = self._scorers_of(written, found.scorer)
-        for task in tasks_of(written, self._document.base, found)[: self._options.limit]:
-            yield replace(task, id=f"{name}/{task.id}") if len(self._said.datasets) > 1 else task
+        if is_code(section.format) and not self._options.trust:
+            raise ConfigError(f"{section.format} is code of its own. If you know it, say so: --trust")
+        found = dataset(section, self._document.base)
+        self._scorers[name] = self._scorers_of(section, found.scorer)
+        for task in tasks_of(section, self._document.base, found)[: self._options.limit]:
+            yield replace(task, id=f"{name}/{task.id}") if len(self._section.datasets) > 1 else task
 
-    def _scorers_of(self, written: DatasetSettings, usual: str) -> tuple[ScorerSettings, ...]:
-        stated = written.scorers or self._said.scorers
+    def _scorers_of(self, section: DatasetSettings, usual: str) -> tuple[ScorerSettings, ...]:
+        stated = section.scorers or self._section.scorers
         return stated or ((ScorerSettings(name=usual),) if usual else ())
 
 

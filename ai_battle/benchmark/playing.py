@@ -254,8 +254,8 @@ class Player:
     def _judge(self, setting: Setting, task: Task, listener: SampleListener) -> None:
         """Notes what the detector thinks of the small model's answer, where nobody said so because it was not stuck."""
         if listener.quality is None and listener.small and _uses_detector(setting):
-            asked = ModelRequest((user(task.prompt),), tools=task.tools)
-            found = collaboration.StuckDetector().assess_response(asked, listener.small)
+            request = ModelRequest((user(task.prompt),), tools=task.tools)
+            found = collaboration.StuckDetector().assess_response(request, listener.small)
             listener.quality, listener.signals = found.quality, found.signals
 
     async def _score(self, key: SampleKey, task: Task, answer: ScoredAnswer, listener: SampleListener) -> Sample:
@@ -277,7 +277,7 @@ class Player:
     @cached_property
     def _scorers(self) -> Mapping[str, tuple[Scorer, ...]]:
         made = self._context.scorer_factory.scorer
-        return {name: tuple(map(made, written)) for name, written in self._context.scorers.items()}
+        return {name: tuple(map(made, settings)) for name, settings in self._context.scorers.items()}
 
 
 def _request(setting: Setting, task: Task, built: BuiltSetting) -> ModelRequest:
@@ -291,8 +291,8 @@ def _answer_of(response: ModelResponse, listener: SampleListener) -> ScoredAnswe
 
 def _calls(response: ModelResponse, own_tools: Collection[str]) -> tuple[ToolCall, ...]:
     """The calls that are part of an answer: not those that the setting answers itself."""
-    said = (*response.steps, response.message)
-    return tuple(call for each in said for call in each.tool_calls if call.name not in own_tools)
+    messages = (*response.steps, response.message)
+    return tuple(call for each in messages for call in each.tool_calls if call.name not in own_tools)
 
 
 def _answer_text(answer: ScoredAnswer) -> str:

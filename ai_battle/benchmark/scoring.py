@@ -27,40 +27,40 @@ class ScorerFactory:
     sandbox: Level = "auto"
     allow_unsandboxed: bool = False
 
-    def scorer(self, written: ScorerSettings) -> Scorer:
+    def scorer(self, settings: ScorerSettings) -> Scorer:
         """Raises `ConfigError` for one that is not there, for its options, and where it lacks what it needs."""
-        create = plugins.factory(SCORERS, written.name)
-        plugins.check_options(create, written.name, written.options)
-        options = {**written.options, **self._resources(written, create)}
+        create = plugins.factory(SCORERS, settings.name)
+        plugins.check_options(create, settings.name, settings.options)
+        options = {**settings.options, **self._resources(settings, create)}
         try:
             signature(create).bind(**options)
         except TypeError as error:
-            raise ConfigError(f"{written.name} can't be made of its options: {error}") from error
+            raise ConfigError(f"{settings.name} can't be made of its options: {error}") from error
         made: Scorer = create(**options)
         return made
 
-    def _resources(self, written: ScorerSettings, create: Any) -> dict[str, Any]:
+    def _resources(self, settings: ScorerSettings, create: Any) -> dict[str, Any]:
         hints = get_type_hints(create)
         given: dict[str, Any] = {}
         for name in signature(create).parameters:
             if hints.get(name) is Sandbox:
                 given[name] = _fence(self.sandbox, self.allow_unsandboxed)
             elif hints.get(name) is ModelClient:
-                given[name] = helper_model(written.name, judge_of(written, name), self.surroundings).client
+                given[name] = helper_model(settings.name, judge_of(settings, name), self.surroundings).client
         return given
 
 
-def judge_of(written: ScorerSettings, name: str = "model") -> HelperSettings:
+def judge_of(settings: ScorerSettings, name: str = "model") -> HelperSettings:
     """The model that an option of a scorer names; raises `ConfigError`."""
-    said = written.options.get(name)
-    if not said:
-        raise ConfigError(f"{written.name} needs a model: write {{name: {written.name}, {name}: gpt-4o}}")
-    return HelperSettings(type=said) if isinstance(said, str) else HelperSettings.model_validate(said)
+    value = settings.options.get(name)
+    if not value:
+        raise ConfigError(f"{settings.name} needs a model: write {{name: {settings.name}, {name}: gpt-4o}}")
+    return HelperSettings(type=value) if isinstance(value, str) else HelperSettings.model_validate(value)
 
 
-def judges(written: Sequence[ScorerSettings], surroundings: BuildContext) -> list[Any]:
+def judges(scorers: Sequence[ScorerSettings], surroundings: BuildContext) -> list[Any]:
     """The models that scorers call."""
-    calling = [each for each in written if each.options.get("model")]
+    calling = [each for each in scorers if each.options.get("model")]
     return [participant(each.name, judge_of(each), surroundings) for each in calling]
 
 

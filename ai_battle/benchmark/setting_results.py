@@ -56,8 +56,8 @@ class SettingResult:
     @property
     def helpers(self) -> tuple[str, ...]:
         """The types of all models that may answer or advise beside it."""
-        said = [self.described.get(key) for key in ("secondary", "models", "peers", "judge")]
-        return tuple(str(name) for each in said if each for name in (each if isinstance(each, list) else [each]))
+        named = [self.described.get(key) for key in ("secondary", "models", "peers", "judge")]
+        return tuple(str(name) for each in named if each for name in (each if isinstance(each, list) else [each]))
 
     @property
     def strategy(self) -> str:

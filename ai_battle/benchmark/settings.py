@@ -57,10 +57,10 @@ class SettingError(ConfigError):
         self.problem = problem
 
 
-def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
+def expand_settings(sections: Sequence[SettingSettings]) -> Iterator[Setting]:
     """Yields all settings, those of a grid in the order of its keys; raises `SettingError`."""
     seen: dict[str, KeyPath] = {}
-    for index, settings in enumerate(written):
+    for index, settings in enumerate(sections):
         for setting in islice(_settings_of(settings, (*PLACE, index)), MOST + 1):
             if setting.name in seen:
                 raise SettingError(
@@ -72,16 +72,16 @@ def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
                 raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MOST:,} settings"))
 
 
-def _settings_of(written: SettingSettings, place: KeyPath) -> Iterator[Setting]:
-    if not written.grid:
-        yield _setting(written, written.name, place)
+def _settings_of(section: SettingSettings, place: KeyPath) -> Iterator[Setting]:
+    if not section.grid:
+        yield _setting(section, section.name, place)
         return
-    for key in written.grid:
+    for key in section.grid:
         _check_key(key, (*place, "grid", key))
-    values = [value if isinstance(value, list) else [value] for value in written.grid.values()]
+    values = [value if isinstance(value, list) else [value] for value in section.grid.values()]
     for combination in product(*values):
-        chosen = dict(zip(written.grid, combination, strict=True))
-        yield _setting(_settings_with(written, chosen, place), _name(written.name, chosen), place)
+        chosen = dict(zip(section.grid, combination, strict=True))
+        yield _setting(_settings_with(section, chosen, place), _name(section.name, chosen), place)
 
 
 def _check_key(key: str, path: KeyPath) -> None:
@@ -100,8 +100,8 @@ def _short_value(value: Any) -> str:
     return "+".join(map(_short_value, value)) if isinstance(value, list) else str(value)
 
 
-def _settings_with(written: SettingSettings, chosen: Mapping[str, Any], place: KeyPath) -> SettingSettings:
-    kept = {key: getattr(written, key) for key in written.model_fields_set if key != "grid"}
+def _settings_with(section: SettingSettings, chosen: Mapping[str, Any], place: KeyPath) -> SettingSettings:
+    kept = {key: getattr(section, key) for key in section.model_fields_set if key != "grid"}
     try:
         return SettingSettings.model_validate({**kept, **chosen})
     except ValidationError as error:
@@ -110,14 +110,14 @@ def _settings_with(written: SettingSettings, chosen: Mapping[str, Any], place: K
         raise SettingError(Problem((*place, "grid", key), f"{chosen.get(key)!r}: {wrong['msg']}")) from None
 
 
-def _setting(written: SettingSettings, name: str, place: KeyPath) -> Setting:
-    model = written.model
-    if written.recorded:
-        model = HelperSettings(type=f"{RECORDED}{written.recorded}")
-    given = {key: getattr(written, key) for key in sorted(written.model_fields_set) if key not in _OWN}
+def _setting(section: SettingSettings, name: str, place: KeyPath) -> Setting:
+    model = section.model
+    if section.recorded:
+        model = HelperSettings(type=f"{RECORDED}{section.recorded}")
+    given = {key: getattr(section, key) for key in sorted(section.model_fields_set) if key not in _OWN}
     help_ = Help.model_validate(_without_retries(given, model)) if given else None
-    described = written.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
-    return Setting(name, model, help_, written.discussion, written.system, place, described)
+    described = section.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
+    return Setting(name, model, help_, section.discussion, section.system, place, described)
 
 
 def _without_retries(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:

@@ -214,20 +214,20 @@ _task_values = attrgetter(*_OF_A_TASK)
 
 def task_text(task: Task) -> str:
     """Returns the task as text, without fields that it lacks."""
-    said = {name: value for name, value in zip(_OF_A_TASK, _task_values(task), strict=True) if value}
+    data = {name: value for name, value in zip(_OF_A_TASK, _task_values(task), strict=True) if value}
     if task.tools:
-        said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
+        data["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
     if task.recorded:
-        said["recorded"] = {role: asdict(answer) for role, answer in task.recorded.items()}
-    return json_text(said)
+        data["recorded"] = {role: asdict(answer) for role, answer in task.recorded.items()}
+    return json_text(data)
 
 
 def task_from(text: str) -> Task:
-    said = json_value(text)
-    said["tools"] = tuple(ToolSpec(**tool) for tool in said.get("tools", ()))
-    said["options"] = tuple(said.get("options", ()))
-    said["recorded"] = {role: Recording(**answer) for role, answer in said.get("recorded", {}).items()}
-    return Task(**{"prompt": "", **said})
+    data = json_value(text)
+    data["tools"] = tuple(ToolSpec(**tool) for tool in data.get("tools", ()))
+    data["options"] = tuple(data.get("options", ()))
+    data["recorded"] = {role: Recording(**answer) for role, answer in data.get("recorded", {}).items()}
+    return Task(**{"prompt": "", **data})
 
 
 _OF_A_SAMPLE = (
@@ -265,15 +265,15 @@ def _more(sample: Sample) -> Mapping[str, Any]:
 def sample_from(row: tuple[Any, ...]) -> Sample:
     (setting, task, repeat, answer, value, why, read, written, cost, seconds, helped, quality, reason, small, large,
      small_score, large_score, error, spent, more) = row  # fmt: skip
-    said = {} if more == NOTHING_MORE else json_value(more)
-    score = AnswerScore(value, why, scorer_failed="scorer_failed" in said)
-    cached, stored, thought = said.get("tokens", (0, 0, 0))
-    usage = Usage(read, written, cached, stored, thought, cost, "estimated" in said)
-    wasted = Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED
+    data = {} if more == NOTHING_MORE else json_value(more)
+    score = AnswerScore(value, why, scorer_failed="scorer_failed" in data)
+    cached, stored, thought = data.get("tokens", (0, 0, 0))
+    usage = Usage(read, written, cached, stored, thought, cost, "estimated" in data)
+    wasted = Usage(*data["wasted"]) if "wasted" in data else NOTHING_USED
     # Results of before it was counted say only whether there was help.
-    help_ = HelpRecord(*said["help"]) if "help" in said else HelpRecord(helped, cost_usd=None) if helped else NO_HELP
+    help_ = HelpRecord(*data["help"]) if "help" in data else HelpRecord(helped, cost_usd=None) if helped else NO_HELP
     # By place: names cost as much again, and a report reads every sample of a run.
     return Sample(
-        setting, task, repeat, answer, score, usage, seconds, bool(helped), wasted, quality, said.get("signals", {}),
+        setting, task, repeat, answer, score, usage, seconds, bool(helped), wasted, quality, data.get("signals", {}),
         reason, small, large, error, small_score, large_score, spent, help_,
     )  # fmt: skip

@@ -50,10 +50,10 @@ DATASET_KEY, SCORER_KEY = "dataset", "scorer"
 """Where a task keeps the name of its dataset, and the scorer that fits the format."""
 
 
-def dataset(written: DatasetSettings, base: Path) -> Dataset:
+def dataset(settings: DatasetSettings, base: Path) -> Dataset:
     """Returns the dataset of the format that is named, or that the file has; raises `ConfigError`."""
-    name = written.format if written.format != "auto" else format_of(path_of(written, base))
-    options = {"fields": written.fields} if written.fields else {}
+    name = settings.format if settings.format != "auto" else format_of(path_of(settings, base))
+    options = {"fields": settings.fields} if settings.fields else {}
     made: Dataset = plugins.create(DATASETS, name, **options)
     return made
 
@@ -75,28 +75,28 @@ def format_of(path: Path) -> str:
     return max(fitting, key=lambda name: len(formats[name].marks))
 
 
-def tasks_of(written: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
+def tasks_of(settings: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
     """Returns the tasks that are drawn, in the order of the file; raises `ConfigError` for what is wrong with any."""
-    path = path_of(written, base)
+    path = path_of(settings, base)
     _require(path)
-    tasks = list(_placed_tasks(written, found, path))
+    tasks = list(_placed_tasks(settings, found, path))
     if not tasks:
         raise ConfigError(f"{path.name} holds no tasks")
-    return _subset(tasks, written)
+    return _subset(tasks, settings)
 
 
-def name_of(written: DatasetSettings) -> str:
-    return written.name or Path(written.path).name.partition(".")[0]
+def name_of(settings: DatasetSettings) -> str:
+    return settings.name or Path(settings.path).name.partition(".")[0]
 
 
-def path_of(written: DatasetSettings, base: Path) -> Path:
-    return base / Path(written.path).expanduser()
+def path_of(settings: DatasetSettings, base: Path) -> Path:
+    return base / Path(settings.path).expanduser()
 
 
-def _placed_tasks(written: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
+def _placed_tasks(settings: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
     """Yields the tasks with their dataset; raises `ConfigError` for an id that comes twice."""
     seen: dict[str, str] = {}
-    about = {DATASET_KEY: name_of(written), SCORER_KEY: found.scorer}
+    about = {DATASET_KEY: name_of(settings), SCORER_KEY: found.scorer}
     for number, task in enumerate(found.read(path), 1):
         place = task.extra.get(PLACE_KEY, f"{path.name}, task {number}")
         if task.id in seen:
@@ -105,15 +105,15 @@ def _placed_tasks(written: DatasetSettings, found: Dataset, path: Path) -> Itera
         yield replace(task, extra={**task.extra, **about, PLACE_KEY: place})
 
 
-def _subset(tasks: list[Task], written: DatasetSettings) -> list[Task]:
+def _subset(tasks: list[Task], settings: DatasetSettings) -> list[Task]:
     """The first, or with a seed some at random: more of them hold those of a smaller limit."""
-    if written.limit is None or written.limit >= len(tasks):
+    if settings.limit is None or settings.limit >= len(tasks):
         return tasks
-    if written.seed is None:
-        return tasks[: written.limit]
+    if settings.seed is None:
+        return tasks[: settings.limit]
     places = [*range(len(tasks))]
-    random.Random(written.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
-    return [tasks[place] for place in sorted(places[: written.limit])]
+    random.Random(settings.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
+    return [tasks[place] for place in sorted(places[: settings.limit])]
 
 
 def _require(path: Path) -> None:

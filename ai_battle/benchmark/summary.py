@@ -145,11 +145,11 @@ class BenchmarkSummary:
 
     def as_json(self) -> dict[str, Any]:
         """Returns what summary.json holds."""
-        said = {"version": VERSION, **asdict(self)}
-        said["pairs"] = [{"a": each.a, "b": each.b, **each.as_json(), "said": each.sentence} for each in self.pairs]
-        said["front"] = [row.name for row in self.front]
-        said["sweep"] = [{**asdict(each), "policy": each.policy.name} for each in self.sweep]
-        return said
+        data = {"version": VERSION, **asdict(self)}
+        data["pairs"] = [{"a": each.a, "b": each.b, **each.as_json(), "said": each.sentence} for each in self.pairs]
+        data["front"] = [row.name for row in self.front]
+        data["sweep"] = [{**asdict(each), "policy": each.policy.name} for each in self.sweep]
+        return data
 
     def text(self) -> str:
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

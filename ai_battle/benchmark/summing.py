@@ -151,8 +151,8 @@ def _first_answers(settings: Sequence[SettingResult]) -> list[tuple[float, float
 
 def _bins(answers: Sequence[tuple[float, float]]) -> list[Bin]:
     by_bin: dict[int, list[tuple[float, float]]] = {}
-    for said, right in answers:
-        by_bin.setdefault(min(int(said * BINS), BINS - 1), []).append((said, right))
+    for quality, right in answers:
+        by_bin.setdefault(min(int(quality * BINS), BINS - 1), []).append((quality, right))
     bins = []
     for n, pairs in sorted(by_bin.items()):
         qualities, rights = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -162,7 +162,7 @@ def _bins(answers: Sequence[tuple[float, float]]) -> list[Bin]:
 
 
 def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
-    return calibration_error([said for said, _ in answers], [right for _, right in answers]) if answers else None
+    return calibration_error([quality for quality, _ in answers], [right for _, right in answers]) if answers else None
 
 
 def _latency(settings: Sequence[SettingResult]) -> Latency:

@@ -35,9 +35,9 @@ def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> I
         yield _style("│ " if number else "╭ ", colour, fg="yellow") + _style(row, colour, bold=True)
     rows = [row for name, value in call.arguments.items() for row in _argument(name, value, width - 2, colour)]
     yield from (bar + row for row in rows or ["(without arguments)"])
-    asked = f"May {who} use {tool}?"
-    asked = asked if cell_len(asked) <= width - 2 else "May this be run?"
-    yield _style("╰ ", colour, fg="yellow") + _style(asked, colour, bold=True)
+    text = f"May {who} use {tool}?"
+    text = text if cell_len(text) <= width - 2 else "May this be run?"
+    yield _style("╰ ", colour, fg="yellow") + _style(text, colour, bold=True)
 
 
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
@@ -170,12 +170,12 @@ def _terminal() -> TextIO | None:
 VERDICTS = get_args(Verdict)
 
 
-def with_approval(loaded: Loaded, said: str) -> Loaded:
+def with_approval(loaded: Loaded, option: str) -> Loaded:
     """The discussion with that in `tools.approval`; raises `click.BadParameter` for a word or a tool that is none."""
     tools = loaded.file.discussion.tools
-    if not said.strip():
+    if not option.strip():
         return loaded
-    default, wanted = _parse(said, tools or Tools(enabled=False))
+    default, wanted = _parse(option, tools or Tools(enabled=False))
     if tools is None:
         return loaded
     return loaded.with_overrides(*_overrides(default, wanted, tools))
@@ -186,14 +186,14 @@ def _overrides(default: str, wanted: Mapping[str, str], tools: Tools) -> Iterato
         yield f"discussion.tools.approval.default={default}"
     for word in VERDICTS if wanted else ():
         kept = [tool for tool in getattr(tools.approval, word) if tool not in wanted]
-        said = [tool for tool, verdict in wanted.items() if verdict == word]
-        yield f"discussion.tools.approval.{word}={json.dumps(kept + said, ensure_ascii=False)}"
+        named = [tool for tool, verdict in wanted.items() if verdict == word]
+        yield f"discussion.tools.approval.{word}={json.dumps(kept + named, ensure_ascii=False)}"
 
 
-def _parse(said: str, tools: Tools) -> tuple[str, dict[str, str]]:
+def _parse(option: str, tools: Tools) -> tuple[str, dict[str, str]]:
     """The word for all tools, and those for single ones."""
     wanted: dict[str, str] = {}
-    for entry in said.split(","):
+    for entry in option.split(","):
         tool, equals, word = (part.strip() for part in entry.rpartition("="))
         verdict = _verdict(word)
         if equals:

@@ -48,11 +48,11 @@ def command(question: str, model: str, pair: str, **how: Any) -> None:
     loaded = asking.question(
         text, small, helper=big, **{key: how[key] for key in ("strategy", "files", "describe_with", "max_cost")}
     )
-    answered = request_answer(loaded, how, one_line(question or text, TITLE))
+    answer = request_answer(loaded, how, one_line(question or text, TITLE))
     if how["as_json"]:
-        print_json(answered.document)
+        print_json(answer.document)
     else:
-        show_answer(answered, quiet=how["quiet"])
+        show_answer(answer, quiet=how["quiet"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +124,15 @@ async def _tell_remarks(event: Event) -> None:
         click.echo(printable(line), err=True)
 
 
-def show_answer(answered: Answered, *, quiet: bool) -> None:
+def show_answer(answer: Answered, *, quiet: bool) -> None:
     """Shows an answer that was not streamed, and on standard error what it took."""
-    response = answered.response
-    if not answered.streamed:
+    response = answer.response
+    if not answer.streamed:
         click.echo(printable(response.text))
     if not quiet:
-        models = ", ".join(dict.fromkeys(printable(reply.model) for reply in answered.replies))
+        models = ", ".join(dict.fromkeys(printable(reply.model) for reply in answer.replies))
         spent = f"{tokens(response.usage)}, {dollars(response.usage.cost_usd)}"
-        click.secho(f"{models}: {spent}, {answered.seconds:.1f} s", dim=True, err=True)
+        click.secho(f"{models}: {spent}, {answer.seconds:.1f} s", dim=True, err=True)
 
 
 def with_input(question: str, command: str = "ask") -> str:

@@ -198,13 +198,13 @@ async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
 
 def _without_shadows(loaded: Loaded) -> Loaded:
     """Tasks are no requests of the user's, so nothing is learned from them of how a pair does on those."""
-    file, said = loaded.file, loaded.file.discussion
-    if not said.collaboration:
+    file, discussion = loaded.file, loaded.file.discussion
+    if not discussion.collaboration:
         return loaded
-    pairs = tuple(pair.model_copy(update={"shadow": None}) for pair in said.collaboration.pairs)
-    collaboration = said.collaboration.model_copy(update={"pairs": pairs})
-    said = said.model_copy(update={"collaboration": collaboration})
-    return replace(loaded, file=file.model_copy(update={"discussion": said}))
+    pairs = tuple(pair.model_copy(update={"shadow": None}) for pair in discussion.collaboration.pairs)
+    collaboration = discussion.collaboration.model_copy(update={"pairs": pairs})
+    discussion = discussion.model_copy(update={"collaboration": collaboration})
+    return replace(loaded, file=file.model_copy(update={"discussion": discussion}))
 
 
 def _yaml(value: object) -> str:

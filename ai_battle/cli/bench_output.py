@@ -184,7 +184,7 @@ def _conclusions(summary: BenchmarkSummary) -> Iterator[str]:
         shown = ", ".join(f"{row.name} ({percent(row.quality)})" for row in summary.front)
         yield f"not beaten, the cheapest first{over_tasks(summary)}: {shown}"
     yield from beaten(summary)
-    yield from (f"- {said}" for said in conclusions(summary.pairs, MOST_SAID))
+    yield from (f"- {sentence}" for sentence in conclusions(summary.pairs, MOST_SAID))
 
 
 def _show_changes(changes: Sequence[Change]) -> None:

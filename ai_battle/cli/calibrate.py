@@ -110,9 +110,9 @@ def _target(
     helper_price: float,
     own_price: float,
 ) -> Target:
-    said = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "promise": promise}
-    said["max_cost"] = max_cost
-    given = [(kind, value) for kind, value in said.items() if value is not None]
+    targets = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "promise": promise}
+    targets["max_cost"] = max_cost
+    given = [(kind, value) for kind, value in targets.items() if value is not None]
     if len(given) != 1:
         raise ConfigError(
             "Say one target: --target-help-rate, --target-quality, --target-pgr, --max-cost or --promise."

@@ -37,14 +37,14 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
     require_files(how["files"])
     text = with_input(question, "council")
     loaded = asking.council(text, members, chair=chair, files=how["files"], max_cost=how["max_cost"])
-    answered = request_answer(loaded, how, one_line(question or text, TITLE))
+    answer = request_answer(loaded, how, one_line(question or text, TITLE))
     if how["as_json"]:
-        print_json({**answered.document, **_ranking(answered.events)})
+        print_json({**answer.document, **_ranking(answer.events)})
         return
-    show_answer(answered, quiet=how["quiet"])
-    for event in answered.events if not how["quiet"] else ():
+    show_answer(answer, quiet=how["quiet"])
+    for event in answer.events if not how["quiet"] else ():
         if isinstance(event, AnswersRanked):
-            show_rows(HEADS, [*_rows(event, members), _chair_row(answered, chair or members[0])], err=True)
+            show_rows(HEADS, [*_rows(event, members), _chair_row(answer, chair or members[0])], err=True)
             click.echo("\n".join(map(printable, event.left_out)), nl=bool(event.left_out), err=True)
 
 
@@ -58,8 +58,8 @@ def _rows(ranked: AnswersRanked, members: Sequence[str]) -> Iterator[tuple[str, 
         yield (rank, row["label"], printable(members[row["member"] - 1]), points, firsts, *spent)
 
 
-def _chair_row(answered: Answered, chair: str) -> tuple[str, ...]:
-    replies = [reply for reply in answered.replies if reply.role == "chair"]
+def _chair_row(answer: Answered, chair: str) -> tuple[str, ...]:
+    replies = [reply for reply in answer.replies if reply.role == "chair"]
     usage = sum((reply.usage for reply in replies), NOTHING_USED)
     seconds = sum(reply.seconds for reply in replies)
     return ("", "", f"{printable(chair)} (chair)", "", "", dollars(usage.cost_usd), f"{seconds:.1f}")

@@ -50,8 +50,7 @@ REMARK = 130
 TICK = 0.25
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 DRAFT_SHOWN = 40
-LONG, SHOWN = 4_000, 1_000
-"""A longer text that opens a discussion is shown with so many characters."""
+LONG, SHOWN = 4_000, 1_000  # a longer text that opens a discussion is shown with so many characters
 YOUR_TURN = "your turn: Enter says it, an empty line passes, /help shows more"
 
 
@@ -74,11 +73,11 @@ class ViewOptions:
     @classmethod
     def of(cls, loaded: Loaded, *, verbose: bool = False) -> "ViewOptions":
         """Takes what the discussion file says, on this terminal."""
-        said = loaded.file.discussion
-        turns = phases.turns_in_all(said)
+        discussion = loaded.file.discussion
+        turns = phases.turns_in_all(discussion)
         typing = sys.stdin is not None and sys.stdin.isatty()
         prices = cache(partial(_output_price, {name: price.model_dump() for name, price in loaded.file.prices.items()}))
-        return cls(turns, verbose=verbose, typing=typing, notify_on=said.timeouts.notify_on, output_price=prices)
+        return cls(turns, verbose=verbose, typing=typing, notify_on=discussion.timeouts.notify_on, output_price=prices)
 
 
 def _output_price(stated: Mapping[str, Any], type_: str) -> float:
@@ -253,8 +252,9 @@ class LiveView:
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
             name = self._style(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
-            heard = heard_words(event.heard_by)
-            self._screen.line(f"{name} {self._style(printable(f'{model} · {heard}' if heard else model), dim=True)}")
+            listeners = heard_words(event.heard_by)
+            about = printable(f"{model} · {listeners}" if listeners else model)
+            self._screen.line(f"{name} {self._style(about, dim=True)}")
         self._show_status()
 
     def _open(self, event: PromptGiven) -> None:
@@ -371,8 +371,8 @@ def _heading(event: RunStarted) -> str:
 
 
 def _paragraph(turn: TurnFinished) -> str:
-    heard = heard_words(turn.heard_by)
-    return f"[{turn.turn}] {turn.speaker}{f' ({heard})' if heard else ''}: {turn.message.text.strip()}"
+    listeners = heard_words(turn.heard_by)
+    return f"[{turn.turn}] {turn.speaker}{f' ({listeners})' if listeners else ''}: {turn.message.text.strip()}"
 
 
 def _opening(message: Message) -> str:

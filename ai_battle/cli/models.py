@@ -194,23 +194,23 @@ async def _probe(type_: str) -> Sequence[ProbeResult]:
 async def _try(client: ModelClient, name: str, request: ModelRequest, judge: Judge) -> ProbeResult:
     started = time.monotonic()
     try:
-        response = await client.complete(request, heard := EventLog())
-        fault = judge(response, heard)
+        response = await client.complete(request, events := EventLog())
+        fault = judge(response, events)
     except ProviderError as error:
         fault = str(error)
     return ProbeResult(name, not fault, time.monotonic() - started, fault)
 
 
-def _check_streaming(response: ModelResponse, heard: EventLog) -> str:
-    pieces = sum(isinstance(event, TextDelta) for event in heard.events)
+def _check_streaming(response: ModelResponse, log: EventLog) -> str:
+    pieces = sum(isinstance(event, TextDelta) for event in log.events)
     return "" if pieces > 1 else "the answer came in one piece"
 
 
-def _check_tools(response: ModelResponse, heard: EventLog) -> str:
+def _check_tools(response: ModelResponse, log: EventLog) -> str:
     return "" if response.tool_calls else "it answered in text instead of calling the tool"
 
 
-def _check_json(response: ModelResponse, heard: EventLog) -> str:
+def _check_json(response: ModelResponse, log: EventLog) -> str:
     try:
         answer = json.loads(response.text)
     except ValueError:

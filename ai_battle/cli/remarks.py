@@ -78,10 +78,10 @@ class Remarks:
         known = REMARKS.get(type(event))
         words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
         line = f"{known(event) if known else ''} {words}".rstrip()
-        said = text_said(event)
-        if said and self._full:
-            return f"{line}\n{indent(said, '  | ', lambda _: True)}"
-        return f"{line}: {one_line(said, FOLDED)}" if said else line
+        text = text_said(event)
+        if text and self._full:
+            return f"{line}\n{indent(text, '  | ', lambda _: True)}"
+        return f"{line}: {one_line(text, FOLDED)}" if text else line
 
     def _without_known_reason(self, event: object) -> object:
         """The event without a reason that was told a moment ago; what was allowed is told with the call itself."""
@@ -138,8 +138,8 @@ def _description_line(event: FileDescribed) -> str:
 
 
 def _call_line(call: ToolCall) -> str:
-    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
-    return one_line(f"{call.name}({said})", FOLDED)
+    arguments = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
+    return one_line(f"{call.name}({arguments})", FOLDED)
 
 
 REMARKS: Mapping[type, Callable[[Any], str]] = {

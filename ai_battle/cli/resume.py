@@ -51,10 +51,10 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
 
 def _show_last_messages(run_dir: Path) -> None:
     """Shows what was said last, so that who goes on knows where the talk was; of a long message its end."""
-    said = messages(run_dir)
-    for message in said[-SHOWN:]:
+    all_messages = messages(run_dir)
+    for message in all_messages[-SHOWN:]:
         text = printable(message.text.strip())
         click.secho(f"{printable(message.speaker) or 'The topic'}:", bold=True)
         click.echo(f"[...] {text[-LONGEST:]}" if len(text) > LONGEST else text)
-    if len(said) > SHOWN:
-        click.secho(f"These are the last {SHOWN} of {len(said)} messages.", dim=True)
+    if len(all_messages) > SHOWN:
+        click.secho(f"These are the last {SHOWN} of {len(all_messages)} messages.", dim=True)

@@ -30,8 +30,8 @@ def command(config: str, host: str | None, port: int | None, workers: int | None
     CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
     answers to names with opus, sonnet and haiku. Each request is a line of JSON on stderr (LOG_LEVEL).
     """
-    said = {"host": host, "port": port, "workers": workers}
-    over = {key: value for key, value in said.items() if value is not None}
+    options = {"host": host, "port": port, "workers": workers}
+    over = {key: value for key, value in options.items() if value is not None}
     source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))
     loaded = source.load()
     source = replace(source, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves

@@ -67,8 +67,8 @@ def _print_turn(
 
 
 def _to_json(event: Event) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(record_bytes(record(event)))
-    return said
+    data: dict[str, Any] = json.loads(record_bytes(record(event)))
+    return data
 
 
 def _request_to_json(request: ModelRequest) -> dict[str, Any]:

@@ -23,8 +23,8 @@ class SurveyedProvider:
 def survey(providers: Sequence[str] = ()) -> Sequence[SurveyedProvider]:
     """Ask `providers`, by default all that can be asked here."""
     traits = {name: provider_traits(name) for name in known_providers()}
-    asked = providers or [name for name, each in traits.items() if not (each.recited or each.human)]
-    return asyncio.run(_survey(asked))
+    chosen = providers or [name for name, each in traits.items() if not (each.recited or each.human)]
+    return asyncio.run(_survey(chosen))
 
 
 async def _survey(providers: Iterable[str]) -> Sequence[SurveyedProvider]:

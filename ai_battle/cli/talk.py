@@ -72,9 +72,9 @@ def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
     if how["save"] and how["save"].exists():
         raise ConfigError(f"{how['save']} exists; name another file with --save.")
     require_files(how["files"])
-    written = recipe(topic, named_types(models), me, how)
+    config = recipe(topic, named_types(models), me, how)
     settings = (*how["changes"], *shortcuts(how["turns"], how["max_cost"]))
-    loaded = load_checked(written, settings, environment=with_dotenv(os.environ, Path.cwd()))
+    loaded = load_checked(config, settings, environment=with_dotenv(os.environ, Path.cwd()))
     loaded = with_approval(replace(loaded, name=one_line(topic, NAME_WIDTH)), how["approve"])
     if how["save"]:
         _save(loaded, how["save"])

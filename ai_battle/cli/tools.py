@@ -79,8 +79,8 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
     parameters = dict(map(_setting, settings))
     named = {name: parameters} if parameters or not paths or name in builtin_names() else {}
     workspace = Path(place["workspace"])
-    around = LoadContext(workspace, allow_unsandboxed=place["allow_unsandboxed"])
-    return asyncio.run(_call(wanted, _registry(paths, named, around)))
+    load_context = LoadContext(workspace, allow_unsandboxed=place["allow_unsandboxed"])
+    return asyncio.run(_call(wanted, _registry(paths, named, load_context)))
 
 
 @command.command("accept")
@@ -97,8 +97,8 @@ def accept(config: str, trust: bool) -> None:
 
 
 async def _accept(loaded: Loaded) -> tuple[ToolSpec, ...]:
-    said = loaded.file.discussion.tools
-    async with McpServers(said.mcp.servers if said else {}, ToolRegistry(), loaded.base) as servers:
+    section = loaded.file.discussion.tools
+    async with McpServers(section.mcp.servers if section else {}, ToolRegistry(), loaded.base) as servers:
         return ToolRegistry(servers.accept()).specs
 
 
@@ -131,14 +131,14 @@ def _object(text: str) -> dict[str, Any]:
     return given
 
 
-def _setting(written: str) -> tuple[str, Any]:
-    key, equals, text = written.partition("=")
+def _setting(option: str) -> tuple[str, Any]:
+    key, equals, text = option.partition("=")
     if not equals or not key:
-        raise ConfigError(f"--set {written}: must be key=value, for example backend=duckduckgo")
+        raise ConfigError(f"--set {option}: must be key=value, for example backend=duckduckgo")
     try:
         return key, yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {written}: {text!r} is no YAML") from error
+        raise ConfigError(f"--set {option}: {text!r} is no YAML") from error
 
 
 def _show(tools: Sequence[ToolSpec]) -> None:

@@ -55,14 +55,14 @@ class TurnRecord:
     @classmethod
     def of(cls, messages: Sequence[Message], tool: str) -> "TurnRecord":
         results = tuple(result for message in messages for result in message.tool_results)
-        asked = [place for place, result in enumerate(results) if result.call.name == tool]
-        given = [place for place in asked if not results[place].is_error]
-        failed = sum(results[place].text == FAILED for place in asked)
+        places = [place for place, result in enumerate(results) if result.call.name == tool]
+        given = [place for place in places if not results[place].is_error]
+        failed = sum(results[place].text == FAILED for place in places)
         work = [place for place, result in enumerate(results) if result.call.name != tool]
         in_a_row = len(results) - 1 - max(work, default=-1)
         done = tuple(results[place] for place in work)
         since = done[bisect(work, max(given, default=-1)) :]
-        return cls(len(given), len(asked) - len(given) - failed, failed, in_a_row, done, since)
+        return cls(len(given), len(places) - len(given) - failed, failed, in_a_row, done, since)
 
     @property
     def is_doubtful(self) -> bool:

@@ -311,8 +311,8 @@ class Advice:
         """Returns whether the helper said anything of use."""
         turn, most = attempts.turn, self.max_tokens
         options = {} if most is None else {"max_tokens": most}
-        asked = advice_request(self.prompt, attempts.case, turn.helping.sees, **options)
-        draft = await turn.ask(helper, asked, attempts.case.reason)
+        request = advice_request(self.prompt, attempts.case, turn.helping.sees, **options)
+        draft = await turn.ask(helper, request, attempts.case.reason)
         words = self.read(draft.text) if draft else ""
         if draft and words and most is not None and draft.response.stop == "length":
             await turn.report_failure(f"its {self.tag} was cut off after {most} tokens")

@@ -102,12 +102,12 @@ def plan_request(
         request=_request_text(request, now),
         tools=tools_text(tools),
     )
-    asked = Message("user", (*_pictures(now), Text(wrapped)))
+    wrapped_message = Message("user", (*_pictures(now), Text(wrapped)))
     before = (plain for message in messages[:place] if (plain := _in_text(message)).parts) if sees == "history" else ()
     system = request.system if sees == "history" else ""
     most = request.options.get("max_tokens")
     options = {} if most is None else {"max_tokens": most}
-    return ModelRequest((*before, asked), system, tool_choice="none", options=options, wants=request.wants)
+    return ModelRequest((*before, wrapped_message), system, tool_choice="none", options=options, wants=request.wants)
 
 
 def has_new_results(request: ModelRequest) -> bool:
@@ -132,8 +132,8 @@ def _request_text(request: ModelRequest, now: Sequence[Message]) -> str:
 
 
 def _message_text(message: Message) -> str:
-    said = "\n".join(part.text for part in _in_text(message).parts if isinstance(part, Text))
-    return f"{message.role}: {said}"
+    text = "\n".join(part.text for part in _in_text(message).parts if isinstance(part, Text))
+    return f"{message.role}: {text}"
 
 
 def _failed_plans(failed: Iterable[FailedPlan], sees: Sees) -> Iterator[str]:

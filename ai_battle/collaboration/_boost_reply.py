@@ -181,8 +181,8 @@ def _meaning(parts: Parts) -> tuple[Kind, int] | None:
     return (kind, _OWN) if kind and is_format and is_ended else None
 
 
-def _number(written: str) -> int:
-    return _NUMERALS.get(written.lower()) or int(written or 0)
+def _number(digits: str) -> int:
+    return _NUMERALS.get(digits.lower()) or int(digits or 0)
 
 
 def _bold(parts: Parts) -> str:
@@ -248,8 +248,8 @@ class _ReplySection:
     @property
     def text(self) -> str:
         """What it says; of a tag, without the last `</name>`."""
-        said = "".join(self.pieces)
-        return ("".join(said.rpartition(f"</{self.tag}>")[::2]) if self.tag else said).strip()
+        whole = "".join(self.pieces)
+        return ("".join(whole.rpartition(f"</{self.tag}>")[::2]) if self.tag else whole).strip()
 
     def add(self, text: str) -> None:
         self.pieces.append(text)
@@ -314,9 +314,9 @@ class PlanReader:
         text = self._held + "".join(section.pieces[self._taken :])
         if not self._taken and len(text.strip()) <= _LONGEST_BLANK:
             return ""
-        said = text.rstrip() if self._taken else text.strip()
+        settled = text.rstrip() if self._taken else text.strip()
         self._taken, self._held = len(section.pieces), text[len(text.rstrip()) :]
-        return said
+        return settled
 
     def close(self) -> PlanReply:
         """Returns what the reply is."""
@@ -384,5 +384,5 @@ def _is_void(text: str, blank: Blank | None) -> bool:
     """Says whether a text says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
-    said = _plain_words(text.strip(_WRAPPING))
-    return not said or said in _PLACEHOLDERS or bool(blank and blank(said))
+    words = _plain_words(text.strip(_WRAPPING))
+    return not words or words in _PLACEHOLDERS or bool(blank and blank(words))

@@ -49,31 +49,31 @@ def boost_settings(environment: Mapping[str, str]) -> BoostSettings | None:
 
     None where no boost model is configured. Raises `ConfigError`, for a missing part `BoostMissing`.
     """
-    said = {name: value.strip() for name, value in environment.items() if value.strip()}
-    tiers = _tiers(said.get("ENABLE_BOOST_SUPPORT", NONE))
-    missing = [name for name in _NEEDED if name not in said]
+    variables = {name: value.strip() for name, value in environment.items() if value.strip()}
+    tiers = _tiers(variables.get("ENABLE_BOOST_SUPPORT", NONE))
+    missing = [name for name in _NEEDED if name not in variables]
     if missing and (tiers or len(missing) < len(_NEEDED)):
         verb = "is" if len(missing) == 1 else "are"
         raise BoostMissing(f"The boost model is half configured: {' and '.join(missing)} {verb} not set.")
     if missing:
         return None
     return BoostSettings(
-        _base_url(said["BOOST_BASE_URL"]),
-        said["BOOST_API_KEY"],
-        said["BOOST_MODEL"],
+        _base_url(variables["BOOST_BASE_URL"]),
+        variables["BOOST_API_KEY"],
+        variables["BOOST_MODEL"],
         tiers,
         environment.get("BOOST_WRAPPER_TEMPLATE", ""),
-        _seconds(said.get("BOOST_TIMEOUT", "")),
+        _seconds(variables.get("BOOST_TIMEOUT", "")),
     )
 
 
-def _tiers(said: str) -> tuple[str, ...]:
-    names = [name.strip().upper() for name in said.split(",") if name.strip()]
+def _tiers(value: str) -> tuple[str, ...]:
+    names = [name.strip().upper() for name in value.split(",") if name.strip()]
     for name in names:
         if name not in (*TIERS, NONE):
             raise ConfigError(f"ENABLE_BOOST_SUPPORT has no {name!r}{near(name, [*TIERS, NONE])}")
     if NONE in names and len(set(names)) > 1:
-        raise ConfigError(f"ENABLE_BOOST_SUPPORT is {said!r}: {NONE} stands alone.")
+        raise ConfigError(f"ENABLE_BOOST_SUPPORT is {value!r}: {NONE} stands alone.")
     return tuple(tier for tier in TIERS if tier in names)
 
 
@@ -95,13 +95,13 @@ def _address(base_url: str) -> str:
     return f"{before.partition('//')[0]}//{behind}" if at and "//" in before else base_url
 
 
-def _seconds(said: str) -> float:
-    if not said:
+def _seconds(value: str) -> float:
+    if not value:
         return TIMEOUT
     try:
-        seconds = float(said)
+        seconds = float(value)
     except ValueError:
         seconds = 0.0
     if not (isfinite(seconds) and seconds > 0):
-        raise ConfigError(f"BOOST_TIMEOUT is seconds, more than 0, not {said!r}.")
+        raise ConfigError(f"BOOST_TIMEOUT is seconds, more than 0, not {value!r}.")
     return seconds

@@ -182,8 +182,8 @@ class Judge:
             raise ConfigError("A judge reads the attempt: helper_sees is attempt or history.", "helper_sees")
         if not turn.may_ask:
             return None
-        asked = advice_request("judge", HelpCase(request, response), turn.helping.sees, max_tokens=self.max_tokens)
-        draft = await turn.consult("judge", self.client, asked, "judge")
+        question = advice_request("judge", HelpCase(request, response), turn.helping.sees, max_tokens=self.max_tokens)
+        draft = await turn.consult("judge", self.client, question, "judge")
         if draft is None:
             return None
         if not (word := verdict(draft.text)):
@@ -196,10 +196,10 @@ class Judge:
 
 def verdict(text: str) -> str:
     """Returns right, wrong or unsure; empty for what is none of them, or several."""
-    said = _THOUGHT.sub("", text, count=1).strip()
-    if labelled := _LABELLED.findall(said[-SHORT:]) or _LABELLED.findall(said[:SHORT]):
+    reply = _THOUGHT.sub("", text, count=1).strip()
+    if labelled := _LABELLED.findall(reply[-SHORT:]) or _LABELLED.findall(reply[:SHORT]):
         return _plain(labelled[-1])
-    found = _WORD.findall(_first_and_last_line(said) if len(said) > SHORT else said)
+    found = _WORD.findall(_first_and_last_line(reply) if len(reply) > SHORT else reply)
     words = {_plain(word) for _, word in found}
     negated = any(denied for denied, _ in found)
     return words.pop() if len(words) == 1 and not negated else ""
@@ -252,8 +252,8 @@ class PeerOpinion(_Comparison):
     name = "a peer"
 
     async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
-        asked = request_in_place(HelpCase(request), turn.helping.sees)
-        return await turn.consult(COMPARED, self.client, asked, "peer")
+        in_place = request_in_place(HelpCase(request), turn.helping.sees)
+        return await turn.consult(COMPARED, self.client, in_place, "peer")
 
 
 class OwnOpinion(_Comparison):

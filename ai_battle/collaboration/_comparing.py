@@ -62,15 +62,17 @@ class BlindJudge:
         """Which answer it finds better, a, b or same, and why."""
         texts = zip("AB", (excerpt(answer, MOST_SHOWN) for answer in answers), strict=True)
         sections = "\n\n".join(f"Answer {label}:\n{data_section('answer', text)}" for label, text in texts)
-        asked = with_note(request_in_place(HelpCase(request), self.sees), packaged_prompt("compare", answers=sections))
+        question = with_note(
+            request_in_place(HelpCase(request), self.sees), packaged_prompt("compare", answers=sections)
+        )
         options = {"max_tokens": MOST_WRITTEN}
-        asked = replace(asked, tool_choice="none", output_schema=SCHEMA, options=options, wants=WHOLE_ANSWER)
-        reply = without_thought((await self.client.complete(asked)).text)
-        said = json_object(reply)
-        better = str(said.get("better")).strip().lower()
+        question = replace(question, tool_choice="none", output_schema=SCHEMA, options=options, wants=WHOLE_ANSWER)
+        reply = without_thought((await self.client.complete(question)).text)
+        verdict = json_object(reply)
+        better = str(verdict.get("better")).strip().lower()
         if better not in SMALL_FIRST:
             raise BadReply(f"The judge does not say which answer is better: {reply[:80]!r}")
-        return better, excerpt(str(said.get("why") or "").strip(), LONGEST_REASON)
+        return better, excerpt(str(verdict.get("why") or "").strip(), LONGEST_REASON)
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -103,17 +103,17 @@ def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
 
 def lead_decision(reply: str, *, last: bool) -> LeadDecision:
     """Returns what a reply decides. In the last round any text is an answer; asking on is none."""
-    said = json_object(reply)
-    text = _words(said.get("answer"))
-    questions = tuple(filter(None, map(_words, _list(said.get("questions")))))[:MOST_QUESTIONS]
-    kind = _words(said.get("decision")).casefold()
+    decision = json_object(reply)
+    text = _words(decision.get("answer"))
+    questions = tuple(filter(None, map(_words, _list(decision.get("questions")))))[:MOST_QUESTIONS]
+    kind = _words(decision.get("decision")).casefold()
     if kind == "abstain":
         return LeadDecision("abstain", text=text or NOT_SAID)
     if questions and not last and kind != "answer":
         return LeadDecision("ask", questions)
     if text:
         return LeadDecision("answer", text=text)
-    if last and not said and reply.strip():
+    if last and not decision and reply.strip():
         return LeadDecision("answer", text=reply.strip())
     return LeadDecision("unclear")
 

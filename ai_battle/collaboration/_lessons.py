@@ -102,11 +102,11 @@ class Lessons:
 
     async def learn(self, prompt: str, answer: str, wrong: str, place: TextPlace | None = None) -> str:
         """Returns the key of the lesson, empty where there is none to take; raises `StoreError`."""
-        asked, accepted, lacking = (self.terms.redact(text.strip()) for text in (prompt, answer, wrong))
-        if not (asked and accepted) or max(len(asked), len(accepted)) > LONGEST:
+        question, accepted, lacking = (self.terms.redact(text.strip()) for text in (prompt, answer, wrong))
+        if not (question and accepted) or max(len(question), len(accepted)) > LONGEST:
             return ""
         place = await self.place(prompt, ignore) if place is None else place
-        kept = (await self._open_store(), self._name(), asked, accepted, lacking, place)
+        kept = (await self._open_store(), self._name(), question, accepted, lacking, place)
         return await asyncio.to_thread(keep_lesson, *kept)
 
     async def place(self, prompt: str, emit: Emit) -> TextPlace:
@@ -114,10 +114,10 @@ class Lessons:
         terms = self.terms
         if not (terms.embeds and prompt.strip()):
             return NOWHERE
-        asked = ModelRequest((user(excerpt(terms.redact(prompt.strip()), LONGEST)),), wants=WHOLE_ANSWER)
+        embedding_request = ModelRequest((user(excerpt(terms.redact(prompt.strip()), LONGEST)),), wants=WHOLE_ANSWER)
         try:
             async with asyncio.timeout(PLACING):
-                answer = await terms.embeds.complete(asked, as_role(emit, "helper"))
+                answer = await terms.embeds.complete(embedding_request, as_role(emit, "helper"))
         except (ProviderError, TimeoutError) as error:
             words = "Lessons are found by their words alone"
             await self.warn(emit, f"{words}: {error or f'{terms.placed_by} took more than {PLACING:g} s'}")
@@ -221,6 +221,6 @@ def with_examples(request: ModelRequest, examples: str) -> ModelRequest:
     if not examples or not request.messages:
         return request
     place = prompt_place(request.messages)
-    asked = request.messages[place]
-    shown: Message = replace(asked, parts=(Text(f"{examples}\n\n"), *asked.parts))
+    message = request.messages[place]
+    shown: Message = replace(message, parts=(Text(f"{examples}\n\n"), *message.parts))
     return replace(request, messages=(*request.messages[:place], shown, *request.messages[place + 1 :]))

@@ -24,8 +24,8 @@ class NativelyAdvised(ClientWrapper):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         extra = own(API, request.extra)
         tools = [*extra.get("tools", ()), self._tool]
-        asked = replace(request, extra={**request.extra, API: {**extra, "tools": tools}})
-        return await self.client.complete(asked, emit)
+        with_tools = replace(request, extra={**request.extra, API: {**extra, "tools": tools}})
+        return await self.client.complete(with_tools, emit)
 
 
 def native_entry(tool: Mapping[str, Any], max_uses: int, max_tokens: int, caching: str) -> Mapping[str, Any]:

@@ -87,8 +87,8 @@ class Poll:
 
     async def request_peer(self, client: ModelClient) -> Answer | None:
         """Returns what a peer says, without having seen any attempt."""
-        asked = request_in_place(HelpCase(self.request), self.turn.helping.sees)
-        draft = await self.turn.ask(client, asked, COMPARED, role="peer")
+        request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
+        draft = await self.turn.ask(client, request, COMPARED, role="peer")
         return (draft, None) if draft else None
 
     async def request_own_again(self, client: ModelClient) -> None:
@@ -103,10 +103,10 @@ class Poll:
             return Candidate(draft, hopeless("silence", str(silence)), silence)
         if calls_again(self.request, draft.response):
             return Candidate(draft, hopeless("calls_again", CALLS_AGAIN), again=True)
-        said = ballot(self.request, draft.response)
-        verified = await verify(self.turn, self.request, draft.response, ballot_text(said))
+        vote = ballot(self.request, draft.response)
+        verified = await verify(self.turn, self.request, draft.response, ballot_text(vote))
         judged = first_assessment(self._detector, self.request, draft, verified)
-        return Candidate(draft, judged, ballot=None if is_refuted(judged) else said, verified=verified)
+        return Candidate(draft, judged, ballot=None if is_refuted(judged) else vote, verified=verified)
 
     async def decide(self, helper: ModelClient | None) -> ModelResponse:
         """Serve what leads; without a leader `helper` answers, where no calibration says otherwise.

@@ -122,9 +122,9 @@ def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) ->
     shown = "\n\n".join(filter(None, _sections(case, sees)))
     reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
-    asked = Message("user", (*pictures, Text(packaged_prompt(prompt, case=shown, reason=reason))))
+    own_message = Message("user", (*pictures, Text(packaged_prompt(prompt, case=shown, reason=reason))))
     system, wants = packaged_prompt("helper"), case.request.wants
-    return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
+    return ModelRequest((own_message,), system, tool_choice="none", options=options, wants=wants)
 
 
 def consultation(
@@ -148,10 +148,12 @@ def consultation(
     reason = UNSEEN if sees == "prompt" else case.reason or "it wants to know how to go on."
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
     texts = _texts(messages[sees], caching)
-    asked = Message("user", (*pictures, *texts, Text(packaged_prompt("advisor_question", case=new, reason=reason))))
+    own_message = Message(
+        "user", (*pictures, *texts, Text(packaged_prompt("advisor_question", case=new, reason=reason)))
+    )
     system = "\n\n".join(filter(None, (packaged_prompt("advisor"), stable)))
     options, wants = {"max_tokens": max_tokens}, case.request.wants
-    return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
+    return ModelRequest((own_message,), system, tool_choice="none", options=options, wants=wants)
 
 
 def _texts(messages: Sequence[Message], caching: str) -> list[Text]:
@@ -240,14 +242,14 @@ def _message_text(message: Message) -> str:
 
 
 def _written_out(message: Message) -> str:
-    said = [excerpt(message.text, ATTEMPT_CHARACTERS)] if message.text.strip() else []
-    said += [f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls]
-    said += [
+    lines = [excerpt(message.text, ATTEMPT_CHARACTERS)] if message.text.strip() else []
+    lines += [f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls]
+    lines += [
         f"{result.call.name} returned{' an error' if result.is_error else ''}: "
         f"{excerpt(result.text, RESULT_CHARACTERS)}"
         for result in message.tool_results
     ]
-    return f"{message.speaker or message.role}: " + ("\n".join(said) or "(nothing)")
+    return f"{message.speaker or message.role}: " + ("\n".join(lines) or "(nothing)")
 
 
 def bounded_text(message: Message) -> str:

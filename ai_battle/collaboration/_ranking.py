@@ -112,9 +112,9 @@ def without_thought(text: str) -> str:
 
 
 def _orders(text: str) -> Iterator[list[str]]:
-    said = json_object(text)
-    if "ranking" in said:  # what else it says is no ranking
-        yield _letters(str(said["ranking"]))
+    value = json_object(text)
+    if "ranking" in value:  # what else it says is no ranking
+        yield _letters(str(value["ranking"]))
         return
     for section in (text[text.casefold().rfind("ranking") + 1 :], text):
         yield [letter.upper() for letter in _NUMBERED.findall(section)]

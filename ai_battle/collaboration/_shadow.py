@@ -244,11 +244,11 @@ class Shadow:
 
     async def _compare(self, answer: ServedAnswer) -> ShadowTrial:
         request, sees = replace(answer.request, wants=WHOLE_ANSWER), self.terms.sees
-        arm, asked = self._small, request
+        arm, arm_request = self._small, request
         if not answer.helped:
-            arm, asked = self._large, request_in_place(HelpCase(request), sees)
+            arm, arm_request = self._large, request_in_place(HelpCase(request), sees)
         own, started = Budget(), monotonic()
-        other = await request_answer(arm, asked, ignore, own)
+        other = await request_answer(arm, arm_request, ignore, own)
         seconds = monotonic() - started
         small, large = (other, answer.response) if answer.helped else (answer.response, other)
         texts = bounded_text(small.message), bounded_text(large.message)
@@ -390,5 +390,5 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _ignore(*said: object) -> None:
+def _ignore(*fields: object) -> None:
     """Stands where nobody listens."""

@@ -255,10 +255,10 @@ class Turn:
             await self.report_failure(problem)
             return None
         self._use.calls += 1
-        asked = HelpAsked(self.strategy, reason, self.helping.sees, role=role)
-        await self.emit(asked)
+        event = HelpAsked(self.strategy, reason, self.helping.sees, role=role)
+        await self.emit(event)
         draft = await self.consult(self.strategy, helper, request, role)
-        self.has_help = self.has_help or bool(draft and asked.is_help)
+        self.has_help = self.has_help or bool(draft and event.is_help)
         return draft
 
     async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:

@@ -75,33 +75,33 @@ class AnswerStream:
     """Emits text of `model` as the answer, and can take it back."""
 
     def __init__(self, emit: Emit, model: str) -> None:
-        self._said: list[str] = []
+        self._sent: list[str] = []
         self._emit = emit
         self._model = model
 
     @property
     def has_said(self) -> bool:
-        return bool(self._said)
+        return bool(self._sent)
 
     async def say(self, text: str) -> None:
         if text:
-            self._said.append(text)
+            self._sent.append(text)
             await self._emit(TextDelta(text))
 
     async def finish(self, text: str) -> None:
         """Emit what is missing of `text`; where something else was said, that is taken back first."""
-        if not text.startswith("".join(self._said)):
+        if not text.startswith("".join(self._sent)):
             await self.take_back("the answer became another one")
-        await self.say(text[len("".join(self._said)) :])
+        await self.say(text[len("".join(self._sent)) :])
 
     def forget(self) -> None:
         """Start anew: listeners know that what was said is no answer."""
-        self._said.clear()
+        self._sent.clear()
 
     async def take_back(self, reason: str) -> None:
         """Tell listeners that what was said is no answer, where they don't know."""
-        if self._said:
-            await self._emit(AttemptFailed(self._model, 1, reason, 0.0, partial="".join(self._said)))
+        if self._sent:
+            await self._emit(AttemptFailed(self._model, 1, reason, 0.0, partial="".join(self._sent)))
             self.forget()
 
 

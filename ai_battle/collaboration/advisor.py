@@ -260,10 +260,10 @@ class AdvisedStep:
         return unfinished_work(EndOfWork(draft.text, self._prompt, record.done, self._request.tools, is_first))
 
     async def _consult(
-        self, call: ToolCall, said: Sequence[Part], forced: str, objection: str = "", report: str = ""
+        self, call: ToolCall, parts: Sequence[Part], forced: str, objection: str = "", report: str = ""
     ) -> None:
         """Add the call and what comes of it to the steps: advice, or why there is none."""
-        self._steps.append(Message("assistant", (*said, call)))
+        self._steps.append(Message("assistant", (*parts, call)))
         await self._turn.emit(ToolCalled(call))
         started = monotonic()
         if objection:
@@ -282,10 +282,10 @@ class AdvisedStep:
         advisor = advisors[named if named in advisors else next(iter(advisors))]
         case = HelpCase(replace(self._request, messages=self._messages), reason=forced, report=report)
         sees, earlier = self._turn.helping.sees, self._earlier_advice
-        asked = consultation(case, sees, question, earlier, terms.max_tokens, terms.caching)
-        asked = replace(asked, tool_choice="auto") if terms.use_tools else asked
+        request = consultation(case, sees, question, earlier, terms.max_tokens, terms.caching)
+        request = replace(request, tool_choice="auto") if terms.use_tools else request
         self._model.share.count_help(first=not self._record.given)
-        draft = await self._turn.ask(advisor.client, asked, forced or excerpt(question, 200) or "the model asked")
+        draft = await self._turn.ask(advisor.client, request, forced or excerpt(question, 200) or "the model asked")
         if draft and draft.text.strip():
             return advice_result(advisor.name, draft.text, self._notes(draft, forced))
         if draft:

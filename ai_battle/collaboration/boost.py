@@ -155,11 +155,11 @@ class BoostTurn:
             return None
         loop, self._stream = self._loop, AnswerStream(self._emit, "boost")
         planner = loop.boost if self._must_call else StreamedPlanner(loop.boost, self._stream)
-        asked = plan_request(loop.template, self._request, self._tools, self._failed, loop.helping.sees)
+        request = plan_request(loop.template, self._request, self._tools, self._failed, loop.helping.sees)
         why = self._failed[-1].why if self._failed else "Each request is planned first."
         self._turn.helping = replace(loop.helping, timeout=self._seconds)
         started = monotonic()
-        planned = await self._turn.ask(planner, asked, why, "boost")
+        planned = await self._turn.ask(planner, request, why, "boost")
         self._seconds -= monotonic() - started
         if planned and planned.cut and self._stream.has_said:
             raise CutShort(planned.cut, planned.text)

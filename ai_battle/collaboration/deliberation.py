@@ -90,8 +90,8 @@ class Deliberation(Strategy):
     ) -> None:
         super().__init__(primary, *peers, chair, helping=helping)
         if not 1 <= len(peers) < MOST:
-            said = f"deliberation takes 1 to {MOST - 1} models in 'peers' beside the first, not {len(peers)}"
-            raise ConfigError(f"{said}: they rank each other's answers.", "peers")
+            problem = f"deliberation takes 1 to {MOST - 1} models in 'peers' beside the first, not {len(peers)}"
+            raise ConfigError(f"{problem}: they rank each other's answers.", "peers")
         if self.helping.sees == "prompt":
             raise ConfigError("Members read each other's answers: helper_sees is attempt or history.", "helper_sees")
         self.peers = tuple(peers)
@@ -128,9 +128,9 @@ class DeliberationSession:
         self.answers = {number: draft for number, draft in zip(self.members, drafts, strict=True) if draft}
         if not self.answers:
             raise self._error or BadReply(f"None of the {len(self.members)} models answered.")
-        said = "\0".join(bounded_text(draft.response.message) for draft in self.answers.values())
+        texts = "\0".join(bounded_text(draft.response.message) for draft in self.answers.values())
         # A resumed or replayed run has to shuffle as before, so the seed is made of what was said.
-        self._seed = sha256(said.encode("utf-8", "replace")).hexdigest()[:8]
+        self._seed = sha256(texts.encode("utf-8", "replace")).hexdigest()[:8]
         self._labels = dict(zip(reading_order(self._seed, "chair", self.answers), LABELS, strict=False))
 
     async def _answer(self, member: Member) -> Draft | None:
@@ -138,8 +138,8 @@ class DeliberationSession:
             if member.number == 1:
                 draft = await self._own_answer(member.client)
             else:
-                asked = request_in_place(HelpCase(self.request), self.turn.helping.sees)
-                draft = await self.turn.ask(MutedClient(member.client), asked, "it deliberates", "peer")
+                request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
+                draft = await self.turn.ask(MutedClient(member.client), request, "it deliberates", "peer")
         if not draft:
             self._left_out.append(f"member {member.number} brought no answer: {self.turn.failure}")
         return draft
@@ -174,10 +174,10 @@ class DeliberationSession:
     async def _ranking(self, judge: Member, numbers: Sequence[int]) -> Ranking:
         """Returns the ranking of one judge, who saw an order and letters of its own; empty where none can be read."""
         order = reading_order(self._seed, str(judge.number), numbers)
-        asked = self._request("rank", order, letters=", ".join(LABELS[: len(order)]))
-        asked = replace(asked, output_schema=SCHEMA, options={})
+        request = self._request("rank", order, letters=", ".join(LABELS[: len(order)]))
+        request = replace(request, output_schema=SCHEMA, options={})
         with judge.at_work():
-            draft = await self.turn.ask(MutedClient(judge.client), asked, "the answers are ranked", "judge")
+            draft = await self.turn.ask(MutedClient(judge.client), request, "the answers are ranked", "judge")
         places = read_ranking(draft.text, len(order)) if draft else ()
         if draft and not places:
             await self._refuse(draft, f"its ranking can't be read: {draft.text[:80]!r}")
@@ -187,12 +187,12 @@ class DeliberationSession:
 
     def _request(self, prompt: str, order: Ranking, **values: str) -> ModelRequest:
         """The request as it came, with the answers in this order behind it; no tool is called for them."""
-        asked = request_in_place(HelpCase(self.request), self.turn.helping.sees)
+        request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
         room = MOST_SHOWN // len(order)
         texts = (excerpt(bounded_text(self.answers[number].response.message), room) for number in order)
         sections = (f"Answer {LABELS[place]}:\n{data_section('answer', text)}" for place, text in enumerate(texts))
         note = packaged_prompt(prompt, answers="\n\n".join(sections), **values)
-        return replace(with_note(asked, note), tool_choice="none", output_schema=None)
+        return replace(with_note(request, note), tool_choice="none", output_schema=None)
 
     def _row(self, standing: Standing) -> Mapping[str, Any]:
         member = self.members[standing.number]
@@ -219,9 +219,9 @@ class DeliberationSession:
     async def edit(self, chair: ModelClient, standings: Sequence[Standing]) -> ModelResponse | None:
         """Returns the answer that a chair makes of all, heard while it comes; None where it makes none."""
         table = "\n".join(f"{self._labels[each.number]}: {each.words}" for each in standings)
-        asked = self._request("chair", tuple(self._labels), table=table)
+        request = self._request("chair", tuple(self._labels), table=table)
         stream = AnswerStream(self.turn.emit, "chair")
-        draft = await self.turn.ask(StreamedChair(chair, stream), asked, "one answer is made of all", "chair")
+        draft = await self.turn.ask(StreamedChair(chair, stream), request, "one answer is made of all", "chair")
         text = without_thought(draft.text) if draft else ""
         found = split_answer(text, is_whole=True)
         if draft and not found:

@@ -24,12 +24,12 @@ _DECORATION = " \t\r*_`\"'#>-"
 _HEADING = re.compile(r"\A[\s*_#]*correction[\s*_]*:[\s*_]*", re.IGNORECASE)
 
 
-def correction(said: str) -> str:
+def correction(reply: str) -> str:
     """Returns what a verifier corrects; empty where its first words or its last line accept without reserve."""
-    first, *_, last = [line.strip(_DECORATION) for line in said.strip().splitlines()] * 2 or ["", ""]
+    first, *_, last = [line.strip(_DECORATION) for line in reply.strip().splitlines()] * 2 or ["", ""]
     opening, closing = _VERDICT.match(first), _VERDICT.match(last)
-    accepted = (opening and not _RESERVES.search(said)) or (closing and not closing["more"].strip(" .!*_`\"'"))
-    return "" if accepted else _HEADING.sub("", said, count=1).strip()
+    accepted = (opening and not _RESERVES.search(reply)) or (closing and not closing["more"].strip(" .!*_`\"'"))
+    return "" if accepted else _HEADING.sub("", reply, count=1).strip()
 
 
 def create(

@@ -67,8 +67,8 @@ class Shift:
     def receipt(self) -> str:
         """Returns what whoever takes over has to know: where the work last stood well, and what failed since."""
         last = (self.last_good,) if self.last_good else ()
-        said = (data_section("last_good", _steps_text(last)), data_section("in_vain", _steps_text(self.in_vain)))
-        return packaged_prompt("handover", reason=self.reason, evidence="\n\n".join(filter(None, said)))
+        evidence = (data_section("last_good", _steps_text(last)), data_section("in_vain", _steps_text(self.in_vain)))
+        return packaged_prompt("handover", reason=self.reason, evidence="\n\n".join(filter(None, evidence)))
 
 
 class Handover(Strategy):

@@ -97,8 +97,8 @@ class Ladder(HelpedModel):
     async def _hand_over(self, turn: Turn, request: ModelRequest) -> Draft | None:
         """The helper's answer to a request that its primary does not even see."""
         turn.strategy = _rung_name(HANDOVER)
-        asked = request_in_place(HelpCase(request), turn.helping.sees)
-        return await turn.ask(self.secondary, asked, "the small model was stuck in the turns before")
+        in_place = request_in_place(HelpCase(request), turn.helping.sees)
+        return await turn.ask(self.secondary, in_place, "the small model was stuck in the turns before")
 
     async def _climb(self, attempts: Attempts) -> None:
         """Help, from the rung that it begins on, until it is enough; without a helper the best attempt stands."""

@@ -70,8 +70,8 @@ class Minion(Strategy):
                 f"minion takes two rounds or more (max_loops), not {rounds}: the last one only answers.", "max_loops"
             )
         if piece_characters < 1:
-            said = f"piece_characters is the length of a piece, 1 or more, not {piece_characters!r}."
-            raise ConfigError(said, "piece_characters")
+            problem = f"piece_characters is the length of a piece, 1 or more, not {piece_characters!r}."
+            raise ConfigError(problem, "piece_characters")
         super().__init__(primary, secondary, helping=helping)
         self.secondary = secondary
         self.rounds = rounds
@@ -111,10 +111,12 @@ class Minion(Strategy):
             urge="It is the last one: answer or abstain, no more questions." if number == self.rounds else "",
             notes=session.notes_section,
         )
-        asked = self._question(session.split.question)
-        system = "\n\n".join(filter(None, (packaged_prompt("minion_lead"), data_section("instructions", asked.system))))
-        asked = replace(asked, system=system, tools=(), tool_choice="auto", output_schema=DECISION, options={})
-        return with_note(asked, note)
+        request = self._question(session.split.question)
+        system = "\n\n".join(
+            filter(None, (packaged_prompt("minion_lead"), data_section("instructions", request.system)))
+        )
+        request = replace(request, system=system, tools=(), tool_choice="auto", output_schema=DECISION, options={})
+        return with_note(request, note)
 
     def _question(self, question: ModelRequest) -> ModelRequest:
         """Returns what the large model may see of it: without the history, the prompt alone."""
@@ -149,8 +151,8 @@ class Minion(Strategy):
         self, session: ReadingSession, gate: asyncio.Semaphore, piece: str, questions: Sequence[str]
     ) -> str | ProviderError:
         listed = "\n".join(f"{number}. {question}" for number, question in enumerate(questions, 1))
-        asked = user(packaged_prompt("minion_read", piece=data_section("piece", piece), questions=listed))
-        request = ModelRequest((asked,), output_schema=FINDINGS, wants=session.request.wants)
+        message = user(packaged_prompt("minion_read", piece=data_section("piece", piece), questions=listed))
+        request = ModelRequest((message,), output_schema=FINDINGS, wants=session.request.wants)
         async with gate:
             try:
                 return (await session.turn.request_draft(MutedClient(self.primary), request)).text

@@ -29,14 +29,14 @@ Unscored = Literal["wrong", "exclude"]
 MOST_AT_ONCE = 10_000
 
 
-def _scorer(written: Any) -> Any:
+def _scorer(raw: Any) -> Any:
     """Returns a scorer in its long form: `numeric` is short for a name, and what stands beside the name are options."""
-    if isinstance(written, str):
-        return {"name": written}
-    if not isinstance(written, dict) or "options" in written:
-        return written
-    beside = {key: value for key, value in written.items() if key != "name"}
-    return {key: written[key] for key in ("name",) if key in written} | {"options": beside}
+    if isinstance(raw, str):
+        return {"name": raw}
+    if not isinstance(raw, dict) or "options" in raw:
+        return raw
+    beside = {key: value for key, value in raw.items() if key != "name"}
+    return {key: raw[key] for key in ("name",) if key in raw} | {"options": beside}
 
 
 class ScorerSettings(Section):

@@ -29,8 +29,8 @@ LONGEST_WAIT = 86_400
 """In seconds."""
 
 
-def _model(written: Any) -> Any:
-    return {"type": written} if isinstance(written, str) else written
+def _model(raw: Any) -> Any:
+    return {"type": raw} if isinstance(raw, str) else raw
 
 
 class HelperSettings(ModelSettings):
@@ -65,9 +65,9 @@ class PairLimits(Section):
     )
 
 
-def _wait(written: Any) -> Any:
+def _wait(raw: Any) -> Any:
     """Returns seconds as a number and a quantile as the text that it is."""
-    value = free(written)
+    value = free(raw)
     is_seconds = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_WAIT
     if not is_seconds and not (isinstance(value, str) and re.fullmatch(r"p[5-9][0-9]", value)):
         raise PydanticCustomError("wait", "must be seconds, such as 5, or a quantile from p50 to p99, such as p95")

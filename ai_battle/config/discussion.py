@@ -34,8 +34,8 @@ from .values import (
 SteeringStep: TypeAlias = Literal["hint", "stronger", "template"]
 
 
-def _written_out(written: Any) -> Any:
-    return {"enabled": written} if isinstance(written, bool | str) else written
+def _written_out(raw: Any) -> Any:
+    return {"enabled": raw} if isinstance(raw, bool | str) else raw
 
 
 class SignalThresholds(Section):
@@ -71,12 +71,12 @@ FileType = Literal["image", "video", "text", "code", "pdf"]
 Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]
 
 
-def _file(written: Any) -> Any:
-    return {"path": written} if isinstance(written, str) else written
+def _file(raw: Any) -> Any:
+    return {"path": raw} if isinstance(raw, str) else raw
 
 
-def _files(written: Any) -> Any:
-    return {"files": written} if isinstance(written, list | tuple) else written
+def _files(raw: Any) -> Any:
+    return {"files": raw} if isinstance(raw, list | tuple) else raw
 
 
 MAX_RESOLUTION = "Pictures and frames of videos are fitted into this; by default 1568x1568, frames 768x768."
@@ -123,22 +123,22 @@ AnyFiles = Annotated[InputFiles, Short(_files, {"type": "array", "items": {"type
 MODES = {"default": "no-meta", "no-meta-prompting": "no-meta"}
 
 
-def _mode(written: Any) -> Any:
-    plain = written.strip().lower().replace("_", "-") if isinstance(written, str) else written
+def _mode(raw: Any) -> Any:
+    plain = raw.strip().lower().replace("_", "-") if isinstance(raw, str) else raw
     return MODES.get(plain, plain) if isinstance(plain, str) else plain
 
 
-def _with_underscores(written: Any) -> Any:
-    return written.strip().lower().replace("-", "_") if isinstance(written, str) else written
+def _with_underscores(raw: Any) -> Any:
+    return raw.strip().lower().replace("-", "_") if isinstance(raw, str) else raw
 
 
-def _stop(written: Any) -> Any:
+def _stop(raw: Any) -> Any:
     """A list is short for `any`, as are several conditions in one mapping."""
-    if isinstance(written, list | tuple):
-        return _stop({"any": written})
-    if not isinstance(written, dict):
-        return written
-    conditions = [{key: value} for key, value in written.items() if not is_null(value) and value not in ([], ())]
+    if isinstance(raw, list | tuple):
+        return _stop({"any": raw})
+    if not isinstance(raw, dict):
+        return raw
+    conditions = [{key: value} for key, value in raw.items() if not is_null(value) and value not in ([], ())]
     if not conditions:
         raise PydanticCustomError("no_condition", "needs a condition, for example max_messages: 40")
     return conditions[0] if len(conditions) == 1 else {"any": conditions}
@@ -226,10 +226,10 @@ def _printable(name: str) -> str:
     return name
 
 
-def _prompt_or_schema(written: Any) -> Any:
-    if written is not None and not isinstance(written, str | dict):
+def _prompt_or_schema(raw: Any) -> Any:
+    if raw is not None and not isinstance(raw, str | dict):
         raise PydanticCustomError("outcome", "must be a prompt in quotes, or a mapping: the JSON Schema of the outcome")
-    return written
+    return raw
 
 
 ParticipantName = Annotated[str, Field(max_length=100), AfterValidator(_printable)]

@@ -225,11 +225,11 @@ def _validate(schema: type[Section], values: Any, tree: Node) -> tuple[Section |
 S = TypeVar("S", bound=Section)
 
 
-def checked_section(schema: type[S], written: Mapping[str, Any]) -> S:
+def checked_section(schema: type[S], values: Mapping[str, Any]) -> S:
     """A section that a program brings, in the words of the file; raises `ConfigError` with all that is wrong."""
-    tree = from_python(written)
+    tree = from_python(values)
     try:
-        return schema.model_validate(written)
+        return schema.model_validate(values)
     except ValidationError as error:
         found = problems_of(error, schema, tree)
     raise ConfigError("; ".join(f"{dotted_path(problem.path)} {problem.message}" for problem in found))

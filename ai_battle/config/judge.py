@@ -22,8 +22,8 @@ WHOLE = (1.0, 100.0)
 """What weights may add up to: shares, or percentages."""
 
 
-def _criterion(written: Any) -> Any:
-    return {"asks": written} if isinstance(written, str) else written
+def _criterion(raw: Any) -> Any:
+    return {"asks": raw} if isinstance(raw, str) else raw
 
 
 class Criterion(Section):
@@ -60,11 +60,11 @@ class RubricFile(Section):
     rubric: Rubric = Field(description="What is rated, and on which scale.")
 
 
-def _judge(written: Any) -> Any:
+def _judge(raw: Any) -> Any:
     """A model, or a list of them, is short for a mapping; `model` is `models`."""
-    if isinstance(written, dict) and "models" not in written and "model" in written:
-        return {("models" if key == "model" else key): value for key, value in written.items()}
-    return {"models": written} if isinstance(written, str | list | tuple) else written
+    if isinstance(raw, dict) and "models" not in raw and "model" in raw:
+        return {("models" if key == "model" else key): value for key, value in raw.items()}
+    return {"models": raw} if isinstance(raw, str | list | tuple) else raw
 
 
 class JudgeSettings(Section):
@@ -106,15 +106,15 @@ def rubric_problems(criteria: Mapping[str, Criterion], scale: tuple[float, ...],
         yield Problem((*path, "scale"), words)
 
 
-def judge_problems(said: JudgeSettings | None, path: KeyPath) -> Iterator[Problem]:
+def judge_problems(settings: JudgeSettings | None, path: KeyPath) -> Iterator[Problem]:
     """Finds what is wrong with a rubric that stands in a discussion."""
-    if not said:
+    if not settings:
         return
-    if said.criteria and said.rubric:
+    if settings.criteria and settings.rubric:
         yield Problem((*path, "rubric"), "'criteria' says already what is judged; leave one of the two out")
-    if said.criteria:
-        yield from rubric_problems(said.criteria, said.scale, path)
-    elif "scale" in said.model_fields_set:
+    if settings.criteria:
+        yield from rubric_problems(settings.criteria, settings.scale, path)
+    elif "scale" in settings.model_fields_set:
         yield Problem((*path, "scale"), "a scale goes with 'criteria'; a rubric in a file has its own")
 
 

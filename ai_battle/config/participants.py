@@ -33,8 +33,8 @@ class Capabilities(Section):
         return frozenset(name for name, value in self.stated_values().items() if value is False)
 
 
-def _script_entry(written: Any) -> Any:
-    return {"say": written} if isinstance(written, str) else written
+def _script_entry(raw: Any) -> Any:
+    return {"say": raw} if isinstance(raw, str) else raw
 
 
 class Parameters(Section):
@@ -94,13 +94,13 @@ class ScriptEntry(Section):
     )
 
 
-def _pattern(written: str) -> str:
+def _pattern(raw: str) -> str:
     try:
-        re.compile(written)
+        re.compile(raw)
     except re.error as error:
         reason = {"reason": str(error)}
         raise PydanticCustomError("regex", "is no regular expression: {reason}", reason) from error
-    return written
+    return raw
 
 
 Pattern = Annotated[str, AfterValidator(_pattern)]
@@ -140,8 +140,8 @@ class VeilSettings(Section):
     )
 
 
-def _veil(written: Any) -> Any:
-    return {"false": None, "true": {}}.get(str(written).lower(), written)
+def _veil(raw: Any) -> Any:
+    return {"false": None, "true": {}}.get(str(raw).lower(), raw)
 
 
 class ModelSettings(Section):
@@ -171,8 +171,8 @@ Role = Literal["human", "assistant", "moderator", "observer", "user"]
 ROLES: tuple[str, ...] = get_args(Role)
 
 
-def _instructions(written: Any) -> Any:
-    return {"text": written} if isinstance(written, str) else written
+def _instructions(raw: Any) -> Any:
+    return {"text": raw} if isinstance(raw, str) else raw
 
 
 class Instructions(Section):

@@ -18,12 +18,12 @@ PLACES = ("goal", "name", "round")
 """What instructions of a phase may be filled with."""
 
 
-def _everybody_named(written: Any) -> Any:
-    if isinstance(written, str):
-        return [written]
-    if not isinstance(written, list | tuple):
+def _everybody_named(raw: Any) -> Any:
+    if isinstance(raw, str):
+        return [raw]
+    if not isinstance(raw, list | tuple):
         raise PydanticCustomError("listeners", "must be a list of names; a list in it is a group that hears itself")
-    return written
+    return raw
 
 
 Listeners = Annotated[tuple[Name | tuple[Name, ...], ...], Short(_everybody_named, {"type": "string"})]
@@ -71,8 +71,8 @@ def problems(discussion: "Discussion") -> Iterator[Problem]:
         yield from _places(phase.instructions, (*path, "instructions"))
     path = ("discussion", "visibility")
     yield from _unknown(((name, name) for name in discussion.visibility), names, path)
-    for listener, heard in discussion.visibility.items():
-        yield from _unknown(enumerate(heard), names, (*path, listener))
+    for listener, speakers in discussion.visibility.items():
+        yield from _unknown(enumerate(speakers), names, (*path, listener))
     yield from _without_speaker(discussion)
     if discussion.mode == "no-meta":
         yield from _beside_no_meta(discussion)

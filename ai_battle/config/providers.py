@@ -28,10 +28,10 @@ class Provider(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_free_options(cls, written: Any) -> Any:
-        if not isinstance(written, dict):
-            return written
-        return {key: value if key in cls.model_fields else free(value) for key, value in written.items()}
+    def _with_free_options(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        return {key: value if key in cls.model_fields else free(value) for key, value in raw.items()}
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Shows no values, as nobody knows which options of a plug-in are secret."""

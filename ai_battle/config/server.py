@@ -17,16 +17,16 @@ from .values import AS_NUMBER, LARGE, TEXT, Amount, Count, Flag, Name, Positive,
 Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
 
 
-def _model(written: Any) -> Any:
-    return {"model": written} if isinstance(written, str) else written
+def _model(raw: Any) -> Any:
+    return {"model": raw} if isinstance(raw, str) else raw
 
 
-def _key(written: Any) -> Any:
-    return {"key": written} if isinstance(written, str) else written
+def _key(raw: Any) -> Any:
+    return {"key": raw} if isinstance(raw, str) else raw
 
 
-def _advisor(written: Any) -> Any:
-    return ({"refuse": True} if written == "refuse" else {"model": written}) if isinstance(written, str) else written
+def _advisor(raw: Any) -> Any:
+    return ({"refuse": True} if raw == "refuse" else {"model": raw}) if isinstance(raw, str) else raw
 
 
 class RouteSettings(UsedHelp):
@@ -48,8 +48,8 @@ def with_advisor(route: RouteSettings) -> RouteSettings:
         return route
     if route.model_fields_set & {"secondary", "strategy"}:
         raise ConfigError("advisor is short for secondary and strategy: advisor; say one of the two", "advisor")
-    said = {key: getattr(route, key) for key in route.model_fields_set - {"advisor"}}
-    return RouteSettings.model_validate({**said, "secondary": route.advisor, "strategy": "advisor"})
+    values = {key: getattr(route, key) for key in route.model_fields_set - {"advisor"}}
+    return RouteSettings.model_validate({**values, "secondary": route.advisor, "strategy": "advisor"})
 
 
 class AdvisorSettings(Section):

@@ -9,12 +9,12 @@ from .values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Po
 Sandbox = Literal["auto", "strict", "docker", "none"]
 
 
-def _entry(written: Any) -> Any:
-    return {"name": written} if isinstance(written, str) else written
+def _entry(raw: Any) -> Any:
+    return {"name": raw} if isinstance(raw, str) else raw
 
 
-def _tools(written: Any) -> Any:
-    return {"enabled": True, "registry": written} if isinstance(written, list | tuple) else written
+def _tools(raw: Any) -> Any:
+    return {"enabled": True, "registry": raw} if isinstance(raw, list | tuple) else raw
 
 
 class RegisteredTool(Section):

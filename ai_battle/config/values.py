@@ -30,10 +30,10 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_empty_keys(cls, written: Any) -> Any:
-        if not isinstance(written, dict):
-            return written
-        return {key: value for key, value in written.items() if not is_null(value)}
+    def _without_empty_keys(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        return {key: value for key, value in raw.items() if not is_null(value)}
 
 
 def is_null(value: Any) -> bool:

@@ -87,8 +87,8 @@ def question(
     """
     if helper and str(parse(helper)) == str(parse(model)):
         raise ConfigError(f"{model!r} can't help itself; name another model.")
-    asked = participants({str(parse(model)): model}, helper, strategy)
-    return _load_question(text, {**asked, "describe_with": describe_with or None}, files, max_cost)
+    models = participants({str(parse(model)): model}, helper, strategy)
+    return _load_question(text, {**models, "describe_with": describe_with or None}, files, max_cost)
 
 
 def council(
@@ -114,13 +114,13 @@ def _load_question(
     text: str, discussion: dict[str, Any], files: Sequence[str | os.PathLike[str]], max_cost: float | None
 ) -> Loaded:
     discussion["models"][ASKER] = {"role": "user"}
-    written = {
+    section = {
         **discussion,
         "goal": literal(text),
         "input_files": [os.fspath(file) for file in files],
         "limits": {"cost_usd": max_cost},
     }
-    return load_checked({"discussion": written}, environment=with_dotenv(os.environ, Path.cwd()))
+    return load_checked({"discussion": section}, environment=with_dotenv(os.environ, Path.cwd()))
 
 
 async def answer(loaded: Loaded, emit: Emit, wants: Wants, system: str = "") -> ModelResponse:
@@ -138,15 +138,15 @@ async def answer(loaded: Loaded, emit: Emit, wants: Wants, system: str = "") -> 
 
 async def _request(setup: RunSetup, system: str, emit: Emit, wants: Wants) -> ModelResponse:
     plan = setup.plan
-    asked = plan.participants[0]
-    listener, descriptions = TurnListener(asked.name, emit), dict[str, str]()
+    participant = plan.participants[0]
+    listener, descriptions = TurnListener(participant.name, emit), dict[str, str]()
     usage = NOTHING_USED
     with charge_to(Budget(plan.limits)):
-        for parts in pictures_of(opening(plan)) if plan.describer and "images" not in asked.reads else ():
-            described = await describe_file(plan, asked, parts, emit, wants)
+        for parts in pictures_of(opening(plan)) if plan.describer and "images" not in participant.reads else ():
+            described = await describe_file(plan, participant, parts, emit, wants)
             await emit(described)
             descriptions[described.digest], usage = described.text, usage + described.usage
         message = describe(opening(plan), descriptions)
-        request = ModelRequest((message,), system, options=asked.parameters, wants=wants)
-        response = await request_answer(asked, request, listener)
+        request = ModelRequest((message,), system, options=participant.parameters, wants=wants)
+        response = await request_answer(participant, request, listener)
     return replace(response, usage=usage + listener.usage)

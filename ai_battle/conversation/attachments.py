@@ -70,8 +70,10 @@ def _reference(part: Part) -> Text:
 def _in_words(part: Part, description: str) -> Text:
     known = file_of(part)
     unseen = f"{known['name']}: {known['about']}. You can't see it"
-    told = f"[{unseen}; this describes it:]\n{description}" if description else f"[{unseen}; nobody could describe it.]"
-    return _text_about(known, told)
+    words = (
+        f"[{unseen}; this describes it:]\n{description}" if description else f"[{unseen}; nobody could describe it.]"
+    )
+    return _text_about(known, words)
 
 
 def _text_about(known: Mapping[str, object], text: str) -> Text:

@@ -192,10 +192,10 @@ def _judging(setup: RunSetup, expected: Sequence[Expected]) -> Iterator[Expected
     """Yields for each judge that it reads all that was said twice, and rates each participant by each criterion."""
     if not setup.arbiter:
         return
-    said = sum(one.usage.output_tokens for one in expected) + estimate_message(opening(setup.plan))
+    tokens = sum(one.usage.output_tokens for one in expected) + estimate_message(opening(setup.plan))
     scores = len(expected) * len(setup.arbiter.rubric.criteria)
     for name, model in setup.arbiter.models.items():
-        each = _estimate_usage(model, said + USUAL_ANSWER, scores * ONE_SCORE)
+        each = _estimate_usage(model, tokens + USUAL_ANSWER, scores * ONE_SCORE)
         yield ExpectedHelp(name, "arbiter", "to judge", 2, each)
 
 
@@ -265,8 +265,8 @@ def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
     message = opening(plan)
     state.apply(PromptGiven(message))
     for parts in pictures_of(message) if plan.describer else ():
-        said = f"(what {plan.describer and plan.describer.type} says of it)"
-        state.apply(FileDescribed(file_of(parts[0])["name"], said, NOTHING_USED, digest=file_key(parts[0])))
+        description = f"(what {plan.describer and plan.describer.type} says of it)"
+        state.apply(FileDescribed(file_of(parts[0])["name"], description, NOTHING_USED, digest=file_key(parts[0])))
     return state.contexts[name].view.messages
 
 

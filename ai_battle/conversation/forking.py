@@ -28,22 +28,22 @@ def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
     return tuple(events[:end])
 
 
-async def take_over(said: Sequence[Event], journal: Emit) -> None:
-    for event in said:
+async def take_over(events: Sequence[Event], journal: Emit) -> None:
+    for event in events:
         await journal(event)
 
 
-def script_positions(said: Sequence[Event]) -> Mapping[str, int]:
+def script_positions(events: Sequence[Event]) -> Mapping[str, int]:
     """Returns how many entries of its script each scripted participant has used up."""
     progress = Progress(Path())
-    for event in said:
+    for event in events:
         progress.apply(event)
     return progress.positions
 
 
-def new_prompt(said: Sequence[Event], plan: Plan) -> tuple[PromptGiven, ...]:
+def new_prompt(events: Sequence[Event], plan: Plan) -> tuple[PromptGiven, ...]:
     """Returns what the plan says to begin with, where that is not what was said."""
-    opened = [event.message.text for event in said if isinstance(event, PromptGiven)]
+    opened = [event.message.text for event in events if isinstance(event, PromptGiven)]
     prompt = opening(plan)
     return () if opened[-1:] == [prompt.text] else (PromptGiven(prompt),)
 

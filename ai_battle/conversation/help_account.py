@@ -135,8 +135,8 @@ class HelpAccount:
         self._turns += not self.large or speaker in self.large
         self._helped += coming.has_come
         if cost := self.large.get(speaker):
-            answered = _answer_usage(mine)
-            self._all_large = _plus(self._all_large, cost(answered) if answered else None)
+            usage = _answer_usage(mine)
+            self._all_large = _plus(self._all_large, cost(usage) if usage else None)
 
     def _kept_rows(self) -> Iterator[Mapping[str, Any]]:
         for (speaker, role), row in self._rows.items():

@@ -100,11 +100,11 @@ def _size(part: Part) -> int:
 
 def _named_files(loaded: Loaded) -> Iterator[_Named | _InputRead]:
     """Yields each file; of folders the files in it, and what is to be said of the rest."""
-    said = loaded.file.discussion
-    if file := said.input_file:
+    discussion = loaded.file.discussion
+    if file := discussion.input_file:
         place: KeyPath = ("discussion", "input_file", "path")
         yield from _in_folder(place, _as_folder(file), loaded.base) if file.is_directory else [_Named(place, file)]
-    files = said.input_files or InputFiles()
+    files = discussion.input_files or InputFiles()
     for number, file in enumerate(files.files):
         place = ("discussion", "input_files", "files", number, "path")
         file = _with_defaults(file, files)
@@ -181,10 +181,10 @@ def _path_of(file: InputFile, base: Path) -> Path:
 
 
 def _mistaken_type(file: InputFile, content: FileContent) -> Iterator[str]:
-    said = "text" if file.type == "code" else file.type
+    stated = "text" if file.type == "code" else file.type
     kind = "text" if content.kind in TEXTS else content.kind
-    if said and said != kind:
-        yield f"{file.path} is {_a(kind)}, not {_a(said)} as the configuration says; it is sent as what it is."
+    if stated and stated != kind:
+        yield f"{file.path} is {_a(kind)}, not {_a(stated)} as the configuration says; it is sent as what it is."
 
 
 def _a(kind: str) -> str:

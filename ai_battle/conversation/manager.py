@@ -166,13 +166,13 @@ class ConversationManager:
         with source.redactor.errors():
             async with source.open({}) as setup:
                 run_dir = rundir.create(source.name, self._out)
-                async with Journal.create(run_dir, source.durability, source.config) as written:
+                async with Journal.create(run_dir, source.durability, source.config) as journal:
                     settings = rundir.settings(source.config)
                     begin = RunStarted(source.name, str(run_dir), setup.plan.model_types, settings)
                     dispatcher = EventDispatcher(
-                        source.kept_in(written), State(setup.plan), emit, source.redactor, wants
+                        source.kept_in(journal), State(setup.plan), emit, source.redactor, wants
                     )
-                    return await _run(setup, written, dispatcher, begin)
+                    return await _run(setup, journal, dispatcher, begin)
 
     async def resume(
         self,
@@ -188,7 +188,7 @@ class ConversationManager:
         """
         source, run_dir = self._source, Path(run_dir)
         with source.redactor.errors():
-            async with Journal.reopen(run_dir, source.durability) as written:
+            async with Journal.reopen(run_dir, source.durability) as journal:
                 progress = reading.progress(run_dir)
                 if progress.is_over and progress.ended:
                     outcome.keep(run_dir, progress.outcome)
@@ -197,8 +197,8 @@ class ConversationManager:
                 async with source.open(progress.positions) as setup:
                     state = _restore_state(setup, (event for _, event in reading.read(run_dir)))
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, setup.plan.model_types)
-                    dispatcher = EventDispatcher(source.kept_in(written), state, emit, source.redactor, wants)
-                    return await _run(setup, written, dispatcher, go_on)
+                    dispatcher = EventDispatcher(source.kept_in(journal), state, emit, source.redactor, wants)
+                    return await _run(setup, journal, dispatcher, go_on)
 
     async def fork(
         self, run_dir: str | os.PathLike[str], turn: int, emit: Emit = ignore, wants: Wants | None = None
@@ -211,17 +211,17 @@ class ConversationManager:
         """
         source, origin = self._source, Path(run_dir)
         with source.redactor.errors():
-            said = forking.events_through(origin, turn)
-            async with source.open(forking.script_positions(said)) as setup:
+            events = forking.events_through(origin, turn)
+            async with source.open(forking.script_positions(events)) as setup:
                 begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
-                state = _restore_state(setup, (*said, begin))
+                state = _restore_state(setup, (*events, begin))
                 forking.require_turns_left(state, setup.plan, turn)
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as written:
                     journal = source.kept_in(written)
-                    await forking.take_over(said, journal)
+                    await forking.take_over(events, journal)
                     dispatcher = EventDispatcher(journal, state, emit, source.redactor, wants)
-                    new = forking.new_prompt(said, setup.plan)
+                    new = forking.new_prompt(events, setup.plan)
                     return await _run(setup, written, dispatcher, begin, RunForked(shown_path(origin), turn), *new)
 
     async def run_conversation_turn(
@@ -242,14 +242,14 @@ class ConversationManager:
             system_instruction = role_prompt(mode, role, role)
         if client is None:
             raise ConfigError(f"There is no client for {model_type!r}; a turn needs one.")
-        heard = self._with_prompt(prompt, role)
-        *earlier, asked = view_of(
-            role, [earlier_message("assistant", entry["content"], entry["role"]) for entry in heard]
+        history_with_prompt = self._with_prompt(prompt, role)
+        *earlier, newest = view_of(
+            role, [earlier_message("assistant", entry["content"], entry["role"]) for entry in history_with_prompt]
         )
         history = [{"role": message.role, "content": message.text} for message in earlier]
-        said = await client.generate_response(asked.text, system_instruction, history, file_data)
-        self.conversation_history = [*heard, {"role": role, "content": said}]
-        return said
+        answer = await client.generate_response(newest.text, system_instruction, history, file_data)
+        self.conversation_history = [*history_with_prompt, {"role": role, "content": answer}]
+        return answer
 
     def _with_prompt(self, prompt: str, role: str) -> list[dict[str, str]]:
         """The history with the prompt, which the caller may have taken from its end."""
@@ -288,23 +288,23 @@ def _book(event: Event, ledger: Ledger, help_use: "Mapping[str, collaboration.He
             ledger.seconds_before += seconds
 
 
-async def _run(setup: RunSetup, written: Journal, dispatcher: EventDispatcher, *begin: Event) -> RunResult:
+async def _run(setup: RunSetup, journal: Journal, dispatcher: EventDispatcher, *begin: Event) -> RunResult:
     for event in begin:
         await dispatcher(event)
-    await setup.assembled.equip(written.run_dir, dispatcher)
+    await setup.assembled.equip(journal.run_dir, dispatcher)
     setup.assembled.shadows.start()
-    for warning in (*written.warnings, *map(Warned, setup.warnings)):
+    for warning in (*journal.warnings, *map(Warned, setup.warnings)):
         await dispatcher(warning)
-    named = {"conversation": written.run_dir.name}
-    with use_telemetry(Telemetry.of(os.environ)), span("invoke_workflow", setup.plan.name, **named) as told:
-        judge = partial(setup.arbiter.judge, written.run_dir) if setup.arbiter else None
+    named = {"conversation": journal.run_dir.name}
+    with use_telemetry(Telemetry.of(os.environ)), span("invoke_workflow", setup.plan.name, **named) as attributes:
+        judge = partial(setup.arbiter.judge, journal.run_dir) if setup.arbiter else None
         ended = await DiscussionRun(setup.plan, dispatcher, judge).run()
         if ended.status == "failed":
-            told["error"] = "failed"
+            attributes["error"] = "failed"
     if concluded := dispatcher.state.outcome:
-        outcome.keep(written.run_dir, concluded.text)
+        outcome.keep(journal.run_dir, concluded.text)
     await setup.assembled.shadows.finish()
-    return _result(ended, written.run_dir, dispatcher.state.help.total(), dispatcher.state.judged)
+    return _result(ended, journal.run_dir, dispatcher.state.help.total(), dispatcher.state.judged)
 
 
 def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None, judged: RunJudged | None) -> RunResult:
@@ -330,11 +330,11 @@ class CollaborativeConversationManager(ConversationManager):
         Both are participants' names or model types. Raises `ValueError` that names what is missing or wrong.
         """
         keys = ("primary", "secondary", "threshold", "max_retries")
-        written = dict(zip(keys, (primary_model, secondary_model, threshold, max_retries), strict=True))
+        settings = dict(zip(keys, (primary_model, secondary_model, threshold, max_retries), strict=True))
         try:
-            pair = checked_section(Pair, written)
+            pair = checked_section(Pair, settings)
             with_help(pair, *map(self._client_of, (pair.primary, *(helper.type for helper in pair.secondary))))
-            source = self._source.with_pair(written)
+            source = self._source.with_pair(settings)
         except ConfigError as error:
             raise ValueError(f"{primary_model} can't be helped by {secondary_model}: {error}") from error
         if source is self._source:

@@ -81,22 +81,22 @@ class _Mention:
 
 def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
     """Returns which of `names` an answer to "who speaks next?" means and how that was found, or None."""
-    said = _THOUGHT.sub("", answer).strip()
-    if literal := next((text for text in _strings(said) if text in names), ""):
+    reply = _THOUGHT.sub("", answer).strip()
+    if literal := next((text for text in _strings(reply) if text in names), ""):
         return literal, "chosen"
-    if exact := _favourite(_mentions(said, names, _equal)):
+    if exact := _favourite(_mentions(reply, names, _equal)):
         return exact, "normalised"
-    if close := _favourite(_mentions(said, names, _alike)):
+    if close := _favourite(_mentions(reply, names, _alike)):
         return close, "near match"
     return None
 
 
-def _strings(said: str) -> Iterator[str]:
+def _strings(reply: str) -> Iterator[str]:
     """The answer itself, and the texts in it when it is JSON."""
-    yield said
-    start, end = said.find("{"), said.rfind("}")
+    yield reply
+    start, end = reply.find("{"), reply.rfind("}")
     try:
-        yield from _texts(json.loads(said[start : end + 1] if start >= 0 else said))
+        yield from _texts(json.loads(reply[start : end + 1] if start >= 0 else reply))
     except ValueError:
         return
 
@@ -119,18 +119,18 @@ def _favourite(mentions: Iterable[_Mention]) -> str:
     return best.name if best and best.favour > DENIED else ""
 
 
-def _mentions(said: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:
-    for name, start, end in _places(said, names, fits):
-        before = _CLAUSE_END.split(said[:start])[-1]
-        after = _CLAUSE_END.split(said[end:], maxsplit=1)[0]
-        around = _SENTENCE_END.split(said[:start])[-1] + _SENTENCE_END.split(said[end:], maxsplit=1)[0]
-        is_asked = said[end:].lstrip("\"'*`").startswith("?")
-        yield _Mention(name, start, before, after, not is_asked and not _WORD.search(around))
+def _mentions(reply: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:
+    for name, start, end in _places(reply, names, fits):
+        before = _CLAUSE_END.split(reply[:start])[-1]
+        after = _CLAUSE_END.split(reply[end:], maxsplit=1)[0]
+        sentence = _SENTENCE_END.split(reply[:start])[-1] + _SENTENCE_END.split(reply[end:], maxsplit=1)[0]
+        is_asked = reply[end:].lstrip("\"'*`").startswith("?")
+        yield _Mention(name, start, before, after, not is_asked and not _WORD.search(sentence))
 
 
-def _places(said: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str, int, int]]:
+def _places(reply: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str, int, int]]:
     """Every name in the text with its start and end, the longest possible at each place."""
-    found = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(said)]
+    found = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(reply)]
     longest = max(len(_WORD.findall(name)) for name in names)
     position = 0
     while position < len(found):

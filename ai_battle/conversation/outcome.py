@@ -50,8 +50,8 @@ def outcome_request(request: ModelRequest, wanted: Wanted) -> ModelRequest:
 def json_in(text: str) -> str:
     """The JSON object or list in an answer, whatever stands around it; empty when there is none."""
     for opening, closing in ("{}", "[]"):
-        said = text[text.find(opening) : text.rfind(closing) + 1] if opening in text else ""
-        if (value := _parse_json(said)) is not None:
+        fragment = text[text.find(opening) : text.rfind(closing) + 1] if opening in text else ""
+        if (value := _parse_json(fragment)) is not None:
             return json.dumps(value, ensure_ascii=False, indent=2)
     return ""
 

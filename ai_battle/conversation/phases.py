@@ -29,14 +29,14 @@ class Phase:
     visible_to: tuple[str | tuple[str, ...], ...] | None = None
 
     @classmethod
-    def of(cls, written: "Phase | Mapping[str, Any]") -> "Phase":
+    def of(cls, raw: "Phase | Mapping[str, Any]") -> "Phase":
         """A phase as the YAML spells it; raises `ConfigError` for a key that there is not."""
-        if isinstance(written, Phase):
-            return written
+        if isinstance(raw, Phase):
+            return raw
         known = [field.name for field in fields(cls)]
-        if unknown := [key for key in written if key not in known]:
+        if unknown := [key for key in raw if key not in known]:
             raise ConfigError(f"A phase has no {unknown[0]!r}{near(unknown[0], known)}")
-        given = {"name": "", **written}
+        given = {"name": "", **raw}
         for key in ("speakers", "visible_to"):
             if given.get(key) is not None:
                 given[key] = _names(given[key])
@@ -127,8 +127,8 @@ def audience(
     return None if len(hearing) == len(others) else hearing
 
 
-def _names(written: Any) -> Any:
+def _names(raw: Any) -> Any:
     """A name alone is short for a list of it, as in the YAML."""
-    if isinstance(written, str):
-        return (written,)
-    return tuple(entry if isinstance(entry, str) else tuple(entry) for entry in written)
+    if isinstance(raw, str):
+        return (raw,)
+    return tuple(entry if isinstance(entry, str) else tuple(entry) for entry in raw)

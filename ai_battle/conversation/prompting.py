@@ -158,13 +158,13 @@ class View:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        if asked := self._pending():
-            return (*self._settled, asked)
+        if pending := self._pending():
+            return (*self._settled, pending)
         return tuple(self._settled)
 
     def _settle(self) -> None:
-        if asked := self._pending():
-            self._settled.append(refer(asked))
+        if pending := self._pending():
+            self._settled.append(refer(pending))
         self._new, self._merged = [], None
 
     def _pending(self) -> Message | None:
@@ -191,22 +191,22 @@ def _is_over(seen: Sequence[Message]) -> bool:
 def _as_own(message: Message, naming: Naming) -> Message:
     """Returns a turn as its speaker sees it; thoughts stay only while tools are used, as the model needs them then."""
     if not message.tool_calls:
-        said = tuple(part for part in message.parts if not isinstance(part, Thinking))
-        message = message if len(said) == len(message.parts) else replace(message, parts=said)
+        parts = tuple(part for part in message.parts if not isinstance(part, Thinking))
+        message = message if len(parts) == len(message.parts) else replace(message, parts=parts)
     return replace(message, speaker="") if naming == "nameless" else message
 
 
-def _merge(said: Sequence[Message], naming: Naming) -> Message:
-    if len(said) == 1 and said[0].role == "user":
-        return said[0]
-    files = tuple(part for message in said for part in message.parts if _is_file(message, part))
+def _merge(messages: Sequence[Message], naming: Naming) -> Message:
+    if len(messages) == 1 and messages[0].role == "user":
+        return messages[0]
+    files = tuple(part for message in messages for part in message.parts if _is_file(message, part))
     # A message of nothing but files is what a person attached.
-    text = BETWEEN.join(filter(None, (_text_with_name(message, naming) for message in said)))
-    return Message("user", (*files, Text(text)), _speaker(said) if naming == "plain" else "")
+    text = BETWEEN.join(filter(None, (_text_with_name(message, naming) for message in messages)))
+    return Message("user", (*files, Text(text)), _speaker(messages) if naming == "plain" else "")
 
 
-def _speaker(said: Sequence[Message]) -> str:
-    speakers = {message.speaker for message in said if message.role == "assistant"}
+def _speaker(messages: Sequence[Message]) -> str:
+    speakers = {message.speaker for message in messages if message.role == "assistant"}
     return speakers.pop() if len(speakers) == 1 else ""
 
 

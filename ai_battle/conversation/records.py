@@ -35,12 +35,12 @@ class _Column(NamedTuple):
 def record(event: Event) -> Record:
     """Returns `{"type": ..., field: value, ...}`; raises KeyError for a delta, which is not journalled."""
     kind, columns = _LAYOUTS[type(event)]
-    said: Record = {"type": kind}
+    line: Record = {"type": kind}
     for name, write, _, _, sparse in columns:
         value = getattr(event, name)
         if value is not None or not sparse:
-            said[name] = value if write is None else write(value)
-    return said
+            line[name] = value if write is None else write(value)
+    return line
 
 
 def layout(kind: type) -> tuple[str, tuple[str, ...]]:
@@ -48,12 +48,12 @@ def layout(kind: type) -> tuple[str, tuple[str, ...]]:
     return _LAYOUTS[kind].kind, tuple(column.name for column in _LAYOUTS[kind].columns)
 
 
-def record_bytes(said: Record) -> bytes:
+def record_bytes(line: Record) -> bytes:
     """The record as JSON; text that no encoding can carry (half of a surrogate pair) becomes U+FFFD."""
     try:
-        return to_json(said, inf_nan_mode="null", fallback=str)
+        return to_json(line, inf_nan_mode="null", fallback=str)
     except PydanticSerializationError:
-        return to_json(each_text(said, _replace_surrogates), inf_nan_mode="null", fallback=str)
+        return to_json(each_text(line, _replace_surrogates), inf_nan_mode="null", fallback=str)
 
 
 def _replace_surrogates(text: str) -> str:
@@ -72,8 +72,8 @@ def event(record: Mapping[str, Any]) -> Event:
             f"there is no event of type {kind!r}; it may be of a newer ai-battle: pip install -U ai-battle"
         )
     given = [column for column in _LAYOUTS[found].columns if column.required or column.name in record]
-    said: Event = found(**{column.name: _value(column, record) for column in given})
-    return said
+    value: Event = found(**{column.name: _value(column, record) for column in given})
+    return value
 
 
 def _value(column: _Column, record: Mapping[str, Any]) -> Any:

@@ -119,16 +119,16 @@ def require_participant(name: str, names: Collection[str]) -> None:
 
 def at_rest(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration in which nobody needs a model, and the input files may be gone: the journal has them."""
-    said = {key: value for key, value in config["discussion"].items() if key not in ("input_file", "input_files")}
+    section = {key: value for key, value in config["discussion"].items() if key not in ("input_file", "input_files")}
     others = {key: value for key, value in config.items() if key != "providers"}
-    return _cast({**others, "discussion": said}, {})
+    return _cast({**others, "discussion": section}, {})
 
 
 def _cast(config: Mapping[str, Any], chosen: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     models = config["discussion"]["models"]
     cast = {name: {**_without_model(spec), **chosen.get(name, RESTING)} for name, spec in models.items()}
-    said = {key: value for key, value in config["discussion"].items() if key not in ("collaboration", "judge")}
-    return {**config, "discussion": {**said, "models": cast}}
+    section = {key: value for key, value in config["discussion"].items() if key not in ("collaboration", "judge")}
+    return {**config, "discussion": {**section, "models": cast}}
 
 
 def _without_model(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -159,8 +159,8 @@ class ClientSetup(SetupSource):
 
     def _with_tools(self, participant: Participant, person: "toolbox.Approver") -> Participant:
         """Returns a participant with a registry of its own."""
-        said = Approval(default="ask" if self.approve else None)
-        consent = toolbox.Consent(participant.name, (said,), person)
+        approval = Approval(default="ask" if self.approve else None)
+        consent = toolbox.Consent(participant.name, (approval,), person)
         client = toolbox.ToolCapableClient(participant.client, self.tools, consent=consent)
         return replace(participant, client=client)
 
@@ -199,17 +199,17 @@ class FileSetup(SetupSource):
         *,
         allow_unsandboxed: bool = False,
     ) -> "FileSetup":
-        said = loaded.file.discussion
+        discussion = loaded.file.discussion
         return cls(
             loaded.name,
-            said.durability,
+            discussion.durability,
             loaded,
             ask,
             recordings,
             allow_unsandboxed,
             config=loaded.as_yaml(),
             redactor=loaded.redactor,
-            keeps_drafts=said.journal.drafts,
+            keeps_drafts=discussion.journal.drafts,
         )
 
     def build(self, starts: Mapping[str, int]) -> RunSetup:
@@ -235,12 +235,12 @@ class FileSetup(SetupSource):
 
         A helper that nobody has named hears nothing that was said in private to others than the one it helps.
         """
-        said = self.loaded.file.discussion
-        named = said.describe_with
+        discussion = self.loaded.file.discussion
+        named = discussion.describe_with
         seeing = [named] if named else [name for name, model in assembled.models.items() if model.is_seeing]
         if found := next((participant for participant in participants if participant.name in seeing), None):
             return found
-        model = assembled.describer if has_private_words(said) else assembled.outside_describer
+        model = assembled.describer if has_private_words(discussion) else assembled.outside_describer
         return Participant("", model.client, parameters=model.options, type=str(model.name)) if model else None
 
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
@@ -253,14 +253,14 @@ class FileSetup(SetupSource):
         return assembly.direct(self.loaded, named), True
 
     def _participants(self, assembled: Assembled) -> Iterator[Participant]:
-        said, templates = self.loaded.file.discussion, _templates(self.loaded)
-        for name, spec in said.models.items():
+        discussion, templates = self.loaded.file.discussion, _templates(self.loaded)
+        for name, spec in discussion.models.items():
             if spec.role == "user":
-                client = PersonClient(name, self.ask, (*said.models,), self.loaded.base, spec.secret)
+                client = PersonClient(name, self.ask, (*discussion.models,), self.loaded.base, spec.secret)
                 yield Participant(name, client, role="user", type="person")
             else:
-                told = instructions_of(spec, said.goal, templates)
-                yield _participant(name, spec, assembled.models[name], told)
+                instructions = instructions_of(spec, discussion.goal, templates)
+                yield _participant(name, spec, assembled.models[name], instructions)
 
 
 def _participant(name: str, spec: ParticipantSettings, model: Model, instructions: str) -> Participant:
@@ -283,8 +283,8 @@ def _unseen(plan: Plan) -> Iterator[str]:
     """Yields the participants who see no pictures."""
     blind = [participant.name for participant in plan.participants if "images" not in participant.reads]
     if blind and not plan.describer and any(isinstance(part, Image) for part in plan.inputs):
-        told = f"{', '.join(blind)} can't see the pictures, and {'is' if len(blind) == 1 else 'are'} told so"
-        yield f"{told}; 'describe_with: MODEL' (--describe-with MODEL) has them described."
+        first_words = f"{', '.join(blind)} can't see the pictures, and {'is' if len(blind) == 1 else 'are'} told so"
+        yield f"{first_words}; 'describe_with: MODEL' (--describe-with MODEL) has them described."
 
 
 def _pricing(helper: Model) -> Cost:
@@ -293,14 +293,14 @@ def _pricing(helper: Model) -> Cost:
 
 def instructions_of(spec: ParticipantSettings, goal: str, templates: Templates) -> str:
     """A participant's instructions; raises `ConfigError` for a template that can't be filled."""
-    written = spec.instructions
-    filled = templates.fill(written.template, {"goal": goal, **written.params}) if written.template else ""
-    return "\n\n".join(text for text in (filled, written.text) if text)
+    template = spec.instructions
+    filled = templates.fill(template.template, {"goal": goal, **template.params}) if template.template else ""
+    return "\n\n".join(text for text in (filled, template.text) if text)
 
 
 def _templates(loaded: Loaded) -> Templates:
-    written = loaded.file.discussion.templates
-    return Templates(loaded.base / os.path.expanduser(written) if written else None)
+    folder = loaded.file.discussion.templates
+    return Templates(loaded.base / os.path.expanduser(folder) if folder else None)
 
 
 def unused_params(loaded: Loaded) -> Iterator[str]:
@@ -314,25 +314,25 @@ def unused_params(loaded: Loaded) -> Iterator[str]:
 
 
 def _settings(loaded: Loaded) -> dict[str, Any]:
-    said = loaded.file.discussion
+    discussion = loaded.file.discussion
     return {
         "name": loaded.name,
-        "goal": said.goal,
-        "initial_prompt": said.initial_prompt,
-        "mode": said.mode,
-        "turns": said.turns,
-        "speaker_selection": said.speaker_selection,
-        "parallel": said.execution.parallel,
-        "phases": [phase.model_dump() for phase in said.phases],
-        "visibility": said.visibility,
-        "delay_between_turns": said.execution.delay_between_turns,
-        "stop": said.stop.model_dump(exclude_unset=True) if said.stop else (),
-        "limits": SpendingLimits(**said.limits.model_dump()),
-        "max_conversation_tokens": said.execution.max_conversation_tokens,
-        "established_facts": said.established_facts,
-        "outcome": said.outcome or "",
-        "goal_mode": said.goal_mode,
-        "signals": said.signals.model_dump() if said.signals else None,
+        "goal": discussion.goal,
+        "initial_prompt": discussion.initial_prompt,
+        "mode": discussion.mode,
+        "turns": discussion.turns,
+        "speaker_selection": discussion.speaker_selection,
+        "parallel": discussion.execution.parallel,
+        "phases": [phase.model_dump() for phase in discussion.phases],
+        "visibility": discussion.visibility,
+        "delay_between_turns": discussion.execution.delay_between_turns,
+        "stop": discussion.stop.model_dump(exclude_unset=True) if discussion.stop else (),
+        "limits": SpendingLimits(**discussion.limits.model_dump()),
+        "max_conversation_tokens": discussion.execution.max_conversation_tokens,
+        "established_facts": discussion.established_facts,
+        "outcome": discussion.outcome or "",
+        "goal_mode": discussion.goal_mode,
+        "signals": discussion.signals.model_dump() if discussion.signals else None,
     }
 
 
@@ -366,12 +366,12 @@ def _rubric(loaded: Loaded) -> Iterator[Problem]:
 
 
 def _template_problems(loaded: Loaded) -> Iterator[Problem]:
-    said, templates = loaded.file.discussion, _templates(loaded)
+    discussion, templates = loaded.file.discussion, _templates(loaded)
     if templates.folder and not templates.folder.is_dir():
         yield Problem(("discussion", "templates"), f"{templates.folder} is no folder; templates are its files NAME.md")
         return
-    for name, spec in said.models.items():
+    for name, spec in discussion.models.items():
         try:
-            instructions_of(spec, said.goal, templates)
+            instructions_of(spec, discussion.goal, templates)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "instructions"), str(error))

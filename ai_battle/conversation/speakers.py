@@ -128,7 +128,7 @@ def choice_request(
 ) -> ModelRequest:
     """Asks for one of `names`, by schema where the model's API knows one; short, so that a model of 1B can follow."""
     shown = "\n\n".join(f"{message.speaker}: {_shorten(message.text)}" for message in [*recent][-HEARD:])
-    asked = prompt("choose", said=f"{_shorten(opening)}\n\n{shown}".strip(), names=", ".join(names))
+    question = prompt("choose", said=f"{_shorten(opening)}\n\n{shown}".strip(), names=", ".join(names))
     schema = {
         "type": "object",
         "properties": {"next": {"type": "string", "enum": list(names)}},
@@ -136,7 +136,7 @@ def choice_request(
         "additionalProperties": False,
     }
     return ModelRequest(
-        (user(asked),), prompt("select"), tool_choice="none", output_schema=schema, options=selector.parameters
+        (user(question),), prompt("select"), tool_choice="none", output_schema=schema, options=selector.parameters
     )
 
 

@@ -156,8 +156,8 @@ class State:
 
     def tokens_needed(self, name: str, notes: Sequence[str] = ()) -> int:
         """The tokens of a participant's next request, with notes at its end, as its model is likely to count them."""
-        told = sum(map(estimate_text, notes))
-        return int((self._system_tokens[name] + self.contexts[name].tokens + told) * self.scale.get(name, 1.0))
+        of_notes = sum(map(estimate_text, notes))
+        return int((self._system_tokens[name] + self.contexts[name].tokens + of_notes) * self.scale.get(name, 1.0))
 
     def _context(self, participant: Participant) -> ListenerContext:
         descriptions = None if "images" in participant.reads else self._descriptions
@@ -308,9 +308,9 @@ class EventDispatcher:
         if not isinstance(event, DELTAS):
             # The journal comes first: what is not on disk has not happened, whoever hears of it. What leaves has no
             # secrets in it; the state keeps the words themselves, as models are sent what was really said.
-            heard, event = event, self._redactor.value(event)
+            original, event = event, self._redactor.value(event)
             await self._journal(event)
-            self.state.apply(heard)
+            self.state.apply(original)
         if self._listener is None:
             return
         try:

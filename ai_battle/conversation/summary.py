@@ -92,11 +92,11 @@ class ContextMemory:
         """Returns the participants who heard the same up to that turn; None where all did."""
         contexts = self._state.contexts
         own = contexts[participant.name]
-        heard = own.turns_through(through)
+        turns = own.turns_through(through)
         same = tuple(
             name
             for name, other in contexts.items()
-            if other is own or (other.summary == own.summary and other.turns_through(through) == heard)
+            if other is own or (other.summary == own.summary and other.turns_through(through) == turns)
         )
         return None if len(same) == len(contexts) else same
 
@@ -105,15 +105,15 @@ class ContextMemory:
         notes = [f"Notes so far:\n{summary}"] if summary else []
         text = "\n\n".join((*notes, *(f"{turn.speaker}: {turn.message.text}" for turn in old)))
         most = min(room, participant.parameters.get("max_tokens") or room)
-        asked = user(prompt("notes", said=text))
+        message = user(prompt("notes", said=text))
         options = {**participant.parameters, "max_tokens": most}
-        return ModelRequest((asked,), prompt("summarise"), tool_choice="none", options=options)
+        return ModelRequest((message,), prompt("summarise"), tool_choice="none", options=options)
 
 
-def with_decisions(notes: str, said: Iterable[str], longest: int) -> str:
+def with_decisions(notes: str, texts: Iterable[str], longest: int) -> str:
     """The notes, and the marked decisions that they lack, word for word; when room runs out the oldest go first."""
     notes = notes[:longest]
-    missing = [decision for decision in decisions(said) if decision not in notes]
+    missing = [decision for decision in decisions(texts) if decision not in notes]
     while missing and sum(map(len, missing)) > longest:
         del missing[0]
     if not missing:

@@ -109,8 +109,8 @@ def with_asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> TurnStep:
     """A regular turn with what asks for the finished thing, and with what steers it."""
     if step.kind != "turn" or step.participant == plan.moderator:
         return step
-    told = filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else ""))
-    return replace(step, hint=hint, asides=tuple(told))
+    texts = filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else ""))
+    return replace(step, hint=hint, asides=tuple(texts))
 
 
 async def describe_file(
@@ -120,9 +120,9 @@ async def describe_file(
     assert plan.describer
     name, key = file_of(parts[0])["name"], file_key(parts[0])
     asking = replace(plan.describer, name=plan.describer.name or reader.name)
-    asked = Message("user", (*parts, Text(prompt("describe", name=name, goal=plan.prompt))))
+    message = Message("user", (*parts, Text(prompt("describe", name=name, goal=plan.prompt))))
     options = {**asking.parameters, "max_tokens": LONGEST_DESCRIPTION}
-    request = ModelRequest((asked,), tool_choice="none", options=options)
+    request = ModelRequest((message,), tool_choice="none", options=options)
     answer, usage = await request_aside(asking, request, emit, wants)
     if isinstance(answer, AIBattleError):
         await emit(Warned(f"{name} could not be described to {reader.name}: {answer}"))

@@ -45,9 +45,9 @@ class ModelClient(ABC):
         `file_data` is one mapping or several: `{"type": "image", "base64", "mime_type"}`, the same with `url`, or
         `{"type": "text", "text_content"}`.
         """
-        asked = Message("user", (*_file_parts(file_data), Text(prompt)))
+        message = Message("user", (*_file_parts(file_data), Text(prompt)))
         earlier = (earlier_message(cast(Role, entry["role"]), entry["content"]) for entry in history or ())
-        response = await self.complete(ModelRequest((*earlier, asked), system_instruction or "", wants=WHOLE_ANSWER))
+        response = await self.complete(ModelRequest((*earlier, message), system_instruction or "", wants=WHOLE_ANSWER))
         return response.text
 
 
@@ -90,15 +90,15 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
     A client that is no provider of ours books nothing; what its events say is booked for it, else what its answer says.
     """
     # What is booked at the border to a provider reaches `own`; a client that is none of ours leaves it empty.
-    own, heard = Budget(), list[ModelReplied]()
+    own, replies = Budget(), list[ModelReplied]()
 
     def listen(event: Event) -> Awaitable[None]:
         if type(event) is ModelReplied:
-            heard.append(event)
+            replies.append(event)
         return emit(event)
 
     async def book_stated(usage: Usage, model: str = "", *, estimated: bool = False) -> None:
-        if not own.ledger.calls and not heard and usage != UNKNOWN_USAGE:
+        if not own.ledger.calls and not replies and usage != UNKNOWN_USAGE:
             await listen(ModelReplied(model, usage, 0.0, estimated=estimated))
 
     try:
@@ -111,6 +111,6 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
         raise
     finally:
         with charge_to(budget):
-            for entry in () if own.ledger.calls else heard:
+            for entry in () if own.ledger.calls else replies:
                 book(entry)
     return response

@@ -366,13 +366,13 @@ class EventLog:
     @property
     def text(self) -> str:
         """What the text deltas add up to, those of failed attempts left out."""
-        said: list[str] = []
+        pieces: list[str] = []
         for event in self.events:
             if isinstance(event, AttemptFailed):
-                said.clear()
+                pieces.clear()
             elif isinstance(event, TextDelta):
-                said.append(event.text)
-        return "".join(said)
+                pieces.append(event.text)
+        return "".join(pieces)
 
 
 def quiet(emit: Emit) -> Emit:

@@ -74,11 +74,11 @@ class SpendingLimits:
         return SpendingLimits(cost, tokens, unpriced=self.unpriced)
 
     @classmethod
-    def of(cls, said: "SpendingLimits | Mapping[str, Any]") -> "SpendingLimits":
-        if isinstance(said, SpendingLimits):
-            return said
-        check_options(cls, "limits", said)
-        return cls(**said)
+    def of(cls, values: "SpendingLimits | Mapping[str, Any]") -> "SpendingLimits":
+        if isinstance(values, SpendingLimits):
+            return values
+        check_options(cls, "limits", values)
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,8 +210,8 @@ class Redactor:
         """Takes the secrets out of what an error says; the details of a provider's are among them."""
         error.args = self.value(error.args)
         for name in ("partial", "raw"):
-            if isinstance(said := getattr(error, name, None), str):
-                setattr(error, name, self.text(said))
+            if isinstance(text := getattr(error, name, None), str):
+                setattr(error, name, self.text(text))
 
     @cached_property
     def is_clear(self) -> Callable[[str], bool]:
@@ -222,16 +222,16 @@ class Redactor:
         """Returns the beginning of a text that may leave, whatever follows, and the rest, which may begin a secret."""
         open_at = len(text) - (not self._verbatim and text[-1:] in f"\r{JOINERS}")  # what follows says what it is
         text, kept = self._visible(text[:open_at]), text[open_at:]
-        said: list[str] = []
+        pieces: list[str] = []
         at = 0
         while found := self._beginning.search(text, at):
             start = found.start()
             if len(text) - start < self._longest and self._goes_on(text[start:]):
-                return "".join((*said, text[at:start])), text[start:] + kept
+                return "".join((*pieces, text[at:start])), text[start:] + kept
             secret = self._pattern.match(text, start)
-            said += (text[at:start], self._name(secret) if secret else text[start])
+            pieces += (text[at:start], self._name(secret) if secret else text[start])
             at = secret.end() if secret else start + 1
-        return "".join((*said, text[at:])), kept
+        return "".join((*pieces, text[at:])), kept
 
     def _goes_on(self, begun: str) -> bool:
         """Says whether a longer spelling begins so."""

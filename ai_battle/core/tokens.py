@@ -57,18 +57,18 @@ def estimate_request(
     request: ModelRequest, characters_per_token: float = CHARACTERS_PER_TOKEN, files: FileTokens = USUAL_FILES
 ) -> int:
     """Returns the tokens that a model has to read: system prompt, tools, messages, and files as its provider counts."""
-    said = sum(estimate_message(message, characters_per_token, files) for message in request.messages)
-    return _estimate_fixed(request, characters_per_token) + said
+    tokens = sum(estimate_message(message, characters_per_token, files) for message in request.messages)
+    return _estimate_fixed(request, characters_per_token) + tokens
 
 
 class TokenEstimator:
     """Estimates requests as `estimate_request` does; of a talk that goes on it looks at what is new."""
 
     def __init__(self) -> None:
-        self._said = PrefixCache(0, lambda tokens, new: tokens + sum(map(estimate_message, new)))
+        self._message_tokens = PrefixCache(0, lambda tokens, new: tokens + sum(map(estimate_message, new)))
 
     def estimate(self, request: ModelRequest) -> int:
-        return _estimate_fixed(request, CHARACTERS_PER_TOKEN) + self._said.value(request.messages)
+        return _estimate_fixed(request, CHARACTERS_PER_TOKEN) + self._message_tokens.value(request.messages)
 
 
 def _estimate_fixed(request: ModelRequest, characters_per_token: float) -> int:

@@ -146,8 +146,8 @@ class SharedRecords:
         self.update()
         while True:
             known = str(self._redis.run(_GET, _name(where), where.key), "utf-8")
-            _, said, text = json.loads(known) if known else (0.0, None, "")
-            document = make(json.loads(said) if said else None)
+            _, data, text = json.loads(known) if known else (0.0, None, "")
+            document = make(json.loads(data) if data else None)
             if self._write(where, _row(time.time(), json.dumps(document), text), known):
                 self.refresh()
                 return document

@@ -161,7 +161,7 @@ class EvidenceStore:
         with self._reading() as connection:
             rows = connection.execute(f"SELECT {_FIELDS} FROM records {where}", values).fetchall()  # noqa: S608 - ours
         with sqlite_errors(self._database.path):
-            return [EvidenceRecord(key, at, json.loads(said), text) for key, at, said, text in rows]
+            return [EvidenceRecord(key, at, json.loads(data), text) for key, at, data, text in rows]
 
 
 def is_there(place: Path | str) -> bool:

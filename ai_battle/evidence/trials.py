@@ -117,8 +117,8 @@ def _labelled_answer(trial: ShadowTrial) -> LabelledAnswer:
     )
 
 
-def _tool(said: Mapping[str, Any]) -> ToolSpec:
-    return ToolSpec(said["name"], said.get("description", ""), said.get("parameters", {}))
+def _tool(data: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(data["name"], data.get("description", ""), data.get("parameters", {}))
 
 
 def add_to_day(store: EvidenceStore, pair: str, day: str, counts: Mapping[str, float]) -> Mapping[str, float]:

@@ -38,8 +38,8 @@ class CalibrationVersion:
         return f"version {self.number}, {day}, {of}: about {self.calibration.help_rate:.0%} of the answers get help"
 
     def to_json(self) -> dict[str, Any]:
-        said = {"number": self.number, "time": self.time, "labels": self.labels, "restored": self.restored}
-        return {**said, "calibration": self.calibration.as_json()}
+        data = {"number": self.number, "time": self.time, "labels": self.labels, "restored": self.restored}
+        return {**data, "calibration": self.calibration.as_json()}
 
 
 def read_versions(store: EvidenceStore, pair: str) -> Sequence[CalibrationVersion]:

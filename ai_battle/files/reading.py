@@ -298,9 +298,9 @@ def _read_json(opened: _OpenFile) -> FileContent:
 def _table(opened: _OpenFile, text: str, shape: str, cut: str) -> FileContent:
     if not text.strip():
         raise NothingToSend(f"{opened.named} is empty")
-    told = f"{opened.shown} ({shape}{f'; {cut}' if cut else ''})"
+    heading = f"{opened.shown} ({shape}{f'; {cut}' if cut else ''})"
     return opened.content(
-        shape, Text(fence_text(told, text, opened.kind)), notes=(f"{opened.named}: {cut}",) if cut else ()
+        shape, Text(fence_text(heading, text, opened.kind)), notes=(f"{opened.named}: {cut}",) if cut else ()
     )
 
 

@@ -70,16 +70,16 @@ def frames(path: Path, name: str, count: int, box: Size) -> tuple[float, list[Fr
 
 
 def _length(path: Path, name: str, ends: float) -> float:
-    asked = ("-show_entries", "format=duration:stream=codec_type", "-of", "json")
+    options = ("-show_entries", "format=duration:stream=codec_type", "-of", "json")
     try:
-        said = json.loads(_output(("ffprobe", "-v", "quiet", *asked, *_input(path)), name, ends))
+        probed = json.loads(_output(("ffprobe", "-v", "quiet", *options, *_input(path)), name, ends))
     except ValueError as error:
         raise ConfigError(f"{name} is a video that ffprobe can't read: it is damaged") from error
-    if all(stream.get("codec_type") != "video" for stream in said.get("streams", ())):
+    if all(stream.get("codec_type") != "video" for stream in probed.get("streams", ())):
         raise ConfigError(
             f"{name} is a video in which ffprobe finds no pictures: it is damaged or has sound alone; see if it plays"
         )
-    length = float(said.get("format", {}).get("duration", 0))
+    length = float(probed.get("format", {}).get("duration", 0))
     return length if isfinite(length) and length > 0 else 0.0
 
 

@@ -41,10 +41,10 @@ class Context:
     ) -> Self:
         """The turn of an answer to `request`; without `response`, of an answer whose text alone is known."""
         messages, place = request.messages, prompt_place(request.messages)
-        said = (*response.steps, response.message) if response else ()
+        answer = (*response.steps, response.message) if response else ()
         return cls(
             request.tools,
-            tuple(step for step in (*messages[place + 1 :], *said) if step.tool_calls or step.tool_results),
+            tuple(step for step in (*messages[place + 1 :], *answer) if step.tool_calls or step.tool_results),
             response.stop if response else "end",
             history=messages[:place],
             output_schema=request.output_schema,
@@ -93,10 +93,10 @@ def _is_prompt(*messages: Message) -> bool:
     before, message = messages[0], messages[-1]
     if message.role != "user":
         return False
-    said = message.text.strip()
-    tag = _TAG.match(said)
-    is_added = bool(before.tool_results) and tag is not None and said.endswith(f"</{tag[1]}>")
-    return bool(said or not message.tool_results) and not is_added
+    text = message.text.strip()
+    tag = _TAG.match(text)
+    is_added = bool(before.tool_results) and tag is not None and text.endswith(f"</{tag[1]}>")
+    return bool(text or not message.tool_results) and not is_added
 
 
 NO_CONTEXT = Context()

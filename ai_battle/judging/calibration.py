@@ -115,8 +115,8 @@ class Calibration:
         """Raises `ConfigError` for what `as_json` never gave, and for a promise of other values than these."""
         corrections = data.get("corrections") or {}
         if problem := _problem(data, corrections):
-            said = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
-            raise ConfigError(said, "calibration")
+            message = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
+            raise ConfigError(message, "calibration")
         agreement = Agreement.of_json(data["agreement"]) if data.get("agreement") else None
         rate, error, tie_break = (data.get(name, 0.0) for name in OPTIONAL)
         made = cls(float(data["cut"]), rate, error, corrections, agreement, tie_break, families=_families(data))
@@ -152,28 +152,30 @@ def _families(data: Mapping[str, Any]) -> Mapping[Family, Rank]:
     return {family: (cut, lot) for family, (cut, lot) in (data.get("families") or {}).items()}
 
 
-def _are_ranks(said: Any) -> bool:
-    is_by_family = isinstance(said, Mapping) and said.keys() <= {*FAMILIES}
-    return is_by_family and all(map(_is_rank, said.values()))
+def _are_ranks(value: Any) -> bool:
+    is_by_family = isinstance(value, Mapping) and value.keys() <= {*FAMILIES}
+    return is_by_family and all(map(_is_rank, value.values()))
 
 
-def _is_rank(said: Any) -> bool:
-    return isinstance(said, list | tuple) and len(said) == 2 and all(_are_numbers(each, 0) for each in said)
+def _is_rank(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(_are_numbers(each, 0) for each in value)
 
 
-def _is_agreement(said: Any) -> bool:
-    if not said:
+def _is_agreement(value: Any) -> bool:
+    if not value:
         return True
-    features = said.get("features") if isinstance(said, Mapping) else None
-    numbers = {"tie_break": 0.0, **said} if isinstance(said, Mapping) else {}
+    features = value.get("features") if isinstance(value, Mapping) else None
+    numbers = {"tie_break": 0.0, **value} if isinstance(value, Mapping) else {}
     if not isinstance(features, Mapping) or not all(_are_numbers(numbers.get(name), 0) for name in NUMBERS):
         return False
     return all(map(_is_scale, features.values()))
 
 
-def _is_scale(said: Any) -> bool:
+def _is_scale(value: Any) -> bool:
     """Three numbers, of which the second divides."""
-    return isinstance(said, list | tuple) and len(said) == 3 and all(_are_numbers(n, 0) for n in said) and said[1] != 0
+    return (
+        isinstance(value, list | tuple) and len(value) == 3 and all(_are_numbers(n, 0) for n in value) and value[1] != 0
+    )
 
 
 def _are_numbers(value: Any, depth: int) -> bool:

@@ -139,8 +139,8 @@ class Case:
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """What the answer says of itself; a false sum of the prompt may be quoted."""
-        asked = {(claim.operands, claim.value) for claim in calculation(self.prompt).claims}
-        return tuple(claim for claim in self.calculation.claims if (claim.operands, claim.value) not in asked)
+        of_prompt = {(claim.operands, claim.value) for claim in calculation(self.prompt).claims}
+        return tuple(claim for claim in self.calculation.claims if (claim.operands, claim.value) not in of_prompt)
 
     @cached_property
     def numbers(self) -> list[float]:

@@ -53,8 +53,8 @@ def json_measures(case: Case) -> dict[str, float]:
 
 def is_asked(prompt: str) -> bool:
     """It asks for JSON as the answer, rather than about JSON or for a program that has to do with it."""
-    asked = _ASKED.search(prompt) if "json" in prompt.casefold() else None
-    return asked is not None and not _ABOUT.search(prompt[: asked.end()])
+    match = _ASKED.search(prompt) if "json" in prompt.casefold() else None
+    return match is not None and not _ABOUT.search(prompt[: match.end()])
 
 
 def schema_in(prompt: str) -> Mapping[str, Any] | None:
@@ -123,7 +123,7 @@ def output_measures(case: Case) -> dict[str, float]:
     call = asserted_call(code) if _HOLE.search(code) else None
     if call is None or case.final is None:
         return {}
-    written, said = case.final.text.strip(), list(words(case.working))
+    written, found = case.final.text.strip(), list(words(case.working))
     value = _value(written)
     inputs = [given for node in call.args if (given := literal(ast.unparse(node))) is not None]
     return {
@@ -132,7 +132,7 @@ def output_measures(case: Case) -> dict[str, float]:
         "output_length": math.log1p(len(written)) / 5,
         "program_length": math.log1p(len(code)) / 5,
         "program_branches": min(code.count("if "), 5) / 5,
-        "varied_words": len(set(said)) / max(1, len(said)),
+        "varied_words": len(set(found)) / max(1, len(found)),
     }
 
 

@@ -85,10 +85,10 @@ def watches(detector: object) -> TypeGuard[Watches]:
 class Watched(ModelClient):
     """`client`, whose answers raise `CutShort` as soon as the detector gives them up, as answers to `asked`."""
 
-    def __init__(self, client: ModelClient, detector: Watches, asked: ModelRequest) -> None:
+    def __init__(self, client: ModelClient, detector: Watches, request: ModelRequest) -> None:
         self.client = client
         self.detector = detector
-        self.asked = asked
+        self.asked = request
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         reads_along = replace(request, wants=replace(request.wants, stream=True))
@@ -101,9 +101,9 @@ class EarlyStop:
     Whatever else is heard between two texts makes them two: the next one is of another call.
     """
 
-    def __init__(self, detector: Watches, asked: ModelRequest, emit: Emit) -> None:
+    def __init__(self, detector: Watches, request: ModelRequest, emit: Emit) -> None:
         self._detector = detector
-        self._asked = asked
+        self._asked = request
         self._emit = emit
         self._read: dict[type[Event], _WatchedText] = {}
 
@@ -113,11 +113,11 @@ class EarlyStop:
             self._read.clear()
             return
         read = self._read.get(type(event)) or self._begin(type(event))
-        read.said.append(event.text)
+        read.pieces.append(event.text)
         if reason := read.watcher.feed(event.text):
-            said = {kind: read.text for kind, read in self._read.items()}
-            thinking = said.pop(ThinkingDelta, "")
-            raise CutShort(reason, said.get(type(event), ""), thinking)
+            texts = {kind: read.text for kind, read in self._read.items()}
+            thinking = texts.pop(ThinkingDelta, "")
+            raise CutShort(reason, texts.get(type(event), ""), thinking)
 
     def _begin(self, kind: type[Event]) -> "_WatchedText":
         self._read[kind] = read = _WatchedText(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
@@ -129,8 +129,8 @@ class _WatchedText:
     """What was read of one text."""
 
     watcher: Watcher
-    said: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        return "".join(self.said)
+        return "".join(self.pieces)

@@ -68,24 +68,24 @@ def _is_math(question: str) -> bool:
     """LaTeX; or numbers, or something to count, and a question that is not an open one."""
     if ("\\" in question or "$" in question) and _LATEX.search(question):
         return True
-    asked = question.lower()
-    if not _asks(question, asked):
+    lowered = question.lower()
+    if not _asks(question, lowered):
         return False
-    numbers = _numbers(asked)
-    return numbers >= _NUMBERS or (numbers > 0 and any(words in asked for words in _COUNTS))
+    numbers = _numbers(lowered)
+    return numbers >= _NUMBERS or (numbers > 0 and any(words in lowered for words in _COUNTS))
 
 
-def _asks(question: str, asked: str) -> bool:
+def _asks(question: str, lowered: str) -> bool:
     """Says whether a prompt asks for one thing that is neither a yes nor a name."""
-    if not any(word in asked for word in _ASKS) or _OPEN.search(question):
+    if not any(word in lowered for word in _ASKS) or _OPEN.search(question):
         return False
     return not _NO_NUMBER.search(question) or wants_number(question)
 
 
-def _numbers(asked: str) -> int:
+def _numbers(lowered: str) -> int:
     """Returns how many numbers there are in digits and words; years and the numbers of a list count nothing."""
-    digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(_NUMBERING.sub("", asked)))
-    return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())
+    digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(_NUMBERING.sub("", lowered)))
+    return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in lowered.split())
 
 
 MEANT = 2
@@ -98,8 +98,8 @@ def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
 
 def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
     """The tools that a prompt may mean: of one that takes anything it has to say the name."""
-    asked = name_stems(prompt)
-    return [tool for tool in tools if not takes_anything(tool) or name_stems(tool.name) <= asked]
+    stems = name_stems(prompt)
+    return [tool for tool in tools if not takes_anything(tool) or name_stems(tool.name) <= stems]
 
 
 def property_texts(properties: Mapping[str, Any]) -> Iterator[str]:

@@ -108,9 +108,9 @@ def auroc(scores: Numbers, wrong: Sequence[bool]) -> float:
 def calibration_error(qualities: Numbers, right: Numbers) -> float:
     """Returns how far, on the mean, the share of right answers is from the stated quality, over bins of equal width."""
     found: dict[int, list[tuple[float, float]]] = {}
-    for said, was in zip(qualities, right, strict=True):
-        found.setdefault(min(int(said * BINS), BINS - 1), []).append((said, was))
-    return sum(abs(sum(said - was for said, was in pairs)) for pairs in found.values()) / len(qualities)
+    for quality, was in zip(qualities, right, strict=True):
+        found.setdefault(min(int(quality * BINS), BINS - 1), []).append((quality, was))
+    return sum(abs(sum(quality - was for quality, was in pairs)) for pairs in found.values()) / len(qualities)
 
 
 def _recovered_shares(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:

@@ -72,13 +72,13 @@ def _answer(line: str, where: str) -> LabelledAnswer:
 
 def _peers(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """The answers of others, and how good each is; the latter for all or none."""
-    said, good = _list(row, "peers", where), _list(row, "peers_correct", where)
-    if not all(isinstance(each, str) for each in said):
+    answers, good = _list(row, "peers", where), _list(row, "peers_correct", where)
+    if not all(isinstance(each, str) for each in answers):
         raise ConfigError(f"{where}: peers must be a list of texts, what each of them answered")
-    if len(good) not in (0, len(said)):
+    if len(good) not in (0, len(answers)):
         raise ConfigError(f"{where}: peers_correct must be a list with true or false for each of peers")
     qualities = (_quality({"peers_correct": each}, ("peers_correct",), where) for each in good)
-    return tuple(said), tuple(each or 0.0 for each in qualities)
+    return tuple(answers), tuple(each or 0.0 for each in qualities)
 
 
 def _list(row: Mapping[str, Any], name: str, where: str) -> list[Any]:
@@ -107,10 +107,10 @@ def _quality(row: Mapping[str, Any], names: tuple[str, ...], where: str) -> floa
 
 def _tools(written: Any, where: str) -> Iterator[ToolSpec]:
     for entry in written if isinstance(written, list | tuple) else ():
-        said = entry.get("function", entry) if isinstance(entry, Mapping) else entry
-        if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
+        described = entry.get("function", entry) if isinstance(entry, Mapping) else entry
+        if not isinstance(described, Mapping) or not isinstance(described.get("name"), str):
             raise ConfigError(f"{where}: each of tools is an object with a name")
-        yield ToolSpec(said["name"], str(said.get("description") or ""), said.get("parameters") or {})
+        yield ToolSpec(described["name"], str(described.get("description") or ""), described.get("parameters") or {})
 
 
 PENALTY = 30.0

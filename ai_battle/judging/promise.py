@@ -58,8 +58,8 @@ class Promise:
 
     def _seal_of(self, calibration: Mapping[str, Any]) -> str:
         others = {name: value for name, value in calibration.items() if name != "promise"}
-        said = {name: value for name, value in asdict(replace(self, seal="")).items() if name != "prompts" or value}
-        return digest([said, others])
+        fields = {name: value for name, value in asdict(replace(self, seal="")).items() if name != "prompts" or value}
+        return digest([fields, others])
 
     @classmethod
     def of_json(cls, data: Any) -> Self:
@@ -70,8 +70,10 @@ class Promise:
             }
             return cls(**{**data, **listed})
         except (TypeError, AttributeError) as error:
-            said = "The calibration has a promise that can't be used; take what `ai-battle calibrate` writes as it is."
-            raise ConfigError(said, "calibration") from error
+            message = (
+                "The calibration has a promise that can't be used; take what `ai-battle calibrate` writes as it is."
+            )
+            raise ConfigError(message, "calibration") from error
 
 
 def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confidence: float, above: Rank) -> Rank:

@@ -44,9 +44,9 @@ class CallFindings:
 
 def call_measures(case: Case) -> dict[str, float]:
     tools = {tool.name: tool for tool in case.context.tools}
-    asked = name_stems(case.prompt)
+    prompt_stems = name_stems(case.prompt)
     if not case.calls:
-        return _of_no_call(case, tools, asked)
+        return _of_no_call(case, tools, prompt_stems)
     tally = CallFindings()
     for call in case.calls:
         _take(call, tools.get(call.name), case, tally)
@@ -59,8 +59,8 @@ def call_measures(case: Case) -> dict[str, float]:
         "named_but_left_out": float(tally.left_out > 0),
         "number_not_passed_on": min(unused, MANY) / MANY,
         "call_repeated_in_answer": float(len(set(map(_key, case.calls))) < len(case.calls)),
-        "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
-        "name_not_asked_for": _mean(1 - share(name_stems(call.name), asked) for call in case.calls),
+        "prompt_not_served": len(prompt_stems - tally.explained) / max(1, len(prompt_stems)),
+        "name_not_asked_for": _mean(1 - share(name_stems(call.name), prompt_stems) for call in case.calls),
     }
 
 
@@ -87,7 +87,7 @@ def of_no_tool(case: Case) -> float | None:
     )
 
 
-def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]) -> dict[str, float]:
+def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], prompt_stems: frozenset[str]) -> dict[str, float]:
     """Returns nothing with results of tools at hand, as an answer in words is wanted then.
 
     So it is where a prompt gives a tool nothing to work with: no name, figure or quotation.
@@ -96,7 +96,7 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]
         return {}
     due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
     names = (tool.name for tool in tools_meant(case.prompt, tools.values()))
-    return {"no_call": max((float(due), *(share(name_stems(name), asked) for name in names)))}
+    return {"no_call": max((float(due), *(share(name_stems(name), prompt_stems) for name in names)))}
 
 
 def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings) -> None:
@@ -107,9 +107,9 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings
     tally.missing += sum(name not in call.arguments for name in required)
     tally.explained |= name_stems(" ".join((tool.name, tool.description, *property_texts(properties))))
     _take_arguments(call, tool, case, tally)
-    asked = name_stems(case.prompt)
+    prompt_stems = name_stems(case.prompt)
     optional = (name for name in properties if name not in call.arguments and name not in required)
-    tally.left_out += sum(not asked.isdisjoint(name_stems(name)) for name in optional)
+    tally.left_out += sum(not prompt_stems.isdisjoint(name_stems(name)) for name in optional)
 
 
 def _take_arguments(call: ToolCall, tool: ToolSpec, case: Case, tally: CallFindings) -> None:

@@ -147,8 +147,8 @@ class EndOfWork:
     @cached_property
     def denies(self) -> bool:
         """By words of its own: who is told to mend an error may say that it is mended."""
-        asked = set(plain_words(self.prompt))
-        own = " ".join(word for word in plain_words(self.text) if word not in asked)
+        prompt_words = set(plain_words(self.prompt))
+        own = " ".join(word for word in plain_words(self.text) if word not in prompt_words)
         return denies(own) or FAILURE.search(own) is not None
 
     @cached_property
@@ -222,11 +222,11 @@ def other_name(end: EndOfWork) -> bool:
     """A name or a code that request and answer have is nowhere in the work; another one was looked up, and not told."""
     if language_of(end.prompt) == "de":  # where each noun has a capital
         return False
-    seen, told = _plain(f"{end.arguments}\n{end.returned}"), _plain(end.text)
-    missing = [name for name in map(_plain, _NAME.findall(end.prompt)) if name not in seen and name[:5] in told]
-    asked = f"{_plain(end.prompt)}\n{told}"
+    seen, answer = _plain(f"{end.arguments}\n{end.returned}"), _plain(end.text)
+    missing = [name for name in map(_plain, _NAME.findall(end.prompt)) if name not in seen and name[:5] in answer]
+    known_text = f"{_plain(end.prompt)}\n{answer}"
     names = (value for each in end.results for value in _values(each) if _NAME.fullmatch(f"= {value}", 2))
-    return bool(missing) and any(_plain(name)[:5] not in asked for name in names)
+    return bool(missing) and any(_plain(name)[:5] not in known_text for name in names)
 
 
 def other_value(end: EndOfWork) -> bool:
@@ -242,8 +242,8 @@ def hides_failure(end: EndOfWork) -> bool:
         return False
     if _is_empty_search(end):
         return False
-    told = (_roots(last.text) - end.asked) & end.said or _digits(last.text) & _digits(end.text)
-    return not told
+    shared_words = (_roots(last.text) - end.asked) & end.said or _digits(last.text) & _digits(end.text)
+    return not shared_words
 
 
 def _is_empty_search(end: EndOfWork) -> bool:
@@ -256,8 +256,8 @@ def _is_empty_search(end: EndOfWork) -> bool:
 
 def other_figure(end: EndOfWork) -> bool:
     """Says whether an answer gives another figure than a result has beside a word of the request."""
-    said = [fact for fact in facts(end.text) if fact.values]
-    return bool(said) and any(not any(map(fact.is_shown_as, said)) for fact in _asked_figures(end))
+    figures = [fact for fact in facts(end.text) if fact.values]
+    return bool(figures) and any(not any(map(fact.is_shown_as, figures)) for fact in _asked_figures(end))
 
 
 def _asked_figures(end: EndOfWork) -> Iterator[Fact]:

@@ -115,8 +115,8 @@ class Score:
     @property
     def reason(self) -> str:
         """The hard checks that failed; else the signals that weigh most, at most three."""
-        told = {name: value for name, value in self.weighed.items() if name in SENTENCES and value >= _AT_LEAST}
-        names = [*self.failed] or sorted(told, key=lambda name: -told[name])
+        sayable = {name: value for name, value in self.weighed.items() if name in SENTENCES and value >= _AT_LEAST}
+        names = [*self.failed] or sorted(sayable, key=lambda name: -sayable[name])
         return f"{'; '.join(SENTENCES[name] for name in names[:MOST])}." if names else ""
 
 

@@ -131,8 +131,8 @@ def unfit_again(case: Case) -> float:
     failed = any(result.is_error for result in case.context.results)
     if case.family != "tool" or not failed:
         return 0.0
-    said = case.once(call_measures)
-    return float(bool(said.get("unknown_parameter") or said.get("missing_required")))
+    measures = case.once(call_measures)
+    return float(bool(measures.get("unknown_parameter") or measures.get("missing_required")))
 
 
 EARLIER = 6

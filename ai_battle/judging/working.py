@@ -45,14 +45,14 @@ def _about(picked: str, options: Mapping[str, str], before: str) -> dict[str, fl
     longest = float(len(text) == max(map(len, options.values())))
     if not _is_number(text):
         return {"pick_is_longest": longest}
-    said = [*quantities(before)][-1:]
+    last = [*quantities(before)][-1:]
     missing = [digits for digits in _DIGITS.findall(text) if digits not in before]
     return {
         "pick_is_longest": longest,
         "pick_is_extreme": _is_extreme(text, options),
         "pick_number_absent": float(bool(missing)),
         "pick_not_last_number": float(
-            not any(_is_near_option(said[0], value) for value in quantities(text)) if said else True
+            not any(_is_near_option(last[0], value) for value in quantities(text)) if last else True
         ),
     }
 
@@ -104,8 +104,8 @@ def question_length(case: Case) -> float:
 
 
 def question_compares(case: Case) -> float:
-    asked = case.question.lower()
-    return float(any(words in asked for words in _COMPARES))
+    lowered = case.question.lower()
+    return float(any(words in lowered for words in _COMPARES))
 
 
 def question_percent(case: Case) -> float:

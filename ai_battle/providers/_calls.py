@@ -222,8 +222,8 @@ class ProviderCaller(ClientWrapper):
         self._has_warned = False
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        with span("chat", self._model, request=request, **self._told) as told:
-            told["response"] = response = await self._call(request, emit)
+        with span("chat", self._model, request=request, **self._told) as attributes:
+            attributes["response"] = response = await self._call(request, emit)
         return response
 
     async def _call(self, request: ModelRequest, emit: Emit) -> ModelResponse:
@@ -233,7 +233,7 @@ class ProviderCaller(ClientWrapper):
         circuit = upstream_at(self._upstream).circuit(self._name, retry.role)
         late = f"{self._name}: no complete answer within {retry.seconds:.4g} s (the total clock)."
         failures: list[ProviderError] = []
-        asked = await self._refusals.without_known(request, emit)
+        sent = await self._refusals.without_known(request, emit)
         while True:
             await self._wait_for_others(circuit, retry, len(failures) + 1, ends, emit)
             begun = _now()
@@ -241,10 +241,10 @@ class ProviderCaller(ClientWrapper):
                 # The deadline is outermost, so that waiting for another call's probe counts too. The client's own
                 # clocks, where it has some, run out a moment before: they know what had come.
                 async with Deadline(ends, late), circuit.attempt():
-                    return await self._attempt(asked, emit)
+                    return await self._attempt(sent, emit)
             except ProviderError as error:
-                if changed := await self._refusals.without_refused(asked, error, emit):
-                    asked = changed
+                if changed := await self._refusals.without_refused(sent, error, emit):
+                    sent = changed
                     continue
                 failures.append(error)
                 await emit(self._failure_event(error, len(failures), _now() - begun))
@@ -254,12 +254,12 @@ class ProviderCaller(ClientWrapper):
         """Makes a call and books its reply before anybody judges it: an empty, refused or broken one costs as well."""
         meter = self._meter
         reservation = await reserve(partial(meter.quote, request) if meter.is_bounded else None)
-        asked, reply = meter.within(reservation, request), ReplyListener(emit)
+        sent, reply = meter.within(reservation, request), ReplyListener(emit)
         try:
-            if asked is not request:
+            if sent is not request:
                 await self._warn_of_limit(reservation.output_tokens, emit)
             reply.is_sent = True
-            reply.response = await self.client.complete(asked, reply)
+            reply.response = await self.client.complete(sent, reply)
         except CutShort:
             reply.was_left = reply.is_enough = True
             raise
@@ -269,7 +269,7 @@ class ProviderCaller(ClientWrapper):
             raise
         finally:
             # `settle` never waits: a cancelled call books before anything can interrupt it once more.
-            entries = meter.settle(asked, reply, reservation)
+            entries = meter.settle(sent, reply, reservation)
             for entry in entries:
                 await emit(entry)
         if not entries or entries[0].usage is reply.response.usage:
@@ -343,9 +343,9 @@ def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
     return not isinstance(last, Stalled) or sum(isinstance(error, Stalled) for error in failures) <= MOST_STALLS
 
 
-def sentences(said: str, more: str) -> str:
+def sentences(first: str, more: str) -> str:
     """Joins two sentences, the first of which may lack its full stop."""
-    return f"{said}{'' if said.endswith(('.', '!', '?', ':')) else '.'} {more}" if more else said
+    return f"{first}{'' if first.endswith(('.', '!', '?', ':')) else '.'} {more}" if more else first
 
 
 def _jitter(failures: int, first: float, longest: float) -> float:

@@ -48,8 +48,8 @@ class RefusalMemory:
     def refuses(self, endpoint: str, model: str) -> frozenset[str]:
         """The parameters and features that this model refused within a day."""
         refused = self._refused.get((endpoint, model), {})
-        told = self._told.get(_digest(endpoint, model), {}) if self._told else {}
-        return frozenset((*_fresh(refused), *_fresh(told)))
+        from_others = self._told.get(_digest(endpoint, model), {}) if self._told else {}
+        return frozenset((*_fresh(refused), *_fresh(from_others)))
 
     def by_digest(self) -> Mapping[str, Mapping[str, float]]:
         """All that is known here, and when it was refused, in one order; an address may have a password in it."""
@@ -59,9 +59,9 @@ class RefusalMemory:
             known[digest] = _later(known.get(digest, {}), refused)
         return {digest: fresh for digest, refused in sorted(known.items()) if (fresh := _fresh(refused))}
 
-    def take_over(self, told: Mapping[str, Mapping[str, float]]) -> None:
+    def take_over(self, from_others: Mapping[str, Mapping[str, float]]) -> None:
         """Takes over what others know, who gave it as `by_digest`."""
-        self._told = told
+        self._told = from_others
 
     def remember(self, endpoint: str, model: str, refused: str) -> None:
         """Remembers a refusal; where the directory can't be written, as long as the process lives."""
@@ -167,7 +167,7 @@ class LearnedRefusals:
         self._learns = learns
         self._remembered_as = (endpoint, model)
         self._refused: set[str] = set()
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     async def without_known(self, request: ModelRequest, emit: Emit) -> ModelRequest:
         """The request without the options that were refused before."""
@@ -196,8 +196,8 @@ class LearnedRefusals:
         return RefusalMemory.load()
 
     async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
-        if option not in self._said or request.wants.each_warning:
-            self._said.add(option)
+        if option not in self._warned or request.wants.each_warning:
+            self._warned.add(option)
             await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}", option))
         return replace(request, options={name: value for name, value in request.options.items() if name != option})
 

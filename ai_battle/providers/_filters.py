@@ -159,10 +159,10 @@ class _Pieces:
     async def _pass_on(self, piece: Piece) -> None:
         name = "arguments" if isinstance(piece, ToolCallDelta) else "text"
         key = (type(piece), getattr(piece, "index", 0))
-        said, rest = self._redactor.split_safe(self._held.pop(key, "") + getattr(piece, name))
+        text, rest = self._redactor.split_safe(self._held.pop(key, "") + getattr(piece, name))
         if rest:
             self._held[key] = rest
         if not isinstance(piece, (TextDelta, DraftDelta)):  # it says more than text
-            await self._emit(replace(piece, **{name: said}))  # type: ignore[arg-type]
-        elif said:
-            await self._emit(type(piece)(said))
+            await self._emit(replace(piece, **{name: text}))  # type: ignore[arg-type]
+        elif text:
+            await self._emit(type(piece)(text))

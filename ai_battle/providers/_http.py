@@ -80,7 +80,7 @@ class HttpClient(ModelClient):
         self._deadlines = deadlines = api.access.settings.deadlines
         self._patient = replace(deadlines, first_byte=deadlines.total) if deadlines.is_last else deadlines
         self._where = f"{api.access.provider}/{api.model} at {self.endpoint}"
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
         self.most_output = api.most_output
 
     def __repr__(self) -> str:
@@ -229,14 +229,14 @@ class HttpClient(ModelClient):
         changes = {name: f"{name!r} is left out: {model} does not take it." for name in sent.left_out}
         for name, value in sent.clamped.items():
             changes[name] = f"{name!r} is sent as {value}: {model} takes no more."
-        for option in [name for name in changes if each_time or name not in self._said]:
-            self._said.add(option)
+        for option in [name for name in changes if each_time or name not in self._warned]:
+            self._warned.add(option)
             await emit(Warned(changes[option], option))
 
     async def _explain(self, error: ProviderError, reader: StreamReader) -> None:
-        said = str(error).removeprefix(f"{self._where}: ").removeprefix(f"{self.transport.access}: ")
+        reason = str(error).removeprefix(f"{self._where}: ").removeprefix(f"{self.transport.access}: ")
         there = await self._names() if error.status == 404 else ()
-        error.args = (f"{self._where}: {sentences(said, self.api.advice(error, there))}",)
+        error.args = (f"{self._where}: {sentences(reason, self.api.advice(error, there))}",)
         error.partial = error.partial or reader.text
         self._redactor.clean(error)
 

@@ -75,10 +75,12 @@ class Meter:
         self._beyond_output = 0
         self._longest = SHORTEST_ANSWER // 2
 
-    def settle(self, asked: ModelRequest, reply: "ReplyListener", reservation: Reservation) -> tuple[ModelReplied, ...]:
+    def settle(
+        self, request: ModelRequest, reply: "ReplyListener", reservation: Reservation
+    ) -> tuple[ModelReplied, ...]:
         """Book what a reply used, its own use first, and learn from it for the next one; return the entries."""
-        entry = self._entry(asked, reply)
-        self._learn(asked, reply, entry, reservation)
+        entry = self._entry(request, reply)
+        self._learn(request, reply, entry, reservation)
         reservation.settle(entry)
         others = tuple(self._other_entries(reply.response)) if reply.response else ()
         for other in others:
@@ -162,7 +164,7 @@ class Meter:
 
     def _estimate_broken(self, reply: "ReplyListener") -> int:
         """The tokens of what came of an answer that broke off."""
-        if reply.said:
+        if reply.pieces:
             return estimate_text(reply.text, self.characters_per_token)
         return int(reply.unread / self.characters_per_token)
 
@@ -201,7 +203,7 @@ class ReplyListener:
 
     emit: Emit
     reported: Usage = UNKNOWN_USAGE
-    said: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
     unread: int = 0
     response: ModelResponse | None = None
     is_sent: bool = False
@@ -211,9 +213,9 @@ class ReplyListener:
 
     def __call__(self, event: Event) -> Awaitable[None]:
         if isinstance(event, (TextDelta, ThinkingDelta)):
-            self.said.append(event.text)
+            self.pieces.append(event.text)
         elif isinstance(event, ToolCallDelta):
-            self.said.append(event.name + event.arguments)
+            self.pieces.append(event.name + event.arguments)
         elif isinstance(event, UsageReported):
             self.reported, self.unread = event.usage, max(self.unread, event.unread)
             return ignore(event)
@@ -226,12 +228,12 @@ class ReplyListener:
     @property
     def has_used(self) -> bool:
         """Whether anything came of it, or may still have come for one who had left."""
-        came = self.response or self.said or self.unread or self.was_left
+        came = self.response or self.pieces or self.unread or self.was_left
         return bool(came) or self.reported != UNKNOWN_USAGE
 
     @property
     def text(self) -> str:
-        return "".join(self.said)
+        return "".join(self.pieces)
 
     @property
     def seconds(self) -> float:

@@ -66,14 +66,14 @@ def response_to_json(response: ModelResponse) -> dict[str, Any]:
     }
 
 
-def response_from_json(said: Mapping[str, Any]) -> ModelResponse:
+def response_from_json(data: Mapping[str, Any]) -> ModelResponse:
     return ModelResponse(
-        message_from_json(said["message"]),
-        tuple(message_from_json(step) for step in said["steps"]),
-        said["stop"],
-        usage_from_json(said["usage"]),
-        said["model"],
-        extra=said["extra"],
+        message_from_json(data["message"]),
+        tuple(message_from_json(step) for step in data["steps"]),
+        data["stop"],
+        usage_from_json(data["usage"]),
+        data["model"],
+        extra=data["extra"],
     )
 
 
@@ -164,28 +164,28 @@ class RecordedExchanges:
 
     def find(self, request: ModelRequest, model: str = "") -> RecordedExchange | None:
         """The recorded exchange; `model` only counts when it is given. None when it was never recorded."""
-        asked = request_digest(request)
-        found = [exchange for exchange in self._answers.get(asked, ()) if model in ("", exchange.model)]
+        digest = request_digest(request)
+        found = [exchange for exchange in self._answers.get(digest, ()) if model in ("", exchange.model)]
         if not found:
             return None
-        turn = self._given.get((model, asked), 0)
-        self._given[model, asked] = turn + 1
+        turn = self._given.get((model, digest), 0)
+        self._given[model, digest] = turn + 1
         return found[min(turn, len(found) - 1)]
 
     def difference(self, request: ModelRequest, model: str = "") -> str:
         """Returns how the request differs from the recorded one that is most like it."""
         if model and model not in self.models:
             return f"the model {model!r} was not recorded, only {', '.join(self.models) or 'nothing'}"
-        asked = request_digest(request)
+        digest = request_digest(request)
         recorded = [entry for entry, found in self._answers.items() if any(model in ("", e.model) for e in found)]
         if not recorded:
             return "nothing was recorded"
-        nearest = max(recorded, key=lambda entry: _likeness(entry, asked))
-        return "; ".join(self._differences(nearest, asked, request))
+        nearest = max(recorded, key=lambda entry: _likeness(entry, digest))
+        return "; ".join(self._differences(nearest, digest, request))
 
-    def _differences(self, recorded: RequestDigest, asked: RequestDigest, request: ModelRequest) -> Iterator[str]:
+    def _differences(self, recorded: RequestDigest, digest: RequestDigest, request: ModelRequest) -> Iterator[str]:
         for part in (part.name for part in fields(RequestDigest)):
-            before, now = getattr(recorded, part), getattr(asked, part)
+            before, now = getattr(recorded, part), getattr(digest, part)
             if before == now:
                 continue
             if part == "messages":
@@ -240,14 +240,14 @@ def _check_head(path: Path, head: Mapping[str, Any]) -> None:
 
 def _exchange(line: Mapping[str, Any], where: str) -> RecordedExchange:
     with translate_errors(f"{where} is damaged", ConfigError):
-        asked = replace(RequestDigest(**line["asked"]), messages=tuple(line["asked"]["messages"]))
-        return RecordedExchange(line["model"], asked, line["deltas"], line["response"], line["error"])
+        digest = replace(RequestDigest(**line["asked"]), messages=tuple(line["asked"]["messages"]))
+        return RecordedExchange(line["model"], digest, line["deltas"], line["response"], line["error"])
 
 
-def _likeness(recorded: RequestDigest, asked: RequestDigest) -> tuple[int, int, int]:
-    equal = _equal(recorded.messages, asked.messages)
-    same = sum(getattr(recorded, part.name) == getattr(asked, part.name) for part in fields(RequestDigest))
-    return equal, same, -abs(len(recorded.messages) - len(asked.messages))
+def _likeness(recorded: RequestDigest, digest: RequestDigest) -> tuple[int, int, int]:
+    equal = _equal(recorded.messages, digest.messages)
+    same = sum(getattr(recorded, part.name) == getattr(digest, part.name) for part in fields(RequestDigest))
+    return equal, same, -abs(len(recorded.messages) - len(digest.messages))
 
 
 def _equal(before: tuple[str, ...], now: tuple[str, ...]) -> int:

@@ -39,8 +39,8 @@ def connection_fault(error: BaseException, access: Access) -> Unreachable:
         return TimedOut(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
     if _first(chain, (socket.gaierror,)):
         return Unreachable(f"{where}: no such host. {start or 'Is base_url right?'}", again="always")
-    if told := _errno_text(chain):
-        return Unreachable(f"{where}: {told} {start}".rstrip(), again="always")
+    if text := _errno_text(chain):
+        return Unreachable(f"{where}: {text} {start}".rstrip(), again="always")
     return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
 
 
@@ -71,8 +71,8 @@ def _tls_reason(error: BaseException) -> str:
 
 def _reason(chain: Sequence[BaseException]) -> str:
     """Returns what the lowest layer said, in one line; aiohttp's own "400, message:" is no answer of a server."""
-    said = (" ".join(str(cause).split()).removeprefix("400, message: ") for cause in reversed(chain))
-    return next((text for text in said if text), type(chain[0]).__name__)[:200]
+    texts = (" ".join(str(cause).split()).removeprefix("400, message: ") for cause in reversed(chain))
+    return next((text for text in texts if text), type(chain[0]).__name__)[:200]
 
 
 MOST_BYTES = 16 * 2**20
@@ -242,9 +242,9 @@ def _without_empty(headers: Mapping[str, str]) -> Headers:
 class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
     """One request and the answer to it."""
 
-    def __init__(self, transport: AiohttpTransport, asked: tuple[str, URL, bytes, Headers]) -> None:
+    def __init__(self, transport: AiohttpTransport, request: tuple[str, URL, bytes, Headers]) -> None:
         self._transport = transport
-        self._asked = asked
+        self._asked = request
 
     async def __aenter__(self) -> HttpReply:
         self._response = response = await self._transport.request_through_redirects(*self._asked)

@@ -272,9 +272,9 @@ class _Restorer:
         begun = self._veil.begun.search(text)
         if begun and self._veil.may_begin(begun[1]):
             text, self._held[key] = text[: begun.start()], begun[0]
-        said = self._with_values(text, in_json=name == "arguments" or self._in_json)
-        if said or not isinstance(piece, TextDelta | DraftDelta):
-            await self._emit(replace(piece, **{name: said}))  # type: ignore[arg-type]
+        restored = self._with_values(text, in_json=name == "arguments" or self._in_json)
+        if restored or not isinstance(piece, TextDelta | DraftDelta):
+            await self._emit(replace(piece, **{name: restored}))  # type: ignore[arg-type]
 
     def message(self, message: Message) -> Message:
         """Returns a message of the answer with what its placeholders stand for."""

@@ -112,25 +112,25 @@ class Messages:
         return sent_max_tokens(request, self.model)
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
-        told = _told_headers(request)
-        version = self.version.to(told)
+        headers_of_client = _told_headers(request)
+        version = self.version.to(headers_of_client)
         left_out = wire.unsupported_options(request.options, version, self.model)
         clamped = wire.clamped_options(request.options, version, self.model)
-        headers = self._headers(told, version)
+        headers = self._headers(headers_of_client, version)
         if request.raw and version == request.raw.headers.get(VERSION) and not (left_out or clamped):
             return HttpRequest("/v1/messages", wire.pass_request(request.raw.fields, self.model), headers=headers)
         if self.cache and len(request.messages) > 1 and not _has_marks(request):
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)
-        headers = {**headers, **_beta_header(request, told)}
+        headers = {**headers, **_beta_header(request, headers_of_client)}
         return HttpRequest("/v1/messages", body, left_out, clamped, headers)
 
-    def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:
+    def _headers(self, client_headers: Mapping[str, str], version: str) -> Mapping[str, str]:
         """Returns the headers; where the client speaks another version, the key is presented as that one wants it."""
         if version == self.version.version:
-            return {name: value for name, value in told.items() if name != VERSION}
+            return {name: value for name, value in client_headers.items() if name != VERSION}
         unused = {"authorization": "", "x-api-key": ""}
-        return {**told, **unused, **_key_header(self.key, version)}
+        return {**client_headers, **unused, **_key_header(self.key, version)}
 
 
 def _has_marks(request: ModelRequest) -> bool:
@@ -139,20 +139,20 @@ def _has_marks(request: ModelRequest) -> bool:
     return HEADERS in request.extra or any(marks)
 
 
-def _beta_header(request: ModelRequest, told: Mapping[str, str]) -> Mapping[str, str]:
+def _beta_header(request: ModelRequest, client_headers: Mapping[str, str]) -> Mapping[str, str]:
     """The header without which the API does not know the tool of an advisor, with what a client says in it."""
-    tools, said = own(wire.WIRE, request.extra).get("tools", ()), told.get(BETA, "")
-    if ADVISOR_BETA in said or not any(tool.get("type") == TRAITS.advisor_tool for tool in tools):
+    tools, betas = own(wire.WIRE, request.extra).get("tools", ()), client_headers.get(BETA, "")
+    if ADVISOR_BETA in betas or not any(tool.get("type") == TRAITS.advisor_tool for tool in tools):
         return {}
-    return {BETA: f"{said},{ADVISOR_BETA}".removeprefix(",")}
+    return {BETA: f"{betas},{ADVISOR_BETA}".removeprefix(",")}
 
 
 def _told_headers(request: ModelRequest) -> Mapping[str, str]:
     """The headers of the client that sent the request, with the version that it needs where the client states none."""
     if request.raw and VERSION in request.raw.headers:
         return request.raw.headers
-    told = request.extra.get(HEADERS, NO_HEADERS)
-    return {VERSION: request.extra[VERSION], **told} if VERSION in request.extra else told
+    headers = request.extra.get(HEADERS, NO_HEADERS)
+    return {VERSION: request.extra[VERSION], **headers} if VERSION in request.extra else headers
 
 
 def _transport(access: Access, version: str) -> Transport:

@@ -37,26 +37,26 @@ class RecordingClient(ClientWrapper):
         self._model = model
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        heard: list[list[Any]] = []
+        deltas: list[list[Any]] = []
 
         async def listen(event: Event) -> None:
-            _note(event, heard)
+            _note(event, deltas)
             await emit(event)
 
         try:
             response = await self.client.complete(request, listen)
         except ProviderError as error:
-            self._record(request, heard, error=_error_to_json(error))
+            self._record(request, deltas, error=_error_to_json(error))
             raise
         except CutShort as cut:
             ended = BadReply(f"The answer was not recorded to its end: {cut}")
-            self._record(request, heard, error=_error_to_json(ended))
+            self._record(request, deltas, error=_error_to_json(ended))
             raise
-        self._record(request, heard, response=response_to_json(response))
+        self._record(request, deltas, response=response_to_json(response))
         return response
 
-    def _record(self, request: ModelRequest, heard: list[list[Any]], **ended: Any) -> None:
-        self._recorder.add(RecordedExchange(self._model, request_digest(request), heard, **ended), request)
+    def _record(self, request: ModelRequest, deltas: list[list[Any]], **ended: Any) -> None:
+        self._recorder.add(RecordedExchange(self._model, request_digest(request), deltas, **ended), request)
 
 
 class ReplayClient(ModelClient):
@@ -77,9 +77,9 @@ class ReplayClient(ModelClient):
             raise _error_from_json(exchange.error or {})
         return self._read(response_from_json, exchange.response)
 
-    def _read(self, read: Callable[[Any], T], said: Any) -> T:
+    def _read(self, read: Callable[[Any], T], data: Any) -> T:
         with translate_errors(f"{self._recording.path} is damaged", ProviderError):
-            return read(said)
+            return read(data)
 
 
 TRAITS = ProviderTraits(from_file=True, recited=True, local=True, free=True, needs_model=True)
@@ -96,22 +96,22 @@ def create(model: str, *, of: str = "") -> ReplayClient:
     return ReplayClient(recording, of)
 
 
-def _delta(said: list[Any]) -> Event:
-    kind, *values = said
+def _delta(data: list[Any]) -> Event:
+    kind, *values = data
     delta: Event = _DELTAS[kind](*values)
     return delta
 
 
-def _note(event: Event, heard: list[list[Any]]) -> None:
+def _note(event: Event, deltas: list[list[Any]]) -> None:
     match event:
         case TextDelta(text):
-            heard.append(["text", text])
+            deltas.append(["text", text])
         case ThinkingDelta(text):
-            heard.append(["thinking", text])
+            deltas.append(["thinking", text])
         case ToolCallDelta(index, id_, name, arguments):
-            heard.append(["call", index, id_, name, arguments])
+            deltas.append(["call", index, id_, name, arguments])
         case AttemptFailed():
-            heard.clear()
+            deltas.clear()
 
 
 def _error_to_json(error: ProviderError) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _error_to_json(error: ProviderError) -> dict[str, Any]:
     return {"type": type(error).__name__, "message": str(error), **details}
 
 
-def _error_from_json(said: Mapping[str, Any]) -> ProviderError:
-    kind = getattr(errors, said["type"]) if said.get("type") in _ERRORS else ProviderError
-    error: ProviderError = kind(said.get("message", ""), **{name: said[name] for name in _DETAILS if name in said})
+def _error_from_json(data: Mapping[str, Any]) -> ProviderError:
+    kind = getattr(errors, data["type"]) if data.get("type") in _ERRORS else ProviderError
+    error: ProviderError = kind(data.get("message", ""), **{name: data[name] for name in _DETAILS if name in data})
     return error

@@ -208,16 +208,16 @@ class ScriptedClient(ModelClient):
         self.requests.append(request)
         del self.requests[:-_REMEMBERED]
         before = self.position
-        said = self._next(request)
+        reply = self._next(request)
         if self.position != before:
             await emit(ScriptAdvanced(self.position))
-        await asyncio.sleep(said.delay)
-        await self._stream(said, emit)
-        if said.fault:
-            raise said.fault.to_error(said.say)
-        message = Message("assistant", tuple(_parts(said)))
+        await asyncio.sleep(reply.delay)
+        await self._stream(reply, emit)
+        if reply.fault:
+            raise reply.fault.to_error(reply.say)
+        message = Message("assistant", tuple(_parts(reply)))
         usage = Usage(self._input.estimate(request), estimate_message(message), cost_usd=0.0)
-        return ModelResponse(message, stop="tool_calls" if said.calls else "end", usage=usage, model=self.model)
+        return ModelResponse(message, stop="tool_calls" if reply.calls else "end", usage=usage, model=self.model)
 
     def _next(self, request: ModelRequest) -> Line:
         last = _said_last(request)
@@ -239,14 +239,14 @@ class ScriptedClient(ModelClient):
         self._calls += 1
         return call if call.id else replace(call, id=f"call_{self._calls}")
 
-    async def _stream(self, said: Line, emit: Emit) -> None:
-        if said.think:
-            await emit(ThinkingDelta(said.think))
-        for word in _WORDS.findall(said.say):
+    async def _stream(self, reply: Line, emit: Emit) -> None:
+        if reply.think:
+            await emit(ThinkingDelta(reply.think))
+        for word in _WORDS.findall(reply.say):
             await emit(TextDelta(word))
             if self._pace:
                 await asyncio.sleep(self._pace)
-        for index, call in enumerate(said.calls):
+        for index, call in enumerate(reply.calls):
             await emit(ToolCallDelta(index, call.id, call.name, json.dumps(call.arguments)))
 
 
@@ -274,9 +274,9 @@ def _said_last(request: ModelRequest) -> str:
     return "\n".join((last.text, *(result.text for result in last.tool_results)))
 
 
-def _parts(said: Line) -> Iterable[Part]:
-    if said.think:
-        yield Thinking(said.think)
-    if said.say:
-        yield Text(said.say)
-    yield from said.calls
+def _parts(reply: Line) -> Iterable[Part]:
+    if reply.think:
+        yield Thinking(reply.think)
+    if reply.say:
+        yield Text(reply.say)
+    yield from reply.calls

@@ -187,9 +187,9 @@ def table(run_dir: Path) -> Iterator[str]:
     yield csv_row(COLUMNS)
     for turn in chain(first_turn, turns):
         usage = turn.usage
-        said = (turn.speaker, turn.model, turn.message.text)
+        texts = (turn.speaker, turn.model, turn.message.text)
         used = (usage.input_tokens, usage.output_tokens, "" if usage.cost_usd is None else usage.cost_usd)
-        first = (turn.turn, turn.round, turn.kind, *map(no_formula, said))
+        first = (turn.turn, turn.round, turn.kind, *map(no_formula, texts))
         measures = [(turn.signals or {}).get(name, "") for name in MEASURES]
         yield csv_row((*first, round(turn.seconds, 3), turn.attempts, turn.stop, *used, *measures))
 

@@ -199,9 +199,9 @@ def _answers_compared(event: AnswersCompared) -> str:
 def _answers_ranked(event: AnswersRanked) -> str:
     ranks = [row["rank"] for row in event.rows]
     stands = (f"{_standing_words(row)}{' (tied)' if ranks.count(row['rank']) > 1 else ''}" for row in event.rows)
-    said = "ranked, best first" if event.rankings else "not ranked"
+    verdict = "ranked, best first" if event.rankings else "not ranked"
     by = (f"the member of {each['judge']} ranks {' > '.join(each['ranking'])}" for each in event.rankings)
-    return "; ".join((f"The answers for {event.speaker} are {said}: {', '.join(stands)}", *by, *event.left_out))
+    return "; ".join((f"The answers for {event.speaker} are {verdict}: {', '.join(stands)}", *by, *event.left_out))
 
 
 def _standing_words(row: Mapping[str, Any]) -> str:
@@ -309,12 +309,12 @@ def call_words(call: ToolCall) -> str:
     """The call as one reads it: `calculator(12*7)`; of several arguments each with its name."""
     given = call.malformed or call.arguments
     if isinstance(given, str):
-        said = given
+        shown = given
     elif len(given) == 1:
-        said = _plain(next(iter(given.values())))
+        shown = _plain(next(iter(given.values())))
     else:
-        said = ", ".join(f"{name}={_plain(value)}" for name, value in given.items())
-    return f"{call.name}({_short_words(said)})"
+        shown = ", ".join(f"{name}={_plain(value)}" for name, value in given.items())
+    return f"{call.name}({_short_words(shown)})"
 
 
 def result_words(result: ToolResult) -> str:

@@ -148,9 +148,9 @@ class _Learners:
             if learner and not turn.steps:
                 answer = turn.message.text
                 for draft in dict.fromkeys(each for each in learner.drafts if each.strip() != answer.strip()):
-                    asked = learner.body(answered=False)
+                    body = learner.body(answered=False)
                     yield {
-                        "input": asked,
+                        "input": body,
                         "preferred_output": _answer(answer),
                         "non_preferred_output": _answer(draft),
                     }

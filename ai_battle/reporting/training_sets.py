@@ -37,14 +37,14 @@ def training_set(
         raise ConfigError("There is nothing to train on: no lessons, no comparisons that one model has won, no runs.")
     shape_of = _for_trl if (wanted, shape) == ("dpo", "trl") else dict
     train, validation = list[str](), list[str]()
-    for asked, document in once.items():
-        part = validation if _is_held_back(asked) else train
+    for request, document in once.items():
+        part = validation if _is_held_back(request) else train
         part.append(to_json(shape_of(document)).decode() + "\n")
     return train, validation
 
 
-def _is_held_back(asked: bytes) -> bool:
-    return int(hashlib.sha256(asked).hexdigest(), 16) % HELD_BACK == 0
+def _is_held_back(request: bytes) -> bool:
+    return int(hashlib.sha256(request).hexdigest(), 16) % HELD_BACK == 0
 
 
 def _of_store(store: EvidenceStore, wanted: str) -> Iterator[Mapping[str, Any]]:
@@ -65,10 +65,10 @@ def _comparison(trial: ShadowTrial) -> Mapping[str, Any]:
 
 
 def _for_trl(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    asked = document["input"]
-    tools = {"tools": asked["tools"]} if "tools" in asked else {}
+    request = document["input"]
+    tools = {"tools": request["tools"]} if "tools" in request else {}
     chosen, rejected = document["preferred_output"], document["non_preferred_output"]
-    return {"prompt": asked["messages"], "chosen": chosen, "rejected": rejected, **tools}
+    return {"prompt": request["messages"], "chosen": chosen, "rejected": rejected, **tools}
 
 
 def _question(text: str) -> list[dict[str, str]]:

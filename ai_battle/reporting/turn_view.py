@@ -159,7 +159,7 @@ def entries(events: Iterable[Event], answer: str = "") -> Iterator[TimelineEntry
         match event:
             case StuckFound():
                 reason = event.reason
-            case HelpAsked(reason=told) if told == reason:
+            case HelpAsked(reason=given) if given == reason:
                 event = replace(event, reason="")
         outcome = _outcome(event, answer, dropped) if isinstance(event, ModelConsulted) else ""
         texts = tuple(_texts(event, known))

@@ -48,10 +48,12 @@ class Api:
     refers: bool = False
     passes: bool = False
 
-    def writer(self, asked: ApiRequest, input_tokens: int) -> BlockWriter:
+    def writer(self, request: ApiRequest, input_tokens: int) -> BlockWriter:
         """Writes the answer; `input_tokens` is an estimate of what was sent."""
-        more = {"request": asked.request} if self.refers else {}
-        made: BlockWriter = self.wire.StreamWriter(asked.model, usage=asked.usage, input_tokens=input_tokens, **more)
+        more = {"request": request.request} if self.refers else {}
+        made: BlockWriter = self.wire.StreamWriter(
+            request.model, usage=request.usage, input_tokens=input_tokens, **more
+        )
         return made
 
     def decode(self, body: RawBody, most: int | None = None, *, unread: bool = False) -> ApiRequest:

@@ -92,10 +92,10 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
             stats.model = model_in(body.fields)
             # Nothing is awaited from here until the deployment counts the request: its route can't be closed meanwhile.
             route = state.routes.find(stats.model)
-            asked = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
-            stats.stream = asked.stream
-            stats.left_out += api.parts_left_out(asked.request, route)
-            call = ServedRequest(api, asked, stats, route, conversation)
+            decoded = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
+            stats.stream = decoded.stream
+            stats.left_out += api.parts_left_out(decoded.request, route)
+            call = ServedRequest(api, decoded, stats, route, conversation)
             return await _answer_by_route(state, http, state.current.advisors.apply(call, body, state.routes))
 
 
@@ -104,11 +104,11 @@ async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRe
     deployment, call.stats.route = state.current, call.route
     deployment.running += 1
     try:
-        with use_telemetry(deployment.telemetry), request_span(http.method, http.path, http.headers) as told:
+        with use_telemetry(deployment.telemetry), request_span(http.method, http.path, http.headers) as attributes:
             holder = call.stats.holder.name or None
-            told |= {"route": call.route.name, "strategy": call.route.strategy or None, "key": holder}
+            attributes |= {"route": call.route.name, "strategy": call.route.strategy or None, "key": holder}
             response = await (_send_stream if call.asked.stream else _send_whole)(state, http, call)
-            told["status"] = response.status
+            attributes["status"] = response.status
             return response
     finally:
         await deployment.leave()
@@ -154,8 +154,8 @@ async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedR
 async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """An estimate, which costs no call."""
     body = await _read_body(state, api, http, stats)
-    asked = api.decode(replace(body, fields={"max_tokens": 1, **body.fields}))
-    return web.json_response({"input_tokens": max(1, estimate_request(asked.request))}, headers=stats.ids)
+    decoded = api.decode(replace(body, fields={"max_tokens": 1, **body.fields}))
+    return web.json_response({"input_tokens": max(1, estimate_request(decoded.request))}, headers=stats.ids)
 
 
 async def _list_models(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:

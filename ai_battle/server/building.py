@@ -112,15 +112,15 @@ class RouteBuilder:
         return self._with_shadow(_pair_route(name, recipe), recipe, settings)
 
     def _with_shadow(self, route: Route, recipe: "assembly.Recipe", settings: RouteSettings) -> Route:
-        if not (said := settings.shadow):
+        if not (shadow_settings := settings.shadow):
             return route
         make = partial(self._shadow_model, route.name, settings)
-        promised = assembly.promised_loss(said, settings)
-        shadow = assembly.shadow_of(said, recipe, settings.model, self.context, make, promised)
+        promised = assembly.promised_loss(shadow_settings, settings)
+        shadow = assembly.shadow_of(shadow_settings, recipe, settings.model, self.context, make, promised)
         self.shadows[route.name] = shadow
         if promised is None:
             return replace(route, make=lambda: shadow.follow(route.make()))
-        require_webhook(said.watch.webhook if said.watch else "")
+        require_webhook(shadow_settings.watch.webhook if shadow_settings.watch else "")
         makers = lru_cache(2)(lambda made: assembly.with_calibration(recipe, made).maker() if made else route.make)
         return replace(route, make=lambda: shadow.follow(makers(shadow.calibration)()))
 
@@ -144,13 +144,13 @@ class RouteBuilder:
         """Raises `RouteError` for a model that can't be made."""
         return AdvisorPolicy([self._advisor_rule(*each) for each in self.server.advisors.items()])
 
-    def _advisor_rule(self, pattern: str, said: AdvisorSettings) -> AdvisorRule:
+    def _advisor_rule(self, pattern: str, settings: AdvisorSettings) -> AdvisorRule:
         try:
-            model = said.model and self._in_role("advisor")._model(f"advisors.{pattern}", said.model)
+            model = settings.model and self._in_role("advisor")._model(f"advisors.{pattern}", settings.model)
         except ConfigError as error:
             raise RouteError(Problem(("server", "advisors", pattern, "model"), str(error))) from error
         route = _direct(pattern, model) if model else None
-        return AdvisorRule(pattern, route, said.refuse, said.native, said.max_uses, said.max_tokens)
+        return AdvisorRule(pattern, route, settings.refuse, settings.native, settings.max_uses, settings.max_tokens)
 
     def _tier_route(self, tier: str, settings: HelperSettings) -> Route:
         try:

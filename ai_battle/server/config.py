@@ -152,8 +152,8 @@ class ServerConfig:
     def _start_shadows(self, state: ServerState, store: EvidenceStore) -> None:
         """An alarm of before goes on, without telling the webhook once more."""
         for route, shadow in self.deployment.shadows.items():
-            said = self.server.routes[route].shadow
-            webhook = said.watch.webhook if said and said.watch else ""
+            settings = self.server.routes[route].shadow
+            webhook = settings.watch.webhook if settings and settings.watch else ""
             shadow.listen = partial(state.metrics.count_shadow, route)
             shadow.tell_alarm = partial(state.raise_alarm, route, webhook)
             shadow.tell_version = partial(state.log.log_notice, route)
@@ -198,11 +198,11 @@ class ConfigSource:
         return config
 
 
-def _places(said: str, usual: Path) -> tuple[Path | str, Path | str]:
+def _places(address: str, usual: Path) -> tuple[Path | str, Path | str]:
     """Returns where workers count together, and where the evidence of pairs is kept: folders, or addresses."""
-    if is_store_address(said):
-        return said, said
-    return (Path(said), Path(said)) if said else (usual / "serve", usual)
+    if is_store_address(address):
+        return address, address
+    return (Path(address), Path(address)) if address else (usual / "serve", usual)
 
 
 def open_counts(state: Path | str) -> CountStore:
@@ -230,14 +230,14 @@ def _stamp(file: str) -> Stamp:
 
 def with_environment(server: Server, environment: Mapping[str, str]) -> Server:
     """The section with what the environment adds; raises `ConfigError` that names the variable."""
-    said = {place: environment.get(name, "").strip() for place, name in VARIABLES.items()}
+    values = {place: environment.get(name, "").strip() for place, name in VARIABLES.items()}
     section: dict[str, Any] = {}
-    for place, value in said.items():
+    for place, value in values.items():
         head, _, key = place.rpartition(".")
         if value:
             (section.setdefault(head, {}) if head else section)[key] = value
-    if said["keys"]:
-        section["keys"] = [key.strip() for key in said["keys"].split(",") if key.strip()]
+    if values["keys"]:
+        section["keys"] = [key.strip() for key in values["keys"].split(",") if key.strip()]
     try:
         return _merge(server, Server.model_validate(section))
     except ValidationError as error:

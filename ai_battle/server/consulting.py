@@ -108,8 +108,8 @@ class ConsultingClient(ModelClient):
         # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
         advised = AdvisedModel(worker, named, self._terms(listener.uses_left + _advice_count(messages, tool)))
         try:
-            asked = replace(request, messages=messages, tool_choice=choice, wants=wants)
-            response = await advised.complete(asked, listener)
+            advised_request = replace(request, messages=messages, tool_choice=choice, wants=wants)
+            response = await advised.complete(advised_request, listener)
         except ProviderError as error:
             if error.response is None:
                 raise

@@ -208,11 +208,11 @@ def read_messages(run_dir: Path, first: int) -> tuple[list[TurnText], int | None
         if not isinstance(event, PromptGiven | TurnFinished):
             continue
         last = event.turn if isinstance(event, TurnFinished) else last
-        said = _turn_text(last, event.message.speaker, event.message.text)
-        room -= len(said.text) if last >= first else 0
+        text = _turn_text(last, event.message.speaker, event.message.text)
+        room -= len(text.text) if last >= first else 0
         if found and room < 0:
             return found, last
-        found += [said] if last >= first else []
+        found += [text] if last >= first else []
     return found, None
 
 

@@ -66,11 +66,11 @@ class FolderTools:
     allow_unsandboxed: bool = False
     max_cost: float | None = None
 
-    async def discuss(self, asked: DiscussArguments, tell: Tell) -> RunDocument:
+    async def discuss(self, arguments: DiscussArguments, tell: Tell) -> RunDocument:
         """Raises `ConfigError` for what can't be run, before anything is spent."""
-        asked.require_one_source()
-        run_dir = self.run_dir(asked.resume) if asked.resume else None
-        loaded = self._discussion(asked, run_dir)
+        arguments.require_one_source()
+        run_dir = self.run_dir(arguments.resume) if arguments.resume else None
+        loaded = self._discussion(arguments, run_dir)
         manager = ConversationManager.from_config(loaded, allow_unsandboxed=self.allow_unsandboxed)
         listener = _ProgressListener(tell, turns_in_all(loaded.file.discussion), run_dir)
         try:
@@ -86,48 +86,48 @@ class FolderTools:
         limits = loaded.file.discussion.limits
         return document.model_copy(update={"max_cost_usd": limits.cost_usd, "warnings": [*listener.warnings]})
 
-    async def ask(self, asked: AskArguments, tell: Tell) -> AskResult:
-        small, _, big = asked.pair.partition("+")
-        if bool(asked.model) == bool(asked.pair) or (asked.pair and not (small.strip() and big.strip())):
+    async def ask(self, arguments: AskArguments, tell: Tell) -> AskResult:
+        small, _, big = arguments.pair.partition("+")
+        if bool(arguments.model) == bool(arguments.pair) or (arguments.pair and not (small.strip() and big.strip())):
             raise ConfigError("Say who answers: either model, or pair as SMALL+BIG.")
-        most = _least(asked.max_cost, self.max_cost)
-        how: dict[str, Any] = {"helper": big.strip(), "strategy": asked.strategy, "max_cost": most}
-        how["describe_with"] = asked.describe_with
-        files = [self._inside(file) for file in asked.files]
-        loaded = asking.question(asked.question, asked.model or small.strip(), files=files, **how)
+        most = _least(arguments.max_cost, self.max_cost)
+        how: dict[str, Any] = {"helper": big.strip(), "strategy": arguments.strategy, "max_cost": most}
+        how["describe_with"] = arguments.describe_with
+        files = [self._inside(file) for file in arguments.files]
+        loaded = asking.question(arguments.question, arguments.model or small.strip(), files=files, **how)
         self.require_trust(loaded)
         listener = _ProgressListener(tell)
-        response = await asking.answer(loaded, listener, WHOLE_ANSWER, asked.system)
+        response = await asking.answer(loaded, listener, WHOLE_ANSWER, arguments.system)
         cost, models = response.usage.cost_usd, [*listener.models]
         return AskResult(answer=response.text, models=models, cost_usd=cost, max_cost_usd=most)
 
-    async def judge(self, asked: JudgeArguments, tell: Tell) -> JudgeResult:
-        for model in asked.models:  # a type may name code
+    async def judge(self, arguments: JudgeArguments, tell: Tell) -> JudgeResult:
+        for model in arguments.models:  # a type may name code
             self.require_trust(asking.question("?", model))
-        run_dir = self.run_dir(asked.run)
-        packaged = packaged_rubric(asked.rubric)
-        rubric = load_rubric(asked.rubric if packaged or not asked.rubric else self._inside(asked.rubric))
-        most = _least(asked.max_cost, self.max_cost)
+        run_dir = self.run_dir(arguments.run)
+        packaged = packaged_rubric(arguments.rubric)
+        rubric = load_rubric(arguments.rubric if packaged or not arguments.rubric else self._inside(arguments.rubric))
+        most = _least(arguments.max_cost, self.max_cost)
         limits, listener = SpendingLimits(most), _ProgressListener(tell)
-        verdict = await judge_run(run_dir, asked.models, rubric, limits=limits, emit=listener)
+        verdict = await judge_run(run_dir, arguments.models, rubric, limits=limits, emit=listener)
         await asyncio.to_thread(write_reports, run_dir)
         return JudgeResult.of(verdict, most)
 
-    async def list_runs(self, asked: ListArguments, tell: Tell) -> RunList:
-        places = [place for place in run_directories() if asked.name.casefold() in place.name.casefold()]
+    async def list_runs(self, arguments: ListArguments, tell: Tell) -> RunList:
+        places = [place for place in run_directories() if arguments.name.casefold() in place.name.casefold()]
         places = [place for place in places if self._is_inside(place)]
-        runs = [RunEntry.read(place) for place in places[: asked.limit]]
+        runs = [RunEntry.read(place) for place in places[: arguments.limit]]
         return RunList(runs=runs, older=len(places) - len(runs))
 
-    async def read_run(self, asked: ReadArguments, tell: Tell) -> RunDocument:
-        run_dir = self.run_dir(asked.run)
-        if asked.part == "summary":
+    async def read_run(self, arguments: ReadArguments, tell: Tell) -> RunDocument:
+        run_dir = self.run_dir(arguments.run)
+        if arguments.part == "summary":
             return RunDocument.read(run_dir, [], None)
-        messages, next_turn = read_messages(run_dir, asked.turn)
-        if asked.part == "turn":
-            messages, next_turn = [said for said in messages if said.turn == asked.turn], None
-        if not messages and asked.turn:
-            raise ConfigError(f"{run_dir} has no turn {asked.turn} that was answered.")
+        messages, next_turn = read_messages(run_dir, arguments.turn)
+        if arguments.part == "turn":
+            messages, next_turn = [message for message in messages if message.turn == arguments.turn], None
+        if not messages and arguments.turn:
+            raise ConfigError(f"{run_dir} has no turn {arguments.turn} that was answered.")
         return RunDocument.read(run_dir, messages, next_turn)
 
     def run_dir(self, named: str) -> Path:
@@ -135,14 +135,14 @@ class FolderTools:
         self._inside(named)
         return self._inside(str(find_run(named))).relative_to(self.folder)
 
-    def _discussion(self, asked: DiscussArguments, run_dir: Path | None) -> Loaded:
+    def _discussion(self, arguments: DiscussArguments, run_dir: Path | None) -> Loaded:
         """Returns what is to be run, with its limit; everything that is wrong with it raises `ConfigError`."""
-        source, name = self._source(asked, run_dir)
-        changes = [f"discussion.turns={asked.turns}"] if asked.turns else []
+        source, name = self._source(arguments, run_dir)
+        changes = [f"discussion.turns={arguments.turns}"] if arguments.turns else []
         environment = with_dotenv(os.environ, self.folder) if isinstance(source, Mapping) else None
         first = load(source, environment, changes)
         self._require_inside(first)  # before any file that it names is looked at
-        most = _least(asked.max_cost, self.max_cost, first.file.discussion.limits.cost_usd)
+        most = _least(arguments.max_cost, self.max_cost, first.file.discussion.limits.cost_usd)
         changes += [] if most is None else [f"discussion.limits.cost_usd={most}"]
         loaded = load_checked(source, changes, environment=environment)
         self.require_trust(loaded)
@@ -150,25 +150,25 @@ class FolderTools:
             loaded = loaded.with_overrides(f"discussion.tools.approval.default={self.approve}")
         return replace(loaded, name=name or loaded.name)
 
-    def _source(self, asked: DiscussArguments, run_dir: Path | None) -> tuple[Source, str]:
+    def _source(self, arguments: DiscussArguments, run_dir: Path | None) -> tuple[Source, str]:
         """Returns what the discussion is loaded from, and its name where that does not say it."""
         if run_dir:
             started = progress(run_dir).started
             return str(run_dir / CONFIG), started.name if started else ""
-        if asked.topic:
-            return self._talk(asked), " ".join(asked.topic.split())[:LONGEST_NAME]
-        if "\n" in asked.config or "{" in asked.config:
-            return self._text(asked.config), ""
-        return asked.config if packaged_config(asked.config) else str(self._inside(asked.config)), ""
+        if arguments.topic:
+            return self._talk(arguments), " ".join(arguments.topic.split())[:LONGEST_NAME]
+        if "\n" in arguments.config or "{" in arguments.config:
+            return self._text(arguments.config), ""
+        return arguments.config if packaged_config(arguments.config) else str(self._inside(arguments.config)), ""
 
-    def _talk(self, asked: DiscussArguments) -> dict[str, Any]:
-        types = asking.named_types(asked.models)
+    def _talk(self, arguments: DiscussArguments) -> dict[str, Any]:
+        types = asking.named_types(arguments.models)
         if len(types) < 2:
             raise ConfigError("A topic needs two models or more: models=['ollama/gemma3:4b', 'gpt-4o'].")
-        said = asking.participants(types, asked.helper, asked.strategy)
-        said |= {"goal": asking.literal(asked.topic), "turns": ROUNDS, "mode": "ai-ai"}
-        said |= {"describe_with": asked.describe_with} if asked.describe_with else {}
-        return {"discussion": said | ({"input_files": [*asked.files]} if asked.files else {})}
+        discussion = asking.participants(types, arguments.helper, arguments.strategy)
+        discussion |= {"goal": asking.literal(arguments.topic), "turns": ROUNDS, "mode": "ai-ai"}
+        discussion |= {"describe_with": arguments.describe_with} if arguments.describe_with else {}
+        return {"discussion": discussion | ({"input_files": [*arguments.files]} if arguments.files else {})}
 
     def _text(self, text: str) -> YamlText:
         """Returns YAML that a client wrote, which may not lead out of the folder, nor send keys elsewhere."""
@@ -180,10 +180,10 @@ class FolderTools:
 
     def _require_inside(self, loaded: Loaded) -> None:
         """Raises `ConfigError` for files outside, and for people: nobody sits at the keyboard of a server."""
-        said = loaded.file.discussion
-        if people := [name for name, spec in said.models.items() if spec.role == "user"]:
+        discussion = loaded.file.discussion
+        if people := [name for name, spec in discussion.models.items() if spec.role == "user"]:
             raise ConfigError(f"{people[0]} is a person, and nobody sits at this server: use ai-battle run.")
-        for path in filter(None, _named_paths(said)):
+        for path in filter(None, _named_paths(discussion)):
             self._inside(str(loaded.base / os.path.expanduser(path)), shown=path)
 
     def _inside(self, named: str, shown: str = "") -> Path:
@@ -202,13 +202,13 @@ class FolderTools:
         return Path(os.path.realpath(place)).is_relative_to(self.folder)
 
 
-def _named_paths(said: Discussion) -> Iterator[str]:
+def _named_paths(discussion: Discussion) -> Iterator[str]:
     """Yields the files and folders that a discussion is made of; a folder of files leaves out links that lead away."""
-    yield from (said.templates, said.judge.rubric if said.judge else "")
-    yield said.input_file.path if said.input_file else ""
-    if said.input_files:
-        yield from (said.input_files.directory, *(file.path for file in said.input_files.files))
-    for pair in said.collaboration.pairs if said.collaboration else ():
+    yield from (discussion.templates, discussion.judge.rubric if discussion.judge else "")
+    yield discussion.input_file.path if discussion.input_file else ""
+    if discussion.input_files:
+        yield from (discussion.input_files.directory, *(file.path for file in discussion.input_files.files))
+    for pair in discussion.collaboration.pairs if discussion.collaboration else ():
         yield pair.calibration if isinstance(pair.calibration, str) else ""
 
 

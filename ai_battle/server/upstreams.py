@@ -69,10 +69,10 @@ async def _keep_sharing(store: ResponseStore) -> None:
 
 async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
     """Takes over what the others know. Of two that tell at once one is written over, and tells it at its next look."""
-    told = (await store.values([REFUSALS])).get(REFUSALS)
-    memory.take_over(from_json(told) if told else {})
+    stored = (await store.values([REFUSALS])).get(REFUSALS)
+    memory.take_over(from_json(stored) if stored else {})
     known = memory.by_digest()
-    if known and to_json(known) != told:
+    if known and to_json(known) != stored:
         await store.keep_value(REFUSALS, to_json(known), SECONDS)
 
 
@@ -88,9 +88,9 @@ class SharedOutages:
     async def share(self) -> None:
         """Tells the others what is new here, and takes over what is new there. Raises `StoreError`."""
         breakers = {_store_name(name): breaker for name, breaker in self.breakers()}
-        told = await self.store.values([*breakers]) if breakers else {}
+        stored = await self.store.values([*breakers]) if breakers else {}
         for name, breaker in breakers.items():
-            await self._share_one(name, breaker, OutageNews(*from_json(told[name])) if name in told else None)
+            await self._share_one(name, breaker, OutageNews(*from_json(stored[name])) if name in stored else None)
         self._forget(breakers)
 
     async def _share_one(self, name: str, breaker: CircuitBreaker, news: OutageNews | None) -> None:

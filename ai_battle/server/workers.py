@@ -51,8 +51,8 @@ class Worker:
         return self.folder / f"{self.number}.json"
 
     @classmethod
-    def of(cls, said: str) -> "Worker":
-        number, sockets, folder = said.split(":", 2)
+    def of(cls, text: str) -> "Worker":
+        number, sockets, folder = text.split(":", 2)
         return cls(int(number), tuple(map(int, sockets.split(","))), Path(folder))
 
     def __str__(self) -> str:
@@ -72,9 +72,9 @@ class Worker:
             self.tell(metrics, [])
 
     def tell(self, metrics: Metrics, gauges: Iterable[Gauge]) -> None:
-        said = to_json({"metrics": metrics.snapshot(), "gauges": [*gauges]}).decode()
+        snapshot = to_json({"metrics": metrics.snapshot(), "gauges": [*gauges]}).decode()
         with suppress(OSError):  # a full disk costs the numbers of this second
-            write_private(self.file, [said])
+            write_private(self.file, [snapshot])
 
     def with_others(self, metrics: Metrics, gauges: Iterable[Gauge]) -> tuple[Metrics, list[Gauge]]:
         """Returns the numbers of all workers."""
@@ -82,9 +82,9 @@ class Worker:
         whole.add(metrics.snapshot())
         for file in sorted(self.folder.glob("*.json")):
             if file != self.file:
-                said = from_json(file.read_bytes())
-                whole.add(said["metrics"])
-                for name, meaning, value in said["gauges"]:
+                snapshot = from_json(file.read_bytes())
+                whole.add(snapshot["metrics"])
+                for name, meaning, value in snapshot["gauges"]:
                     before = sums.get(name, Gauge(name, meaning, 0.0))
                     sums[name] = before._replace(value=before.value + value)
         return whole, [*sums.values()]

@@ -158,8 +158,8 @@ def _ascii_sums(text: str) -> str:
     return plain
 
 
-def _as_equation(spoken: re.Match[str]) -> str:
-    return f"{_PERCENT_OF.sub('% of', spoken['sum'])}{spoken['unit']} ="
+def _as_equation(match: re.Match[str]) -> str:
+    return f"{_PERCENT_OF.sub('% of', match['sum'])}{match['unit']} ="
 
 
 def _with_roundings(found: Sequence[Claim]) -> Iterator[Claim]:

@@ -121,8 +121,8 @@ def _asks_outcome(prose: str) -> bool:
 def _asks_nothing_else(prose: str) -> bool:
     """Says whether a prompt asks for the outcome and no more; beyond English, for little more."""
     every = _SENTENCE.split(_CALL.sub(" ", _INLINE.sub(" ", prose)))
-    spoken = [each for each in every if _ASKS_OUTCOME.search(each) or _SAYS_HOW.match(each)]
-    others = [set(_WORD.findall(_ASKS_OUTCOME.sub(" ", each).lower())) for each in spoken]
+    asking = [each for each in every if _ASKS_OUTCOME.search(each) or _SAYS_HOW.match(each)]
+    others = [set(_WORD.findall(_ASKS_OUTCOME.sub(" ", each).lower())) for each in asking]
     return all(words <= _FRAME if words & _ENGLISH else len(words) <= _FEW for words in others)
 
 
@@ -195,10 +195,10 @@ def _with_hole(source: str) -> AskedProgram | None:
 def _by_prose(source: str, prose: str) -> AskedProgram | None:
     """Returns what the words ask about: a call, a name, the expression at the end of the code, or what is printed."""
     tree = syntax_tree(source) if _asks_outcome(prose) else None
-    asked = _asked_of(source, tree, prose) if tree else None
+    program = _asked_of(source, tree, prose) if tree else None
     # `2 ^ 3` is something else in other languages.
     is_python = bool(source.strip()) or "python" in prose.casefold()
-    return replace(asked, is_all=is_python and _asks_nothing_else(prose)) if asked else None
+    return replace(program, is_all=is_python and _asks_nothing_else(prose)) if program else None
 
 
 def _asked_of(source: str, tree: ast.Module, prose: str) -> AskedProgram | None:

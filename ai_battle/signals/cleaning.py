@@ -48,12 +48,12 @@ class CleanedAnswer:
 
 def cleaned_answer(text: str) -> CleanedAnswer:
     """Takes off what the chat template of a model leaves behind; what is quoted as code stays."""
-    said, thought = _without_thinking(text)
-    said, next_turn = _own_turn(said)
-    if opened := _BEFORE.match(said):
-        said = said[opened.end() :]
-    said = _without_padding(said)
-    return CleanedAnswer((_INSIDE.sub("", said) if "<" in said else said).strip(), thought, next_turn)
+    answer, thought = _without_thinking(text)
+    answer, next_turn = _own_turn(answer)
+    if opened := _BEFORE.match(answer):
+        answer = answer[opened.end() :]
+    answer = _without_padding(answer)
+    return CleanedAnswer((_INSIDE.sub("", answer) if "<" in answer else answer).strip(), thought, next_turn)
 
 
 def without_emphasis(text: str) -> str:
@@ -67,20 +67,20 @@ def _without_thinking(text: str) -> tuple[str, str]:
         return text[found[-1].end() :], text[: found[-1].start()]
     if not _MAY_THINK.search(text):
         return text, ""
-    thought, said, at = [], [], 0
+    thought, answer, at = [], [], 0
     while opened := thinking.OPEN.search(text, at):
         if not _begins_line(text, opened.start()):
-            said.append(text[at : opened.end()])
+            answer.append(text[at : opened.end()])
             at = opened.end()
             continue
         closed = thinking.closer(opened).search(text, opened.end())
-        said.append(text[at : opened.start()])
+        answer.append(text[at : opened.start()])
         end, at = closed.span() if closed else (len(text), len(text))
         thought.append(text[opened.end() : end])
     rest = text[at:]
     if (alone := thinking.CLOSE.search(rest)) and not rest[: alone.start()].endswith("`"):
-        return rest[alone.end() :], "\n".join((*thought, *said, rest[: alone.start()]))
-    return "".join((*said, rest)), "\n".join(thought)
+        return rest[alone.end() :], "\n".join((*thought, *answer, rest[: alone.start()]))
+    return "".join((*answer, rest)), "\n".join(thought)
 
 
 def _begins_line(text: str, at: int) -> bool:

@@ -35,11 +35,11 @@ def code_blocks(text: str) -> list[tuple[str, str]]:
 
 def code_of(text: str, prompt: str) -> list[tuple[str, str]]:
     """The blocks of a text, or the code that it is, with the language that the prompt asks for where none is named."""
-    asked = next((language for language, words in _ASKED if words.search(prompt)), "")
+    wanted = next((language for language, words in _ASKED if words.search(prompt)), "")
     if blocks := code_blocks(text) if "```" in text else []:
-        return [(language or asked, code.strip("\n")) for language, code in blocks]
+        return [(language or wanted, code.strip("\n")) for language, code in blocks]
     if inline := _INLINE.fullmatch(text):
-        return [(asked, inline[2])]
+        return [(wanted, inline[2])]
     return [("python", text)] if _PYTHON.match(text) else []
 
 

@@ -55,18 +55,18 @@ _TAG = re.compile(r"(?:right|agreed|ok|okay|deal|yes)\?[\"'*_)\s]*$")
 
 def agrees(text: str) -> bool:
     """It says yes, asks for nothing and keeps nothing back."""
-    said = _plain(text)
-    if any(_RESERVES.search(s) or (_ASKS.search(s) and not _TAG.search(s)) for s in said):
+    sentences_ = _plain(text)
+    if any(_RESERVES.search(s) or (_ASKS.search(s) and not _TAG.search(s)) for s in sentences_):
         return False
-    return any(_AGREES.search(s) for s in said)
+    return any(_AGREES.search(s) for s in sentences_)
 
 
 def parts(text: str) -> bool:
     """Thanks, wishes and goodbyes make up half of its text or more, and it asks nothing."""
-    said = _plain(text)
-    if not said or any(_ASKS.search(s) for s in said):
+    sentences_ = _plain(text)
+    if not sentences_ or any(_ASKS.search(s) for s in sentences_):
         return False
-    return sum(len(s) for s in said if _PARTS.search(s)) >= CLOSING * sum(map(len, said))
+    return sum(len(s) for s in sentences_ if _PARTS.search(s)) >= CLOSING * sum(map(len, sentences_))
 
 
 def _plain(text: str) -> list[str]:

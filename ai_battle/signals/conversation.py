@@ -93,16 +93,16 @@ def _profile(text: str) -> _TextProfile:
     is_spaced = plain.isascii() or not _UNSPACED.search(plain)
     if not is_spaced:
         plain = _UNSPACED_END.sub(r"\g<0> ", plain)
-    said = tuple(plain_words(plain) if is_spaced else words(plain))
+    tokens = tuple(plain_words(plain) if is_spaced else words(plain))
     small = _small_words()
-    stems = frozenset([word[:STEM] for word in set(said) - small if len(word) > 2 or not word.isascii()])
+    stems = frozenset([word[:STEM] for word in set(tokens) - small if len(word) > 2 or not word.isascii()])
     if not is_spaced:
         stems = frozenset(stem for stem in stems if not _SMALL_UNSPACED.search(stem))
     # Their hashes, as each is looked up in a dozen earlier turns.
-    shingles = frozenset(map(hash, zip(said, said[1:], said[2:], said[3:], strict=False)))
+    shingles = frozenset(map(hash, zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)))
     marks = tuple(_LINE_MARK.findall(plain))
-    phrases = tuple(_phrases(plain, said, is_spaced=is_spaced))
-    return _TextProfile(plain, said, stems, shingles, tuple(sentences(plain)), marks, phrases, is_spaced)
+    phrases = tuple(_phrases(plain, tokens, is_spaced=is_spaced))
+    return _TextProfile(plain, tokens, stems, shingles, tuple(sentences(plain)), marks, phrases, is_spaced)
 
 
 @cache
@@ -133,12 +133,12 @@ class ConversationSignals:
     def add(self, speaker: str, text: str) -> TurnSignals:
         """Take a turn that was said, and return what it makes of the conversation."""
         found, values = self._measure(speaker, text)
-        said = _profile(text)
+        profile = _profile(text)
         self._turns += 1
-        self._words[speaker] += len(said.words)
+        self._words[speaker] += len(profile.words)
         if values:
             self._judged.append(values)
-        self._earlier.append((speaker, said))
+        self._earlier.append((speaker, profile))
         self._keep_topic(found.drift)
         self._measured = None
         return found
@@ -150,24 +150,24 @@ class ConversationSignals:
     def _measure(self, speaker: str, text: str) -> "tuple[TurnSignals, _TurnValues | None]":
         """Returns the measures of a turn; what is added is as a rule what was measured just before."""
         if self._measured is None or self._measured[0] != (speaker, text):
-            said = _profile(text)
-            values = self._values(speaker, said) if said.is_judged else None
-            self._measured = (speaker, text), (self._signals(speaker, said, values), values)
+            profile = _profile(text)
+            values = self._values(speaker, profile) if profile.is_judged else None
+            self._measured = (speaker, text), (self._signals(speaker, profile, values), values)
         return self._measured[1]
 
-    def _signals(self, speaker: str, said: _TextProfile, values: "_TurnValues | None") -> TurnSignals:
+    def _signals(self, speaker: str, profile: _TextProfile, values: "_TurnValues | None") -> TurnSignals:
         judged = [*self._judged, *filter(None, [values])][-RECENT:]
         return TurnSignals(
-            words=len(said.words),
-            coherence=self._coherence(said),
-            drift=self._drift(said),
+            words=len(profile.words),
+            coherence=self._coherence(profile),
+            drift=self._drift(profile),
             repetition=_middle([each.repetition for each in judged]),
             agreement=_middle([each.agreement for each in judged]),
             formulaic=_middle([each.formulaic for each in judged]),
-            vocabulary=_vocabulary(said.words),
-            readability=_lix(said),
-            questions=_questions(said),
-            balance=_evenness({**self._words, speaker: self._words[speaker] + len(said.words)}),
+            vocabulary=_vocabulary(profile.words),
+            readability=_lix(profile),
+            questions=_questions(profile),
+            balance=_evenness({**self._words, speaker: self._words[speaker] + len(profile.words)}),
             phase=min(1.0, (self._turns + 1) / self._planned) if self._planned else 0.0,
         )
 
@@ -181,41 +181,41 @@ class ConversationSignals:
             while len(self._topic) > _TOPIC:
                 del self._topic[next(iter(self._topic))]
 
-    def _values(self, speaker: str, said: _TextProfile) -> "_TurnValues":
-        repetition = self._repetition(speaker, said)
-        return _TurnValues(repetition, _agreement(said), self._formulaic(said, 1 - repetition))
+    def _values(self, speaker: str, profile: _TextProfile) -> "_TurnValues":
+        repetition = self._repetition(speaker, profile)
+        return _TurnValues(repetition, _agreement(profile), self._formulaic(profile, 1 - repetition))
 
     def _last(self, turns: int) -> list[_TextProfile]:
         return [each for _, each in [*self._earlier][-turns:]]
 
-    def _coherence(self, said: _TextProfile) -> float:
-        return len(said.stems & _all_stems(self._last(RECENT))) / max(1, len(said.stems))
+    def _coherence(self, profile: _TextProfile) -> float:
+        return len(profile.stems & _all_stems(self._last(RECENT))) / max(1, len(profile.stems))
 
-    def _drift(self, said: _TextProfile) -> float:
+    def _drift(self, profile: _TextProfile) -> float:
         """Returns how little of the last turns stands in the opening or in what was said before them.
 
         What the opening names counts twice, and is found in compounds too.
         """
-        last = [said, *self._last(RECENT - 1)]
+        last = [profile, *self._last(RECENT - 1)]
         stems = _all_stems(last)
-        if len(stems) < (_TOPIC_EVIDENCE if said.is_spaced else _UNSPACED_EVIDENCE) or len(self._earlier) <= RECENT:
+        if len(stems) < (_TOPIC_EVIDENCE if profile.is_spaced else _UNSPACED_EVIDENCE) or len(self._earlier) <= RECENT:
             return 0.0
         text = "\n".join(each.text for each in last)
         named = sum(stem in stems or (len(stem) >= _COMPOUND and stem in text) for stem in self._opening)
         kept = 2 * named + len(stems & self._topic.keys())
         return 1 - min(1.0, kept / len(stems) / _TOPIC_SHARE)
 
-    def _repetition(self, speaker: str, said: _TextProfile) -> float:
+    def _repetition(self, speaker: str, profile: _TextProfile) -> float:
         """Returns how much an earlier turn had already: any part of an own turn, most of another's, or the wording."""
-        return max((_overlap(said, each, own=who == speaker) for who, each in self._earlier), default=0.0)
+        return max((_overlap(profile, each, own=who == speaker) for who, each in self._earlier), default=0.0)
 
-    def _formulaic(self, said: _TextProfile, novelty: float) -> float:
+    def _formulaic(self, profile: _TextProfile, novelty: float) -> float:
         """Stock phrases by the sentence, and beginnings, ends and lines that are cut as before around what is new."""
-        stock = 2.5 * sum(1 for kind, _ in said.phrases if kind == "stock") / max(4, len(said.sentences))
+        stock = 2.5 * sum(1 for kind, _ in profile.phrases if kind == "stock") / max(4, len(profile.sentences))
         last = self._last(RECENT + 1)
-        opens = any(each.words[:2] == said.words[:2] for each in last)
-        ends = any(_ending(each) == _ending(said) for each in last)
-        lines = len(said.marks) >= RECENT and any(each.marks == said.marks for each in last)
+        opens = any(each.words[:2] == profile.words[:2] for each in last)
+        ends = any(_ending(each) == _ending(profile) for each in last)
+        lines = len(profile.marks) >= RECENT and any(each.marks == profile.marks for each in last)
         return min(1.0, stock + novelty * (0.5 * opens + 0.3 * ends + 0.3 * lines))
 
 
@@ -232,26 +232,26 @@ def _all_stems(texts: Iterable[_TextProfile]) -> frozenset[str]:
     return frozenset().union(*(each.stems for each in texts))
 
 
-def _overlap(said: _TextProfile, earlier: _TextProfile, *, own: bool) -> float:
-    size = len(said.stems) if own else max(len(said.stems), len(earlier.stems))
-    same = len(said.stems & earlier.stems) / size if len(said.stems) >= LEAST_STEMS else 0.0
-    wording = len(said.shingles & earlier.shingles) / max(1, len(said.shingles))
+def _overlap(profile: _TextProfile, earlier: _TextProfile, *, own: bool) -> float:
+    size = len(profile.stems) if own else max(len(profile.stems), len(earlier.stems))
+    same = len(profile.stems & earlier.stems) / size if len(profile.stems) >= LEAST_STEMS else 0.0
+    wording = len(profile.shingles & earlier.shingles) / max(1, len(profile.shingles))
     return min(1.0, max(same, 1.3 * wording))
 
 
-def _agreement(said: _TextProfile) -> float:
+def _agreement(profile: _TextProfile) -> float:
     """Praise and full agreement count most at the beginning, a plain yes half; reservations and questions take away."""
     score = 0.0
-    for kind, place in said.phrases:
+    for kind, place in profile.phrases:
         score += _WEIGHTS.get(kind, 0.0) * (1.0 if place < 2 * LEAST_WORDS or kind == "reserve" else 0.5)
-    return min(1.0, max(0.0, score - 0.3 * len(_QUESTION.findall(said.text))))
+    return min(1.0, max(0.0, score - 0.3 * len(_QUESTION.findall(profile.text))))
 
 
 _WEIGHTS = {"praise": 1.0, "yes": 0.5, "reserve": -0.6}
 
 
-def _ending(said: _TextProfile) -> tuple[str, ...]:
-    return tuple(said.sentences[-1].split()[:3]) if said.sentences else ()
+def _ending(profile: _TextProfile) -> tuple[str, ...]:
+    return tuple(profile.sentences[-1].split()[:3]) if profile.sentences else ()
 
 
 def _middle(values: list[float]) -> float:
@@ -259,22 +259,22 @@ def _middle(values: list[float]) -> float:
     return median([*values, *[0.0] * (RECENT - len(values))])
 
 
-def _vocabulary(said: tuple[str, ...]) -> float:
+def _vocabulary(tokens: tuple[str, ...]) -> float:
     """Returns the share of different words, on the mean of whole segments, or in the only one."""
-    starts = range(0, max(1, len(said) - _SEGMENT + 1), _SEGMENT)
-    parts = [said[start : start + _SEGMENT] for start in starts]
+    starts = range(0, max(1, len(tokens) - _SEGMENT + 1), _SEGMENT)
+    parts = [tokens[start : start + _SEGMENT] for start in starts]
     return sum(len(set(part)) / max(1, len(part)) for part in parts) / len(parts)
 
 
-def _lix(said: _TextProfile) -> float | None:
-    if not said.is_spaced or not said.words:
+def _lix(profile: _TextProfile) -> float | None:
+    if not profile.is_spaced or not profile.words:
         return None
-    long_words = sum(len(word) > _LONG_WORD for word in said.words)
-    return len(said.words) / max(1, len(said.sentences)) + 100 * long_words / len(said.words)
+    long_words = sum(len(word) > _LONG_WORD for word in profile.words)
+    return len(profile.words) / max(1, len(profile.sentences)) + 100 * long_words / len(profile.words)
 
 
-def _questions(said: _TextProfile) -> float:
-    return min(1.0, len(_QUESTION.findall(said.text)) / max(1, len(said.sentences)))
+def _questions(profile: _TextProfile) -> float:
+    return min(1.0, len(_QUESTION.findall(profile.text)) / max(1, len(profile.sentences)))
 
 
 def _evenness(by_speaker: Mapping[str, int]) -> float:
@@ -299,17 +299,17 @@ def _phrase_table() -> _PhraseTable:
             if _UNSPACED.search(phrase):
                 unspaced.append((phrase.strip(), kind))
             else:
-                said = tuple(plain_words(phrase))
-                by_word[said[0]] = (*by_word.get(said[0], ()), (said, kind))
+                tokens = tuple(plain_words(phrase))
+                by_word[tokens[0]] = (*by_word.get(tokens[0], ()), (tokens, kind))
     return _PhraseTable(by_word, tuple(unspaced))
 
 
-def _phrases(text: str, said: tuple[str, ...], *, is_spaced: bool) -> Iterator[tuple[str, int]]:
+def _phrases(text: str, tokens: tuple[str, ...], *, is_spaced: bool) -> Iterator[tuple[str, int]]:
     """The kinds of the phrases in a text, each with the number of words, or of characters, before it."""
     table = _phrase_table()
-    for place, word in enumerate(said):
+    for place, word in enumerate(tokens):
         for phrase, kind in table.by_word.get(word, ()):
-            if said[place : place + len(phrase)] == phrase:
+            if tokens[place : place + len(phrase)] == phrase:
                 yield kind, place
     if not is_spaced:
         yield from ((kind, text.index(phrase)) for phrase, kind in table.unspaced if phrase in text)

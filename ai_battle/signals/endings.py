@@ -241,11 +241,11 @@ def _lists_the_same(text: str, prompt: str) -> bool:
 
 def four_word_repetition(text: str, least: int = 16) -> float:
     """The share of four-word runs that stood in the text before; 0 where fewer than `least` tell nothing."""
-    said = _WORD.findall(text[-LONGEST:].casefold())
-    runs = len(said) - 3
+    words = _WORD.findall(text[-LONGEST:].casefold())
+    runs = len(words) - 3
     if runs < least:
         return 0.0
-    return 1 - len(set(zip(said, said[1:], said[2:], said[3:], strict=False))) / runs
+    return 1 - len(set(zip(words, words[1:], words[2:], words[3:], strict=False))) / runs
 
 
 def _says_something(block: str) -> bool:

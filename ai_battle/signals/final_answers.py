@@ -69,8 +69,8 @@ def options(prompt: str) -> Mapping[str, str]:
 def _asks_to_pick(count: int, before: str, behind: str) -> bool:
     if _PICKS.search(behind):
         return True
-    asked = _LAST_SENTENCE.findall(before.rstrip())[0]
-    if _ABOUT_ALL.search(asked) or (behind[:1].isupper() and behind[-1] in ".?!:"):
+    sentence = _LAST_SENTENCE.findall(before.rstrip())[0]
+    if _ABOUT_ALL.search(sentence) or (behind[:1].isupper() and behind[-1] in ".?!:"):
         return False
     is_exam = count >= _EXAM or "?" in before or not before.strip()
     return is_exam or any(pattern.search(before) for pattern in (_PICKS, _WORKS_OUT, _GOES_ON))
@@ -171,8 +171,8 @@ def _behind(mark: str, rest: str) -> str | None:
 
 def _worded_answers(text: str) -> Iterator[str]:
     """Yields what stands behind words that announce an answer, the last first."""
-    for said in reversed(list(_SAID.finditer(text))[-MOST:]):
-        if line := _stated_line(text[said.end() : said.end() + LONGEST_STATED].lstrip(_FRAME)):
+    for match in reversed(list(_SAID.finditer(text))[-MOST:]):
+        if line := _stated_line(text[match.end() : match.end() + LONGEST_STATED].lstrip(_FRAME)):
             yield line
 
 
@@ -252,16 +252,16 @@ def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> Final
     """The final answer of `text` to `prompt`; None when there is none that can be compared."""
     text = text[-LONGEST:].strip()
     stated = stated_answer(text)
-    match asked := kind or kind_of(prompt):
+    match wanted := kind or kind_of(prompt):
         case "number":
             commas = decimal_commas(text, prompt)[0]
             return _number(_plain(text, commas), None if stated is None else _plain(stated, commas))
         case "option":
             return _option(text, stated or "", options(prompt))
         case "code":
-            return _text_answer(asked, text, stated, value_key)
+            return _text_answer(wanted, text, stated, value_key)
         case _:
-            return _text_answer(asked, text, stated, words_key)
+            return _text_answer(wanted, text, stated, words_key)
 
 
 def same(a: FinalAnswer | None, b: FinalAnswer | None) -> bool:

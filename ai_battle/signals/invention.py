@@ -171,9 +171,9 @@ class Evidence:
     def tells_deed_without_call(self) -> bool:
         """The prompt orders what a tool is called, which was not called, and the answer neither denies it nor asks."""
         called = {result.call.name for result in self.results}
-        known, asked = name_stems(" ".join(called)), name_stems(self.prompt)
+        known, prompt_stems = name_stems(" ".join(called)), name_stems(self.prompt)
         left = filter(None, (name_stems(tool.name) - known for tool in self.tools if tool.name not in called))
-        if self._is_talk or _ASKS.search(self.prompt) or not any(names <= asked for names in left):
+        if self._is_talk or _ASKS.search(self.prompt) or not any(names <= prompt_stems for names in left):
             return False
         return not (denies(self.text) or _ASKS.search(self.text))
 
@@ -196,24 +196,24 @@ class Evidence:
 
     def _logit(self) -> float:
         """Returns the logit of an invented result without a call; what an earlier result told may be told again."""
-        said = " ".join(filterfalse(_EXPLAINS.search, sentences(self.text)[:MOST]))
-        asked, words = content_stems(self.prompt), content_stems(said)
-        exact = [fact for fact in _specific(said) if not (_is_round(fact) or self.sources.supports(fact))]
-        earlier = content_stems("\n".join(result.text for result in _results(self._before))) - asked
-        if not said or (words & earlier and not exact):
+        claims = " ".join(filterfalse(_EXPLAINS.search, sentences(self.text)[:MOST]))
+        prompt_stems, words = content_stems(self.prompt), content_stems(claims)
+        exact = [fact for fact in _specific(claims) if not (_is_round(fact) or self.sources.supports(fact))]
+        earlier = content_stems("\n".join(result.text for result in _results(self._before))) - prompt_stems
+        if not claims or (words & earlier and not exact):
             return WEIGHTS["none"]
-        features = self._features(said, len(exact))
+        features = self._features(claims, len(exact))
         return sum(WEIGHTS[name] * value for name, value in features.items())
 
-    def _features(self, said: str, exact: int) -> dict[str, float]:
-        lowered, words = said.casefold(), log1p(len(self.text.split()))
-        asked, told = _roots(self.prompt), _roots(said)
+    def _features(self, claims: str, exact: int) -> dict[str, float]:
+        lowered, words = claims.casefold(), log1p(len(self.text.split()))
+        of_prompt, of_claims = _roots(self.prompt), _roots(claims)
         keys = [key.casefold() for key in _KEY.findall(self.prompt) if not _YEAR.fullmatch(key)]
-        recall = len(asked & told) / max(1, len(asked)) * (not self._is_talk)
-        asks, negates = _ASKS.search(said) is not None or "?" in self.text, has_word_anywhere(self.text, "negation")
+        recall = len(of_prompt & of_claims) / max(1, len(of_prompt)) * (not self._is_talk)
+        asks, negates = _ASKS.search(claims) is not None or "?" in self.text, has_word_anywhere(self.text, "negation")
         is_quiet = not (asks or negates)
         is_order = not (self._is_talk or all(map(takes_anything, self.tools)) or _ASKS.search(self.prompt))
-        of_now = has_word_anywhere(self.prompt, "now") or has_word_anywhere(said, "now")
+        of_now = has_word_anywhere(self.prompt, "now") or has_word_anywhere(claims, "now")
         return {
             "exact": min(2, exact),
             "key": any(key in lowered for key in keys),
@@ -221,12 +221,12 @@ class Evidence:
             "name": min(2, sum(name[:5] in lowered for name in _names(self.prompt))),
             "recall": recall,
             "recall_of_order": is_quiet * is_order * recall,
-            "echo_of_order": is_quiet * is_order * len(asked & told) / max(1, len(told)),
+            "echo_of_order": is_quiet * is_order * len(of_prompt & of_claims) / max(1, len(of_claims)),
             "now": is_quiet * of_now,
             "file": _FILE.search(self.prompt) is not None,
-            "yes": not words_everywhere("yes").isdisjoint(plain_words(said)[:1]),
-            "range": _RANGE.search(said) is not None,
-            "rough": has_word_anywhere(said, "rough"),
+            "yes": not words_everywhere("yes").isdisjoint(plain_words(claims)[:1]),
+            "range": _RANGE.search(claims) is not None,
+            "rough": has_word_anywhere(claims, "rough"),
             "denies": negates,
             "asks": asks,
             "length": max(0.0, words - LONG_ANSWER),
@@ -241,11 +241,17 @@ def invented_result(after: str, messages: Sequence[Message] = (), calls: Iterabl
     """
     after = _both_ends(after)
     role = _ROLE.search(after)
-    if role and (said := _words(after[role.end() :])):
-        return said
+    if role and (sentence := _words(after[role.end() :])):
+        return sentence
     known = Known((*_texts(messages), *(str(dict(call.arguments)) for call in calls)))
-    plain = (said for said in sentences(_MARKS.sub("\n", after)) if not (_EXPLAINS.search(said) or _is_no_claim(said)))
-    return next((said[:LONGEST] for said in plain if any(not known.has(fact) for fact in _specific(said))), "")
+    plain = (
+        sentence
+        for sentence in sentences(_MARKS.sub("\n", after))
+        if not (_EXPLAINS.search(sentence) or _is_no_claim(sentence))
+    )
+    return next(
+        (sentence[:LONGEST] for sentence in plain if any(not known.has(fact) for fact in _specific(sentence))), ""
+    )
 
 
 def takes_anything(spec: ToolSpec) -> bool:
@@ -281,8 +287,8 @@ def _is_prompt(message: Message) -> bool:
     return message.role == "user" and bool(message.text.strip() or not message.tool_results)
 
 
-def _is_no_claim(said: str) -> bool:
-    return _ASKS.search(said.rstrip()) is not None or has_word_anywhere(said, "negation")
+def _is_no_claim(sentence: str) -> bool:
+    return _ASKS.search(sentence.rstrip()) is not None or has_word_anywhere(sentence, "negation")
 
 
 def _texts(messages: Sequence[Message]) -> Iterator[str]:
@@ -305,9 +311,9 @@ def _is_round(fact: Fact) -> bool:
     return fact.kind == "number" and any(v % 5 == 0 and len(f"{v:.0f}".rstrip("0")) <= 2 for v, _ in fact.values)
 
 
-def _specific(said: str) -> list[Fact]:
+def _specific(text: str) -> list[Fact]:
     """The figures, times, codes and addresses of a text, but for years, quotations, and ways to count."""
-    found = [fact for fact in facts(_QUOTED.sub(" ", said)) if not (fact.is_small or fact.kind == "name")]
+    found = [fact for fact in facts(_QUOTED.sub(" ", text)) if not (fact.is_small or fact.kind == "name")]
     return [fact for fact in found if not _YEAR.fullmatch(fact.text)]
 
 
@@ -317,5 +323,5 @@ def _both_ends(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    said = " ".join(_MARKS.sub(" ", text[: 4 * LONGEST]).split())[:LONGEST]
-    return said if len(re.findall(r"[^\W\d]{2,}", said)) > 3 else ""
+    words = " ".join(_MARKS.sub(" ", text[: 4 * LONGEST]).split())[:LONGEST]
+    return words if len(re.findall(r"[^\W\d]{2,}", words)) > 3 else ""

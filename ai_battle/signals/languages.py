@@ -75,9 +75,9 @@ def has_word(text: str, language: str, kind: str) -> bool:
     words, stems = closed_words(language, kind)
     if language in UNSPACED:
         return any(word in text for word in words)
-    said = plain_words(text)
-    return any(word in words or word.startswith(stems) for word in said) or not words.isdisjoint(
-        map("_".join, pairwise(said))
+    words_ = plain_words(text)
+    return any(word in words or word.startswith(stems) for word in words_) or not words.isdisjoint(
+        map("_".join, pairwise(words_))
     )
 
 
@@ -85,8 +85,10 @@ def has_word(text: str, language: str, kind: str) -> bool:
 def has_word_anywhere(text: str, kind: str) -> bool:
     """It has one of the words of a kind in any language; of a longer text the beginning is read."""
     words, stems, unspaced = _everywhere(kind)
-    said = frozenset(plain_words(text[:_LONGEST]))
-    return not words.isdisjoint(said) or any(word.startswith(stems) for word in said) or any(map(text.count, unspaced))
+    words_ = frozenset(plain_words(text[:_LONGEST]))
+    return (
+        not words.isdisjoint(words_) or any(word.startswith(stems) for word in words_) or any(map(text.count, unspaced))
+    )
 
 
 @cache
@@ -207,6 +209,6 @@ SHORT = 5
 
 def novelty(text: str, earlier: Iterable[str]) -> float:
     """0: nothing that had not been said; 1: all new. A short text counts as if it had five words of content."""
-    said = content_stems(text)
-    new = said.difference(*map(content_stems, earlier))
-    return len(new) / max(len(said), SHORT)
+    own_stems = content_stems(text)
+    new = own_stems.difference(*map(content_stems, earlier))
+    return len(new) / max(len(own_stems), SHORT)

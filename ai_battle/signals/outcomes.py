@@ -44,10 +44,10 @@ class ProgramOutcome:
 
     def is_rounded(self, written: str) -> bool:
         """Says whether `written` is the same number with fewer decimals, which proves nothing for it or against it."""
-        said, value = _literal(written), self.value if not self.is_printed else _literal(self.text)
-        if not (_is_number(said) and _is_number(value)) or len(_decimals(said)) >= len(_decimals(value)):
+        number, value = _literal(written), self.value if not self.is_printed else _literal(self.text)
+        if not (_is_number(number) and _is_number(value)) or len(_decimals(number)) >= len(_decimals(value)):
             return False
-        return bool(abs(value - said) <= 0.5 * 10.0 ** -len(_decimals(said)) + 1e-12)
+        return bool(abs(value - number) <= 0.5 * 10.0 ** -len(_decimals(number)) + 1e-12)
 
     def stands_in(self, text: str) -> bool:
         shown = self.value if isinstance(self.value, str) else self.text
@@ -59,15 +59,15 @@ class ProgramOutcome:
 
 def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
     """Says whether an answer says what came out; None where it can't be told what it says."""
-    said = cleaned_answer(answer).text
-    final = final_answer(said, kind="code")
+    text = cleaned_answer(answer).text
+    final = final_answer(text, kind="code")
     if final is None or outcome.value is _NO_LITERAL:
         return None
-    shown = final.text if final.stated else said
+    shown = final.text if final.stated else text
     stated = list(_candidates(shown))
     if any(map(outcome.is_same, stated)):
         return True
-    is_read = any(map(_is_literal, stated)) or _names_text(outcome, final, said)
+    is_read = any(map(_is_literal, stated)) or _names_text(outcome, final, text)
     return False if is_read and not _may_mean(outcome, final.text, shown) else None
 
 
@@ -82,11 +82,11 @@ def _may_mean(outcome: ProgramOutcome, final: str, shown: str) -> bool:
     return is_stripped or (outcome.stands_in(shown) and not _is_literal(final))
 
 
-def _names_text(outcome: ProgramOutcome, final: FinalAnswer, said: str) -> bool:
+def _names_text(outcome: ProgramOutcome, final: FinalAnswer, text: str) -> bool:
     """A text came out, and the answer states one, or shows one in code or bold where that has a single line."""
     if not isinstance(outcome.value, str):
         return False
-    return final.stated or ("\n" not in outcome.value.strip() and any(_spans(said)))
+    return final.stated or ("\n" not in outcome.value.strip() and any(_spans(text)))
 
 
 def literal(text: str) -> Any:
@@ -123,13 +123,13 @@ def _is_equal(one: Any, other: Any) -> bool:
     return bool(one is not _NO_LITERAL and one == other)
 
 
-def _candidates(said: str) -> Iterator[str]:
+def _candidates(text: str) -> Iterator[str]:
     """Yields what an answer that states none may give as the outcome: the whole, its last code, its end."""
-    yield said
-    if blocks := code_blocks(said):
+    yield text
+    if blocks := code_blocks(text):
         yield blocks[-1][1]
-    yield from list(_spans(said))[-1:]
-    if found := _AT_END.search(said[-LONGEST:]):
+    yield from list(_spans(text))[-1:]
+    if found := _AT_END.search(text[-LONGEST:]):
         yield found[1].rstrip(".")
 
 

@@ -84,8 +84,8 @@ class ToolStep:
 
 def _says_nothing(result: str) -> bool:
     """Says whether a result is empty, or says in a few words that there is nothing, in whole or in each field."""
-    said = _MARKUP.sub("", result) if result.lstrip().startswith("<") else result
-    return _is_nothing(said) or (result.lstrip()[:1] in ("{", "[") and _has_empty_fields(result))
+    text = _MARKUP.sub("", result) if result.lstrip().startswith("<") else result
+    return _is_nothing(text) or (result.lstrip()[:1] in ("{", "[") and _has_empty_fields(result))
 
 
 def _has_empty_fields(result: str) -> bool:
@@ -109,8 +109,8 @@ def _fields(value: object) -> Iterator[object]:
         yield None
 
 
-def _is_nothing(said: object) -> bool:
-    words_said = said.strip(_FRAME) if isinstance(said, str) else said
+def _is_nothing(value: object) -> bool:
+    words_said = value.strip(_FRAME) if isinstance(value, str) else value
     return not words_said or (isinstance(words_said, str) and bool(_NOTHING.fullmatch(words_said)))
 
 

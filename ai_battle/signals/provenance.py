@@ -88,14 +88,14 @@ class _TableCell(NamedTuple):
     value: str
     fact: Fact | None
 
-    def place_in(self, text: str, told: Sequence[Fact]) -> int:
+    def place_in(self, text: str, facts_in_text: Sequence[Fact]) -> int:
         """Returns where a text tells the value, if it does so once; -1 otherwise."""
         if self.fact is None:
             if self.value not in text:  # a name that was looked for is found in a tenth of the time
                 return -1
             found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(self.value)}(?!\w)", text)]
             return found[0] if len(found) == 1 else -1
-        same = [fact.text for fact in told if self.fact.is_shown_as(fact)]
+        same = [fact.text for fact in facts_in_text if self.fact.is_shown_as(fact)]
         return text.find(same[0].casefold()) if len(same) == 1 else -1
 
 
@@ -107,14 +107,14 @@ def facts(text: str) -> Iterator[Fact]:
     plain = _JOINED.sub(" ", plain_digits(_NO_FACTS.sub("\n", text[:LONGEST])))
     for _, found in zip(range(MOST), _FACT.finditer(plain), strict=False):
         kind: Kind = found.lastgroup  # type: ignore[assignment]
-        said = found.group()
+        match_text = found.group()
         values: tuple[tuple[float, float], ...] = ()
         if kind == "number":
-            values = tuple(_readings(said.lstrip("#$\u20ac\u00a3\u00a5\u20b9")))
+            values = tuple(_readings(match_text.lstrip("#$\u20ac\u00a3\u00a5\u20b9")))
         elif kind == "time":
-            values = tuple((minutes, 0.0) for minutes in _minutes(said))
-        measured = kind == "number" and (not said[0].isdigit() or bool(_MEASURED.match(plain, found.end())))
-        yield Fact(kind, said, values, measured)
+            values = tuple((minutes, 0.0) for minutes in _minutes(match_text))
+        measured = kind == "number" and (not match_text[0].isdigit() or bool(_MEASURED.match(plain, found.end())))
+        yield Fact(kind, match_text, values, measured)
     yield from (Fact("name", name) for name in _NAME.findall(plain)[:MOST] if name.istitle())
 
 
@@ -138,18 +138,18 @@ def _with_spaced_cells(source: str) -> str:
 class Known:
     """What was there before a text: `sources` are prompts, earlier messages, arguments and results of calls."""
 
-    def __init__(self, sources: Iterable[str], told: Sequence[Fact] | None = None) -> None:
+    def __init__(self, sources: Iterable[str], known_facts: Sequence[Fact] | None = None) -> None:
         """Keeps the sources; `told` are their facts and others beside them, where the sources have been read."""
         self.text = "\n".join(_with_spaced_cells(source[:LONGEST]) for source in sources)[: 4 * LONGEST]
-        self._told = told
+        self._told = known_facts
 
     @cached_property
     def _facts(self) -> Sequence[Fact]:
         return [*facts(self.text)] if self._told is None else self._told
 
-    def with_more(self, told: Iterable[Fact]) -> "Known":
+    def with_more(self, more: Iterable[Fact]) -> "Known":
         """The same with facts that somebody tells; what is here is not read again."""
-        return Known((self.text,), [*self._facts, *told])
+        return Known((self.text,), [*self._facts, *more])
 
     def supports(self, fact: Fact) -> bool:
         """Says whether a fact was there, as it stands or one step away, or is common knowledge of units and days."""
@@ -313,9 +313,9 @@ def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int) -> bool:
 def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[list[int]]:
     """Returns, for each column of which a text tells enough values, their rows in the order in which it tells them."""
     columns: dict[Hashable, list[tuple[int, int]]] = {}
-    told = list(facts(text))
+    found_facts = list(facts(text))
     for cell in cells:
-        if (place := cell.place_in(text, told)) >= 0:
+        if (place := cell.place_in(text, found_facts)) >= 0:
             columns.setdefault(cell.column, []).append((place, cell.row))
     return [[row for _, row in sorted(found)] for found in columns.values() if len(found) >= fewest]
 

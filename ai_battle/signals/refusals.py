@@ -98,65 +98,65 @@ def gives_up(text: str, prompt: str = "") -> bool:
 
     Who asks about themselves may well ask what nobody can know, so there a single word more is a reason.
     """
-    return any(_only_denies(said, language, prompt) for said, language in _read(text))
+    return any(_only_denies(part, language, prompt) for part, language in _read(text))
 
 
 @lru_cache(maxsize=64)
 def only_announces(text: str, prompt: str = "") -> bool:
     """It announces something, holds nothing that neither closed words nor the prompt have, and stops."""
-    return any(_only_promises(said, language, prompt) for said, language in _read(text))
+    return any(_only_promises(part, language, prompt) for part, language in _read(text))
 
 
 @lru_cache(maxsize=64)
 def only_offers(text: str, prompt: str = "") -> bool:
     """It greets and offers help, as if nothing had been asked; not where the prompt is no more than that either."""
-    return any(_only_greets(said, language, prompt) for said, language in _read(text))
+    return any(_only_greets(part, language, prompt) for part, language in _read(text))
 
 
-def _only_greets(said: str, language: str, prompt: str) -> bool:
-    if not said.endswith((*QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(said, language, "offer"):
+def _only_greets(text: str, language: str, prompt: str) -> bool:
+    if not text.endswith((*QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(text, language, "offer"):
         return False
-    asked = _leftovers(prompt[:SHORT], language, "offer", "courtesy")
-    left = _leftovers(said, language, "offer", "courtesy")
-    return len(asked) > 1 and not left and len(said.split()) != 1 and not _is_verdict(said, language)
+    of_prompt = _leftovers(prompt[:SHORT], language, "offer", "courtesy")
+    left = _leftovers(text, language, "offer", "courtesy")
+    return len(of_prompt) > 1 and not left and len(text.split()) != 1 and not _is_verdict(text, language)
 
 
-def _only_denies(said: str, language: str, prompt: str) -> bool:
-    if said.endswith((":", "\uff1a")) or not has_word(said, language, "negation") or _is_verdict(said, language):
+def _only_denies(text: str, language: str, prompt: str) -> bool:
+    if text.endswith((":", "\uff1a")) or not has_word(text, language, "negation") or _is_verdict(text, language):
         return False
-    if not has_word(said, language, "own") and not _excuses(said, language):
+    if not has_word(text, language, "own") and not _excuses(text, language):
         return False
-    left = _leftovers(said, language, "negation", "excuse")
+    left = _leftovers(text, language, "negation", "excuse")
     about_asker = prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
     return len(left) <= FEW and len(_new(left, prompt)) <= (0 if about_asker else 1)
 
 
-def _excuses(said: str, language: str) -> bool:
+def _excuses(text: str, language: str) -> bool:
     """Says whether a text excuses itself with more than a word of negation, which may be the answer."""
     words, stems = closed_words(language, "excuse")
     words = words - closed_words(language, "negation", "function")[0]
     if language in UNSPACED:
-        return any(word in said for word in words)
-    return any(word in words or word.startswith(stems) for word in plain_words(said))
+        return any(word in text for word in words)
+    return any(word in words or word.startswith(stems) for word in plain_words(text))
 
 
-def _only_promises(said: str, language: str, prompt: str) -> bool:
+def _only_promises(text: str, language: str, prompt: str) -> bool:
     """Says whether a text only promises, unless the prompt itself announces something or asks how to say so."""
-    if said.endswith(QUESTION_MARKS) or "`" in said or not _announces(said, language) or _is_verdict(said, language):
+    if text.endswith(QUESTION_MARKS) or "`" in text or not _announces(text, language) or _is_verdict(text, language):
         return False
     in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
-    if any(has_word(prompt, *each) for each in in_prompt) or set(_DIGITS.findall(said)) - set(_DIGITS.findall(prompt)):
+    if any(has_word(prompt, *each) for each in in_prompt) or set(_DIGITS.findall(text)) - set(_DIGITS.findall(prompt)):
         return False
-    return len(_new(_leftovers(said, language, "promise", "pointer", "courtesy", "deed", "common"), prompt)) <= 1
+    return len(_new(_leftovers(text, language, "promise", "pointer", "courtesy", "deed", "common"), prompt)) <= 1
 
 
-def _announces(said: str, language: str) -> bool:
-    return has_word(said, language, "promise") or has_word(said, language, "pointer")
+def _announces(text: str, language: str) -> bool:
+    return has_word(text, language, "promise") or has_word(text, language, "pointer")
 
 
-def _is_verdict(said: str, language: str) -> bool:
+def _is_verdict(text: str, language: str) -> bool:
     """It begins with a yes or a no that stands alone."""
-    first = _FIRST.match(said.casefold())
+    first = _FIRST.match(text.casefold())
     return first is not None and first[1] in closed_words(language, "yes", "no")[0]
 
 
@@ -168,9 +168,9 @@ def without_label(text: str) -> str:
 
 def _read(text: str) -> Iterator[tuple[str, str]]:
     """A short text without its label, with each of the languages that it may be in."""
-    said = without_label(text).strip() if len(text) <= SHORT else ""
-    if any(map(str.isalpha, said)):
-        yield from ((said, language) for language in _languages(said))
+    answer = without_label(text).strip() if len(text) <= SHORT else ""
+    if any(map(str.isalpha, answer)):
+        yield from ((answer, language) for language in _languages(answer))
 
 
 @lru_cache(maxsize=64)
@@ -196,8 +196,8 @@ def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
 
 def _new(leftovers: list[str], prompt: str) -> list[str]:
     """Returns the words that the prompt has no form of."""
-    asked = prompt.casefold()
-    return [word for word in leftovers if word.casefold()[:AKIN] not in asked]
+    lowered = prompt.casefold()
+    return [word for word in leftovers if word.casefold()[:AKIN] not in lowered]
 
 
 @cache
@@ -230,26 +230,26 @@ _THOUSANDS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 
 def denies_itself(text: str, prompt: str = "") -> bool:
     """Says whether an answer contradicts itself; what it compares may be measured in the prompt."""
-    said, asked = text[:LONGEST_DENIAL].lower(), prompt[-LONGEST_DENIAL:].lower()
-    return _turns_round(said) or _says_the_opposite(said, language_of(text)) or _compares_wrongly(said, asked)
+    answer, question = text[:LONGEST_DENIAL].lower(), prompt[-LONGEST_DENIAL:].lower()
+    return _turns_round(answer) or _says_the_opposite(answer, language_of(text)) or _compares_wrongly(answer, question)
 
 
-def _turns_round(said: str) -> bool:
+def _turns_round(text: str) -> bool:
     """It opens with yes and concludes with no."""
-    opened = _VERDICT.match(said)
-    concluded = _CONCLUSION.findall(said) if opened else []
+    opened = _VERDICT.match(text)
+    concluded = _CONCLUSION.findall(text) if opened else []
     return opened is not None and bool(concluded) and _SAME[opened[1]] != _SAME[concluded[-1]]
 
 
-def _says_the_opposite(said: str, language: str) -> bool:
+def _says_the_opposite(text: str, language: str) -> bool:
     """Says whether, of two sentences that follow each other, one is the other with a word of negation."""
     if not language:
         return False
     negations = closed_words(language, "negation")[0]
-    if negations.isdisjoint(plain_words(said)):
+    if negations.isdisjoint(plain_words(text)):
         return False
     stated = [
-        frozenset(plain_words(sentence)) - _AUXILIARIES for sentence in sentences(said)[:MOST] if sentence[-1] != "?"
+        frozenset(plain_words(sentence)) - _AUXILIARIES for sentence in sentences(text)[:MOST] if sentence[-1] != "?"
     ]
     return any(
         one - negations == other - negations
@@ -259,17 +259,17 @@ def _says_the_opposite(said: str, language: str) -> bool:
     )
 
 
-def _compares_wrongly(said: str, asked: str) -> bool:
+def _compares_wrongly(text: str, question: str) -> bool:
     """It names the measures of two, and concludes that the one with less has more."""
-    if not (found := _COMPARES.search(said)):
+    if not (found := _COMPARES.search(text)):
         return False
     who, how = (found[1], found[2]) if found[1] else (found[4], found[3])
-    values = dict((*_measures(asked), *_measures(said[: found.start()])))
+    values = dict((*_measures(question), *_measures(text[: found.start()])))
     if len(values) < 2 or who not in values:
         return False
     return values[who] != (max if how in _MORE else min)(values.values())
 
 
-def _measures(said: str) -> Iterator[tuple[str, float]]:
-    for who, number, unit in _MEASURED.findall(said):
+def _measures(text: str) -> Iterator[tuple[str, float]]:
+    for who, number, unit in _MEASURED.findall(text):
         yield who, float(number.replace(",", "")) * _THOUSANDS[unit]

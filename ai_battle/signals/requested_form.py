@@ -44,19 +44,19 @@ def _wanted_forms(prompt: str) -> tuple[_Misses, ...]:
     return tuple(_requests(prompt.casefold(), prompt))
 
 
-def _requests(asked: str, prompt: str) -> Iterator[_Misses]:
-    yield from (misses for name, misses in _PLAIN.items() if not all(_abouts(name, asked)))
+def _requests(request: str, prompt: str) -> Iterator[_Misses]:
+    yield from (misses for name, misses in _PLAIN.items() if not all(_abouts(name, request)))
     for name, misses_number in _COUNTED.items():
-        numbers = {_number(found["number"]) for found in _mentions(name, asked)} - {0}
+        numbers = {_number(found["number"]) for found in _mentions(name, request)} - {0}
         yield from (partial(misses_number, number) for number in numbers)
     yield from (partial(_lacks_tag, f"<{tag}") for tag in _TAG.findall(prompt) if f"</{tag}>" not in prompt)
-    if choice := _ONE_OF.search(asked):
+    if choice := _ONE_OF.search(request):
         yield partial(_is_none_of, choice.groups())
 
 
-def _mentions(name: str, asked: str) -> Iterator[re.Match[str]]:
+def _mentions(name: str, request: str) -> Iterator[re.Match[str]]:
     hints, pattern = _forms()[name]
-    return pattern.finditer(asked) if any(hint in asked for hint in hints) else iter(())
+    return pattern.finditer(request) if any(hint in request for hint in hints) else iter(())
 
 
 @cache
@@ -69,10 +69,10 @@ def _forms() -> Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]]:
     }
 
 
-def _abouts(name: str, asked: str) -> Iterator[bool]:
+def _abouts(name: str, request: str) -> Iterator[bool]:
     """Yields for each mention of a form whether it stands in a question about it, which asks for none."""
-    for found in _mentions(name, asked):
-        clause = _CLAUSE.split(asked[: found.start()])[-1].split(maxsplit=1)
+    for found in _mentions(name, request):
+        clause = _CLAUSE.split(request[: found.start()])[-1].split(maxsplit=1)
         yield bool(clause) and clause[0] in words_everywhere("question")
 
 
@@ -81,8 +81,8 @@ def _lacks_tag(tag: str, text: str) -> bool:
 
 
 def _is_none_of(choice: tuple[str, ...], text: str) -> bool:
-    said = text.split() if len(choice[0]) == 1 else plain_words(text)
-    return not any(word.strip(_FRAME).casefold() in choice for word in said) or len(said) > _FEW
+    tokens = text.split() if len(choice[0]) == 1 else plain_words(text)
+    return not any(word.strip(_FRAME).casefold() in choice for word in tokens) or len(tokens) > _FEW
 
 
 def _is_wordy(text: str) -> bool:
@@ -109,8 +109,8 @@ def _has_no_items(text: str) -> bool:
 
 
 def _is_not_in_capitals(text: str) -> bool:
-    said = _CODE.sub("", text)
-    return sum(map(str.islower, said)) > sum(map(str.isupper, said))
+    prose = _CODE.sub("", text)
+    return sum(map(str.islower, prose)) > sum(map(str.isupper, prose))
 
 
 def _has_too_many_words(most: int, text: str) -> bool:

@@ -15,10 +15,10 @@ DENIAL = "denial"
 
 def opposes(text: str, source: str) -> bool:
     """Says whether a text tells another state than its source does, and not that of the source too."""
-    said = _states(text)
-    told = [group for group, states in said.items() if states and group != DENIAL]
-    known = _states(source, told)  # a long text of which as a rule nothing is told that excludes anything
-    if any(known[group] and not said[group] & known[group] for group in told):
+    states_here = _states(text)
+    groups = [group for group, states in states_here.items() if states and group != DENIAL]
+    known = _states(source, groups)  # a long text of which as a rule nothing is told that excludes anything
+    if any(known[group] and not states_here[group] & known[group] for group in groups):
         return True
     return _negates(*(frozenset(plain_words(each[:_LONGEST])) for each in (text, source)))
 
@@ -28,9 +28,9 @@ def denies(text: str) -> bool:
     return bool(_states(text, (DENIAL,))[DENIAL])
 
 
-def _negates(said: frozenset[str], known: frozenset[str]) -> bool:
+def _negates(states: frozenset[str], known: frozenset[str]) -> bool:
     """One has a word of the other with a prefix that turns it round, as "unlocked" does, and not the word itself."""
-    new, old = said - known, known - said
+    new, old = states - known, known - states
     both = ((prefix + word, word) for word in new | old if len(word) >= _LEAST for prefix in _PREFIXES)
     return any((turned in new and word in old) or (turned in old and word in new) for turned, word in both)
 

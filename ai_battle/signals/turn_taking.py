@@ -44,18 +44,18 @@ def runs_on(text: str, prompt: str) -> bool:
 
 def repeats_turn(text: str, prompt: str, earlier: Sequence[str] = ()) -> bool:
     """It is, word for word, a turn of another, in the prompt or before it, or what several say there and no more."""
-    said = without_label(text.strip()).strip(" \n\"'\u201c\u201d*")
-    if len(said.split()) < LEAST_WORDS and (said.isascii() or len(said) < 2 * LEAST_WORDS):
+    answer = without_label(text.strip()).strip(" \n\"'\u201c\u201d*")
+    if len(answer.split()) < LEAST_WORDS and (answer.isascii() or len(answer) < 2 * LEAST_WORDS):
         return False
-    is_turn = any(said == without_label(turn.strip()).strip() for turn in (prompt, *earlier))
-    return is_turn or _is_said_in(prompt, said)
+    is_turn = any(answer == without_label(turn.strip()).strip() for turn in (prompt, *earlier))
+    return is_turn or _is_said_in(prompt, answer)
 
 
-def _is_said_in(prompt: str, said: str) -> bool:
+def _is_said_in(prompt: str, answer: str) -> bool:
     """All sentences of it stand in a talk of several, or it is what somebody says there."""
-    if len(set(_labels(prompt))) > 1 and all(map(prompt.count, sentences(said))):
+    if len(set(_labels(prompt))) > 1 and all(map(prompt.count, sentences(answer))):
         return True
-    at = prompt.rfind(said)
+    at = prompt.rfind(answer)
     return at >= 0 and _TALK.search(prompt) is not None and _is_spoken(prompt[:at])
 
 
@@ -75,8 +75,8 @@ def _labels(text: str) -> Iterator[str]:
 
 def _is_known(labels: Sequence[str], prompt: str) -> bool:
     """All of them have a name in the prompt that speaks there, or is spoken to, or are a question and its answer."""
-    asked = prompt.casefold()
-    return all(label in asked for label in labels) and (
+    lowered = prompt.casefold()
+    return all(label in lowered for label in labels) and (
         _TALK.search(prompt) is not None or not set(labels).isdisjoint(_labels(prompt))
     )
 
@@ -109,26 +109,26 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
 
     Of a translation no more is known than that it must not be the text itself, nor in the letters of a third language.
     """
-    said = _CODE.sub("", text).strip()
-    if said.startswith(("{", "[{", "[\n", '["')):
+    answer = _CODE.sub("", text).strip()
+    if answer.startswith(("{", "[{", "[\n", '["')):
         return False
     if has_word_anywhere(prompt, "translate"):
-        return _is_untranslated(said, prompt)
+        return _is_untranslated(answer, prompt)
     if wanted := _to_answer_in(prompt):
-        return language_of(said) not in ("", *wanted) and len(said.split()) >= LEAST_OF_SCRIPT
-    return not _named_languages(prompt) and _is_foreign(said, prompt)
+        return language_of(answer) not in ("", *wanted) and len(answer.split()) >= LEAST_OF_SCRIPT
+    return not _named_languages(prompt) and _is_foreign(answer, prompt)
 
 
-def _is_foreign(said: str, prompt: str) -> bool:
+def _is_foreign(answer: str, prompt: str) -> bool:
     """Says whether a text is in a foreign language; where the prompt's is unknown, its letters decide."""
-    asked, found = _asked_language(_QUOTED.sub("", prompt)), language_of(said)
-    if found in ("", asked):
+    language, found = _asked_language(_QUOTED.sub("", prompt)), language_of(answer)
+    if found in ("", language):
         return False
-    if asked and _letters(found) == _letters(asked):
-        return len(said.split()) >= LEAST and language_of(said, SURE) == found
-    if not asked and (found in LATIN) != _has_other_letters(prompt):
+    if language and _letters(found) == _letters(language):
+        return len(answer.split()) >= LEAST and language_of(answer, SURE) == found
+    if not language and (found in LATIN) != _has_other_letters(prompt):
         return False
-    return _is_long(said) and {found, asked} != {"zh", "ja"}
+    return _is_long(answer) and {found, language} != {"zh", "ja"}
 
 
 def _asked_language(prompt: str) -> str:
@@ -136,16 +136,16 @@ def _asked_language(prompt: str) -> str:
     return language_of(prompt, LEAST_ASKED if len(prompt.split()) <= FEW_WORDS else 2 * LEAST_ASKED)
 
 
-def _is_untranslated(said: str, prompt: str) -> bool:
+def _is_untranslated(answer: str, prompt: str) -> bool:
     """Says whether a text is not translated; false where the prompt names no language that is known."""
     named = _named_languages(prompt)
-    if not named or len(said.split()) < 2:
+    if not named or len(answer.split()) < 2:
         return False
-    if said.strip(_FRAME).casefold() in prompt.casefold():
+    if answer.strip(_FRAME).casefold() in prompt.casefold():
         return True
     wanted = set(map(_letters, named))
-    return _letters(language_of(said) or "en") not in {*wanted, _letters(language_of(prompt) or "en")} or (
-        "" not in wanted and not _has_other_letters(said) and not _has_other_letters(prompt)
+    return _letters(language_of(answer) or "en") not in {*wanted, _letters(language_of(prompt) or "en")} or (
+        "" not in wanted and not _has_other_letters(answer) and not _has_other_letters(prompt)
     )
 
 
@@ -158,8 +158,8 @@ def _has_other_letters(text: str) -> bool:
     return _OTHER_LETTERS.search(text) is not None
 
 
-def _is_long(said: str) -> bool:
-    return len(said) >= LEAST_UNSPACED if _UNSPACED_WORD.search(said) else len(said.split()) >= LEAST_OF_SCRIPT
+def _is_long(text: str) -> bool:
+    return len(text) >= LEAST_UNSPACED if _UNSPACED_WORD.search(text) else len(text.split()) >= LEAST_OF_SCRIPT
 
 
 @lru_cache(maxsize=64)

@@ -46,8 +46,8 @@ class Question:
     @property
     def most_tokens(self) -> int | None:
         """Returns how many tokens the answer may have, where the request says so."""
-        said = self.body.get("options") or self.body.get("generationConfig") or self.body
-        return next((said[name] for name in MOST_TOKENS if name in said), None)
+        options = self.body.get("options") or self.body.get("generationConfig") or self.body
+        return next((options[name] for name in MOST_TOKENS if name in options), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ class FakeApi(ABC):
 
     def asked_parameter(self, question: Question) -> str:
         """Returns a sampling parameter that the request has, for an error that refuses it."""
-        asked = question.body.get("generationConfig") or question.body
-        return next((name for name in self.parameters if name in asked), self.parameters[0])
+        body = question.body.get("generationConfig") or question.body
+        return next((name for name in self.parameters if name in body), self.parameters[0])
 
 
 def dumps(body: Any) -> bytes:

@@ -69,10 +69,10 @@ class FakeGemini(FakeApi):
             return FakeStream((), (), (event(self.whole(reply, question)),))
         model = question.model
         thoughts = _text_events(model, reply.thinking, 0, thought=True)
-        said = _text_events(model, reply.text, reply.chunks)
+        texts = _text_events(model, reply.text, reply.chunks)
         calls = tuple(event({"candidates": [_candidate([_call(c)])], "modelVersion": model}) for c in reply.calls)
         last = {"candidates": [_candidate([{"text": ""}], _finish(reply))], **_frame(reply, question)}
-        return FakeStream((), thoughts + said + calls, (event(last),))
+        return FakeStream((), thoughts + texts + calls, (event(last),))
 
     def hollow(self, question: Question) -> Json:
         return {"candidates": [], **_frame(Reply(), question)}

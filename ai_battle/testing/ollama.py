@@ -59,10 +59,10 @@ class FakeOllama(FakeApi):
     def stream(self, reply: Reply, question: Question) -> FakeStream:
         model = question.model
         thoughts = _text_lines(model, "thinking", reply.thinking, 0)
-        said = _text_lines(model, "content", reply.text, reply.chunks)
+        texts = _text_lines(model, "content", reply.text, reply.chunks)
         calls = tuple(_line(model, {"content": "", "tool_calls": [_call(i, c)]}) for i, c in enumerate(reply.calls))
         last = {**_frame(model), "message": {"role": "assistant", "content": ""}, **_ending(reply)}
-        return FakeStream((), thoughts + said + calls, (dumps(last) + b"\n",))
+        return FakeStream((), thoughts + texts + calls, (dumps(last) + b"\n",))
 
     def hollow(self, question: Question) -> Json:
         return {**_frame(question.model), **_ending(Reply())}
@@ -107,16 +107,16 @@ def _call(index: int, call: ToolCall) -> dict[str, Any]:
 
 def _ending(reply: Reply) -> dict[str, Any]:
     """Ollama says `stop` when a model calls tools, too."""
-    read, said = reply.bill.input_tokens, reply.bill.output_tokens
+    read, written = reply.bill.input_tokens, reply.bill.output_tokens
     return {
         "done": True,
         "done_reason": "length" if reply.stop == "length" else "stop",
-        "total_duration": (read + said) * _NANOSECONDS_PER_TOKEN,
+        "total_duration": (read + written) * _NANOSECONDS_PER_TOKEN,
         "load_duration": _NANOSECONDS_PER_TOKEN,
         "prompt_eval_count": read,
         "prompt_eval_duration": read * _NANOSECONDS_PER_TOKEN,
-        "eval_count": said,
-        "eval_duration": said * _NANOSECONDS_PER_TOKEN,
+        "eval_count": written,
+        "eval_duration": written * _NANOSECONDS_PER_TOKEN,
     }
 
 

@@ -75,13 +75,13 @@ class FakeOpenAI(FakeApi):
         model = question.model
         field = "refusal" if reply.stop == "refusal" else "content"
         thoughts = _text_events(model, "reasoning_content", reply.thinking, 0)
-        said = _text_events(model, field, reply.text, reply.chunks)
+        texts = _text_events(model, field, reply.text, reply.chunks)
         calls = tuple(event for i, call in enumerate(reply.calls) for event in _call_events(model, i, call))
         closing = [_chunk(model, {}, _finish(reply))]
         if question.with_usage:
             usage = {**_frame("chat.completion.chunk", model), "choices": [], "usage": _usage(reply.bill)}
             closing.append(event(usage))
-        return FakeStream((_opening(model),), thoughts + said + calls, (*closing, _DONE))
+        return FakeStream((_opening(model),), thoughts + texts + calls, (*closing, _DONE))
 
     def hollow(self, question: Question) -> Json:
         kind = "chat.completion.chunk" if question.stream else "chat.completion"

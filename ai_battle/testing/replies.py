@@ -54,19 +54,19 @@ def pieces(text: str, count: int) -> tuple[str, ...]:
     return tuple(text[start : start + size] for start in range(0, len(text), size))
 
 
-def complete_reply(said: Reply, request_number: int, input_tokens: int) -> Reply:
+def complete_reply(partial: Reply, request_number: int, input_tokens: int) -> Reply:
     """Returns the reply with nothing left open: it has ids, usage and a stop reason."""
-    calls = said.calls and _with_ids(said.calls, request_number)
-    usage = said.usage or _plausible_usage(said, input_tokens)
-    return replace(said, calls=calls, usage=usage, stop=said.stop or ("tool_calls" if calls else "end"))
+    calls = partial.calls and _with_ids(partial.calls, request_number)
+    usage = partial.usage or _plausible_usage(partial, input_tokens)
+    return replace(partial, calls=calls, usage=usage, stop=partial.stop or ("tool_calls" if calls else "end"))
 
 
 def _with_ids(calls: Sequence[ToolCall], request_number: int) -> tuple[ToolCall, ...]:
     return tuple(c if c.id else replace(c, id=f"call_{request_number}_{i}") for i, c in enumerate(calls))
 
 
-def _plausible_usage(said: Reply, input_tokens: int) -> Usage:
+def _plausible_usage(partial: Reply, input_tokens: int) -> Usage:
     """Counts about four characters as a token, as the real ones do; the same exchange has the same usage."""
-    thought = (len(said.thinking) + 3) // 4
-    called = sum(10 + len(str(c.arguments)) // 4 for c in said.calls)
-    return Usage(input_tokens, (len(said.text) + 3) // 4 + thought + called, reasoning_tokens=thought)
+    thought = (len(partial.thinking) + 3) // 4
+    called = sum(10 + len(str(c.arguments)) // 4 for c in partial.calls)
+    return Usage(input_tokens, (len(partial.text) + 3) // 4 + thought + called, reasoning_tokens=thought)

@@ -104,14 +104,14 @@ class FakeProvider:
         A reply is a text, a `call(...)`, a `reply(...)`, a `fault(...)`, or a function from the body of the request to
         one of these.
         """
-        for said in replies:
-            self._check(said)
-            self._script[model].extend([said] * (said.times if isinstance(said, Fault) else 1))
+        for reply in replies:
+            self._check(reply)
+            self._script[model].extend([reply] * (reply.times if isinstance(reply, Fault) else 1))
 
-    def always(self, said: Sayable, model: str = "") -> None:
+    def always(self, reply: Sayable, model: str = "") -> None:
         """Answers with this whenever the script has nothing more to say."""
-        self._check(said)
-        self._standing[model] = said
+        self._check(reply)
+        self._standing[model] = reply
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         raw = await request.content.read()
@@ -140,11 +140,11 @@ class FakeProvider:
 
     def _answer(self, received: ReceivedRequest) -> HttpAnswer:
         path = received.path.removeprefix(_MOVED)
-        asked = self._api.question(path, received.query, received.body) if received.method == "POST" else None
-        if asked is None:
+        question_in = self._api.question(path, received.query, received.body) if received.method == "POST" else None
+        if question_in is None:
             return self._page(path, received)
-        stream = asked.stream and self.streams
-        question = replace(asked, number=self.count, headers=received.headers, stream=stream)
+        stream = question_in.stream and self.streams
+        question = replace(question_in, number=self.count, headers=received.headers, stream=stream)
         if objection := self._api.objection(question):
             return self._refusal(objection)
         return self._next_answer(question, path, len(received.raw))
@@ -160,14 +160,14 @@ class FakeProvider:
         return json_answer(body, status)
 
     def _next_answer(self, question: Question, path: str, size: int) -> HttpAnswer:
-        said = self._next(question.model)
-        while callable(said):
-            said = said(question.body)
-        self._check(said)
-        reply = complete_reply(_as_reply(said), question.number, size // 4 + 1)
-        if not isinstance(said, Fault):
+        scripted_reply = self._next(question.model)
+        while callable(scripted_reply):
+            scripted_reply = scripted_reply(question.body)
+        self._check(scripted_reply)
+        reply = complete_reply(_as_reply(scripted_reply), question.number, size // 4 + 1)
+        if not isinstance(scripted_reply, Fault):
             return reply_answer(self._api, question, reply)
-        return said.answer(Scene(self._api, question, path, self.elsewhere, reply, said.seconds))
+        return scripted_reply.answer(Scene(self._api, question, path, self.elsewhere, reply, scripted_reply.seconds))
 
     def _next(self, model: str) -> Sayable:
         for name in (model, ""):
@@ -175,11 +175,11 @@ class FakeProvider:
                 return script.popleft()
         return self._standing.get(model) or self._standing[""]
 
-    def _check(self, said: Sayable) -> None:
-        if isinstance(said, Fault) and self.name not in said.wires:
-            raise ValueError(f"{self.name} has no fault {said.name!r}; it is known to {', '.join(said.wires)}")
-        if not (isinstance(said, str | ToolCall | Reply | Fault) or callable(said)):
-            raise TypeError(f"{said!r} is no reply; give a text, call(...), reply(...), fault(...) or a function")
+    def _check(self, reply: Sayable) -> None:
+        if isinstance(reply, Fault) and self.name not in reply.wires:
+            raise ValueError(f"{self.name} has no fault {reply.name!r}; it is known to {', '.join(reply.wires)}")
+        if not (isinstance(reply, str | ToolCall | Reply | Fault) or callable(reply)):
+            raise TypeError(f"{reply!r} is no reply; give a text, call(...), reply(...), fault(...) or a function")
 
 
 class FakeProviders:
@@ -263,12 +263,12 @@ def _default(body: Json) -> str:
     return f"This is my answer to message {len(body.get('messages') or body.get('contents') or ())}."
 
 
-def _as_reply(said: Sayable) -> Reply:
-    match said:
+def _as_reply(reply: Sayable) -> Reply:
+    match reply:
         case Reply():
-            return said
+            return reply
         case Fault():
-            return said.reply
+            return reply.reply
         case ToolCall():
-            return Reply(calls=(said,))
-    return Reply(str(said))
+            return Reply(calls=(reply,))
+    return Reply(str(reply))

@@ -65,18 +65,20 @@ class Approver:
             return None
         try:
             with translate_errors("What asks a person about calls failed", ToolError):
-                said = await self._ask(call, participant)
+                answer = await self._ask(call, participant)
         except ToolError as error:
             return Answer(False, reason=str(error))
-        return Answer(said) if isinstance(said, bool) else said
+        return Answer(answer) if isinstance(answer, bool) else answer
 
 
 class Consent:
     """Decides what one participant may do with tools: the strictest that `said` has to say of a tool holds."""
 
-    def __init__(self, participant: str = "", said: tuple[Approval, ...] = (), person: Approver | None = None) -> None:
+    def __init__(
+        self, participant: str = "", approvals: tuple[Approval, ...] = (), person: Approver | None = None
+    ) -> None:
         self._participant = participant
-        self._said = said
+        self._approvals = approvals
         self._person = person or Approver()
 
     def denies(self, tool: str) -> bool:
@@ -94,21 +96,21 @@ class Consent:
         return Decision(verdict == "allow", "policy")
 
     def _verdict(self, tool: str) -> Verdict | None:
-        found = [one for said in self._said if (one := verdict(tool, said))]
+        found = [one for approval in self._approvals if (one := verdict(tool, approval))]
         return max(found, key=STRICTER.index, default=None)
 
 
-def verdict(tool: str, said: Approval) -> Verdict | None:
+def verdict(tool: str, approval: Approval) -> Verdict | None:
     """A tool that stands in several lists is in the strictest of them; None where nothing is said of it."""
     for listed in reversed(STRICTER):
-        if tool in getattr(said, listed):
+        if tool in getattr(approval, listed):
             return listed
-    return said.default
+    return approval.default
 
 
-def is_code_denied(said: Discussion, participant: ParticipantSettings) -> bool:
+def is_code_denied(discussion: Discussion, participant: ParticipantSettings) -> bool:
     """Tells whether a participant's code may not be run, be it offered the tool for it or not."""
-    approvals = (participant.approval, *((said.tools.approval,) if said.tools else ()))
+    approvals = (participant.approval, *((discussion.tools.approval,) if discussion.tools else ()))
     return any(verdict(CODE, each) == "deny" for each in approvals)
 
 

@@ -63,16 +63,16 @@ class ToolCapableClient(ClientWrapper):
         if request.tool_choice == "none":
             return await self.client.complete(request, emit)
         if not len(self.manager.registry):  # what is told of is answered by `client`
-            told = replace(first_request(request, self.told_tools), tools=request.tools)
-            return await self.client.complete(told, emit)
+            offered = replace(first_request(request, self.told_tools), tools=request.tools)
+            return await self.client.complete(offered, emit)
         return await _ToolTurn(self, request, emit).answer()
 
     async def _emit_offer(self, emit: Emit) -> None:
         """Tells which tools are offered, when these are others than the last time, and why there are none any more."""
-        told = self.told_tools
-        if told == self._last_offer or not (self._last_offer or told):
+        offer = self.told_tools
+        if offer == self._last_offer or not (self._last_offer or offer):
             return
-        self._last_offer = told
+        self._last_offer = offer
         await emit(ToolsOffered(self._last_offer))
         if limit := limit_reached():
             await emit(LoopStopped(limit))

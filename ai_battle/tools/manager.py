@@ -40,13 +40,13 @@ class ToolManager:
 
         `prepared` saves preparing it, for callers who have that done.
         """
-        with span("execute_tool", call.name, tool=call.name, tool_call=call.id or None) as told:
+        with span("execute_tool", call.name, tool=call.name, tool_call=call.id or None) as attributes:
             try:
                 output = await self._output(prepared or self.prepare(call))
             except ToolError as error:
                 output = ToolOutput.of_error(str(error))
             if output.is_error:
-                told["error"] = "tool_error"
+                attributes["error"] = "tool_error"
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,9 +67,9 @@ class ToolSet:
     """
 
     def __init__(
-        self, said: Discussion, base: Path, *, allow_unsandboxed: bool = False, ask: Ask | None = None
+        self, discussion: Discussion, base: Path, *, allow_unsandboxed: bool = False, ask: Ask | None = None
     ) -> None:
-        settings = self._settings = tool_settings(said)
+        settings = self._settings = tool_settings(discussion)
         runner = settings.runner
         self._limits = RunnerLimits(
             runner.max_rounds, runner.allow_chaining, runner.summarize_threshold, runner.backoff_seconds
@@ -145,11 +145,11 @@ class ToolSet:
         ]
 
 
-def tool_settings(said: Discussion) -> Tools:
+def tool_settings(discussion: Discussion) -> Tools:
     """The section of tools, with what the discussion says of itself where the section leaves it open."""
-    tools = said.tools or Tools(enabled=False)
-    around = {"sandbox": said.sandbox, "workspace": said.workspace, "allow_hosts": said.allow_hosts}
-    open_ = {key: value for key, value in around.items() if value and key not in tools.model_fields_set}
+    tools = discussion.tools or Tools(enabled=False)
+    beside = {"sandbox": discussion.sandbox, "workspace": discussion.workspace, "allow_hosts": discussion.allow_hosts}
+    open_ = {key: value for key, value in beside.items() if value and key not in tools.model_fields_set}
     return tools.model_copy(update=open_)
 
 
@@ -216,10 +216,10 @@ def _program(answer: str) -> dict[str, str]:
 
 def _fields(result: ToolResult) -> Mapping[str, Any]:
     try:
-        said = json.loads(result.text)
+        value = json.loads(result.text)
     except ValueError as error:
         raise ToolError(f"{result.call.name} returned nothing that says whether the answer holds") from error
-    fields = said if isinstance(said, Mapping) else {}
+    fields = value if isinstance(value, Mapping) else {}
     if result.is_error:
         raise ToolError(str(fields.get("error") or result.text)[:SHOWN])
     return fields
@@ -244,5 +244,5 @@ def _share_passed(name: str, passed: float) -> AnswerChecked:
 
 def _report(fields: Mapping[str, Any]) -> str:
     """The end of what a check says of a failure: there stands what is wrong."""
-    said = (str(fields[key]).strip() for key in ("reason", "stdout", "stderr") if fields.get(key))
-    return "\n".join(said)[-SHOWN:]
+    texts = (str(fields[key]).strip() for key in ("reason", "stdout", "stderr") if fields.get(key))
+    return "\n".join(texts)[-SHOWN:]

@@ -185,7 +185,7 @@ class ProgramRunner:
             printed, results = json.loads(ran.stdout)
         except ValueError:
             return None
-        return PythonRun(printed, tuple((value, said) for value, said in results))
+        return PythonRun(printed, tuple((value, message) for value, message in results))
 
 
 KEPT, SHOWN = 256, 200
@@ -225,33 +225,33 @@ class Verification:
         None where there is nothing to run, and where nothing can be told. Raises `ToolError` where nothing could be
         run.
         """
-        asked = asked_program(prompt)
-        found = _by_sum(prompt, answer) or await self._by_running(asked, prompt, answer)
+        program = asked_program(prompt)
+        found = _by_sum(prompt, answer) or await self._by_running(program, prompt, answer)
         if found is None:
             return None
         holds, words = found
         signal = "verified" if holds else "refuted"
-        told = "" if holds else words
-        return AnswerChecked(VERIFICATION, {signal: 1.0}, f"{signal}: {words}"), told, told if asked else ""
+        objection = "" if holds else words
+        return AnswerChecked(VERIFICATION, {signal: 1.0}, f"{signal}: {words}"), objection, objection if program else ""
 
-    async def outcome(self, asked: AskedProgram) -> ProgramOutcome | None:
+    async def outcome(self, program: AskedProgram) -> ProgramOutcome | None:
         """Returns what the program comes to; None where it fails, takes too much, or comes to something else each time.
 
         That it came to nothing is remembered for a while, as a busy machine may have been the reason. Raises
         `ToolError` where it could not be run.
         """
-        async with self._locks.setdefault(asked, asyncio.Lock()):
-            found, until = self._outcomes.get(asked, (None, 0.0))
+        async with self._locks.setdefault(program, asyncio.Lock()):
+            found, until = self._outcomes.get(program, (None, 0.0))
             if found is None and until < monotonic():
-                found = await _twice_the_same(lambda: self._run_asked(asked))
-                self._outcomes[asked] = found, monotonic() + RETRY_AFTER
+                found = await _twice_the_same(lambda: self._run_asked(program))
+                self._outcomes[program] = found, monotonic() + RETRY_AFTER
                 while len(self._outcomes) > KEPT:
                     self._outcomes.popitem(last=False)
             return found
 
-    async def _by_running(self, asked: AskedProgram | None, prompt: str, answer: str) -> Verdict | None:
+    async def _by_running(self, program: AskedProgram | None, prompt: str, answer: str) -> Verdict | None:
         try:
-            return await (self._by_outcome(asked, answer) if asked else self._by_examples(prompt, answer))
+            return await (self._by_outcome(program, answer) if program else self._by_examples(prompt, answer))
         except NoFence:
             if self._required:
                 raise
@@ -259,13 +259,15 @@ class Verification:
         except ToolError as problem:
             raise ToolError(f"the answer goes on unverified: {problem}") from problem
 
-    async def _by_outcome(self, asked: AskedProgram, answer: str) -> Verdict | None:
-        outcome = await self.outcome(asked)
+    async def _by_outcome(self, program: AskedProgram, answer: str) -> Verdict | None:
+        outcome = await self.outcome(program)
         if outcome is None or (holds := confirms(answer, outcome)) is None:
             return None
-        if not holds and (not asked.is_all or reads_surroundings(asked.language, asked.source, asked.expression)):
+        if not holds and (
+            not program.is_all or reads_surroundings(program.language, program.source, program.expression)
+        ):
             return None
-        what = f"{asked.expression} is" if asked.expression and not outcome.is_printed else "the program prints"
+        what = f"{program.expression} is" if program.expression and not outcome.is_printed else "the program prints"
         return holds, f"{_excerpt(what)} {_excerpt(outcome.text.strip())}, as running it shows"
 
     async def _by_examples(self, prompt: str, answer: str) -> Verdict | None:
@@ -278,11 +280,11 @@ class Verification:
             return None
         return _verdict_by_examples(program, list(zip(wanted, ran.results, strict=True)))
 
-    async def _run_asked(self, asked: AskedProgram) -> ProgramOutcome | None:
-        if asked.language != "python":
-            ran = await self._runner.run(Program(asked.language, asked.source, shared_places().seconds))
+    async def _run_asked(self, program: AskedProgram) -> ProgramOutcome | None:
+        if program.language != "python":
+            ran = await self._runner.run(Program(program.language, program.source, shared_places().seconds))
             return ProgramOutcome(ran.stdout, is_printed=True) if not ran.exit_code and ran.stdout else None
-        found = await self._runner.run_python(asked.source, [asked.expression] if asked.expression else [])
+        found = await self._runner.run_python(program.source, [program.expression] if program.expression else [])
         return _outcome_of(found) if found else None
 
 
@@ -296,9 +298,9 @@ async def _twice_the_same(run: Callable[[], Awaitable[T | None]]) -> T | None:
 def _outcome_of(ran: PythonRun) -> ProgramOutcome | None:
     if not ran.results:
         return ProgramOutcome(ran.printed, is_printed=True) if ran.printed.strip() else None
-    ((value, said),) = ran.results
-    if value == "None" and said.strip():
-        return ProgramOutcome(said, is_printed=True)
+    ((value, printed),) = ran.results
+    if value == "None" and printed.strip():
+        return ProgramOutcome(printed, is_printed=True)
     return ProgramOutcome(value) if value is not None and (value == "None" or literal(value) is not None) else None
 
 
@@ -337,8 +339,8 @@ def _verdict_by_examples(program: str, results: list[tuple[Example, tuple[str | 
     refuting = [each for each in missed if not _is_unsure(*each)]
     if not refuting or reads_surroundings("python", program):
         return None
-    example, (value, said) = refuting[0]
-    came = f"is {value}" if value is not None else f"raises {said}"
+    example, (value, message) = refuting[0]
+    came = f"is {value}" if value is not None else f"raises {message}"
     return False, f"{_excerpt(example.call)} {_excerpt(came)}, and must be {_excerpt(example.expected)}"
 
 
@@ -349,8 +351,8 @@ def _is_met(example: Example, result: tuple[str | None, str]) -> bool:
 
 def _is_unsure(example: Example, result: tuple[str | None, str]) -> bool:
     """Tells whether a miss may be no fault of the program: a fence keeps things from it, and examples are rounded."""
-    value, said = result
-    return not said if value is None else ProgramOutcome(value).is_rounded(example.expected)
+    value, message = result
+    return not message if value is None else ProgramOutcome(value).is_rounded(example.expected)
 
 
 def _excerpt(text: str) -> str:

@@ -97,12 +97,12 @@ class PageServer:
         return web.json_response(asdict(self._workspace.read(http.query.get("source", ""))))
 
     async def _write_config(self, http: web.Request) -> web.StreamResponse:
-        said = await _texts(http, "source", "text", "digest")
-        return web.json_response(asdict(self._workspace.write(**said)))
+        form = await _texts(http, "source", "text", "digest")
+        return web.json_response(asdict(self._workspace.write(**form)))
 
     async def _check(self, http: web.Request) -> web.StreamResponse:
-        said = await _texts(http, "source", "text")
-        return web.json_response(await asyncio.to_thread(self._workspace.check, **said))
+        form = await _texts(http, "source", "text")
+        return web.json_response(await asyncio.to_thread(self._workspace.check, **form))
 
     async def _list_runs(self, http: web.Request) -> web.StreamResponse:
         words = http.query.get("words", "").split()
@@ -115,27 +115,27 @@ class PageServer:
         return [{**_overview(hit.run_dir), "speaker": hit.speaker, "excerpt": hit.excerpt(words)} for hit in hits]
 
     async def _start(self, http: web.Request) -> web.StreamResponse:
-        said = await _texts(http, "source", "text", "trusted")
-        loaded = await asyncio.to_thread(self._workspace.load, **said)
+        form = await _texts(http, "source", "text", "trusted")
+        loaded = await asyncio.to_thread(self._workspace.load, **form)
         return await self._begin(loaded, lambda manager, emit, wants: manager.run_discussion(emit, wants))
 
     async def _resume(self, http: web.Request) -> web.StreamResponse:
-        run_dir, said = self._workspace.run(http.match_info["run"]), await _texts(http, "trusted", "accept_changes")
+        run_dir, form = self._workspace.run(http.match_info["run"]), await _texts(http, "trusted", "accept_changes")
         loaded = await asyncio.to_thread(of_run, run_dir)
-        require_trust(loaded, said["trusted"])
-        resume = partial(ConversationManager.resume, accept_changes=said["accept_changes"] == "yes")
-        return await self._begin(loaded, lambda manager, *heard: resume(manager, run_dir, *heard), run_dir)
+        require_trust(loaded, form["trusted"])
+        resume = partial(ConversationManager.resume, accept_changes=form["accept_changes"] == "yes")
+        return await self._begin(loaded, lambda manager, *listeners: resume(manager, run_dir, *listeners), run_dir)
 
     async def _fork(self, http: web.Request) -> web.StreamResponse:
         run_dir = self._workspace.run(http.match_info["run"])
-        said = await _texts(http, "turn", "goal", "turns", "swap", "trusted")
-        changes = [f"discussion.goal={json.dumps(said['goal'])}"] if said["goal"] else []
-        changes += [f"discussion.turns={said['turns']}"] if said["turns"] else []
-        name, _, model = said["swap"].partition("=")
+        form = await _texts(http, "turn", "goal", "turns", "swap", "trusted")
+        changes = [f"discussion.goal={json.dumps(form['goal'])}"] if form["goal"] else []
+        changes += [f"discussion.turns={form['turns']}"] if form["turns"] else []
+        name, _, model = form["swap"].partition("=")
         loaded = await asyncio.to_thread(with_changes, run_dir, {name: model} if model else {}, changes)
-        require_trust(loaded, said["trusted"])
-        turn = _number(said["turn"], int)
-        return await self._begin(loaded, lambda manager, *heard: manager.fork(run_dir, turn, *heard))
+        require_trust(loaded, form["trusted"])
+        turn = _number(form["turn"], int)
+        return await self._begin(loaded, lambda manager, *listeners: manager.fork(run_dir, turn, *listeners))
 
     async def _begin(self, loaded: Loaded, discuss: Discuss, run_dir: Path | None = None) -> web.StreamResponse:
         run = self._runs.create(run_dir)
@@ -152,18 +152,18 @@ class PageServer:
         return web.json_response({})
 
     async def _answer(self, http: web.Request) -> web.StreamResponse:
-        run, said = self._runs.active.get(http.match_info["run"]), await _object(http)
-        if run is None or not isinstance(number := said.get("number"), int):
+        run, form = self._runs.active.get(http.match_info["run"]), await _object(http)
+        if run is None or not isinstance(number := form.get("number"), int):
             raise ConfigError("This question is answered already, or the run is over.")
-        run.answer(number, said)
+        run.answer(number, form)
         return web.json_response({})
 
     async def _judge(self, http: web.Request) -> web.StreamResponse:
         run_dir = self._workspace.run(http.match_info["run"])
-        said = await _texts(http, "models", "rubric", "max_cost")
-        models = said["models"].replace(",", " ").split()
-        rubric = await asyncio.to_thread(self._workspace.rubric, said["rubric"])
-        limits = SpendingLimits(_number(said["max_cost"], float) if said["max_cost"] else None)
+        form = await _texts(http, "models", "rubric", "max_cost")
+        models = form["models"].replace(",", " ").split()
+        rubric = await asyncio.to_thread(self._workspace.rubric, form["rubric"])
+        limits = SpendingLimits(_number(form["max_cost"], float) if form["max_cost"] else None)
         with self._runs.mark_judging(run_dir.name):
             await judge_run(run_dir, models, rubric, limits=limits)
             await asyncio.to_thread(write_reports, run_dir)
@@ -199,11 +199,11 @@ class PageServer:
 
         Nothing is sent of a run that is not there.
         """
-        asked = parse_qsl(http.headers.get("Last-Event-ID") or http.query_string)
-        if len(asked) > MOST_WATCHED:
+        wanted = parse_qsl(http.headers.get("Last-Event-ID") or http.query_string)
+        if len(wanted) > MOST_WATCHED:
             raise ConfigError(f"At most {MOST_WATCHED} runs can be watched at once.")
         known = {run.name: run for run in self._workspace.runs()}
-        places = {name: int(after) if after.isdecimal() else -1 for name, after in asked}
+        places = {name: int(after) if after.isdecimal() else -1 for name, after in wanted}
         followers = [RunFollower(known[name], after) for name, after in places.items() if name in known]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(http)
@@ -230,25 +230,25 @@ def _page(text: str, policy: str) -> web.Response:
 
 async def _object(http: web.Request) -> dict[str, Any]:
     try:
-        said = await http.json()
+        body = await http.json()
     except ValueError:
-        said = None
-    if http.content_type != "application/json" or not isinstance(said, dict):
+        body = None
+    if http.content_type != "application/json" or not isinstance(body, dict):
         raise ConfigError("The body has to be a JSON object.")
-    return said
+    return body
 
 
-def _number(said: str, kind: Callable[[str], N]) -> N:
+def _number(text: str, kind: Callable[[str], N]) -> N:
     with suppress(ValueError):
-        if 0 < (number := kind(said)) < inf:
+        if 0 < (number := kind(text)) < inf:
             return number
-    raise ConfigError(f"{said!r} is not a number above 0.")
+    raise ConfigError(f"{text!r} is not a number above 0.")
 
 
 async def _texts(http: web.Request, *names: str) -> dict[str, str]:
     """Returns the named fields of the body; what is missing is empty."""
-    said = await _object(http)
-    texts = {name: said.get(name) or "" for name in names}
+    body = await _object(http)
+    texts = {name: body.get(name) or "" for name in names}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
         raise ConfigError(f"{wrong[0]!r} has to be text.")
     return texts

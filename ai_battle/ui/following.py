@@ -212,9 +212,9 @@ class RunFollower:
             return {"draft": None}
         is_fresh = draft.number != before[0]
         text = "".join(draft.pieces if is_fresh else draft.pieces[before[1] :])
-        told = {"speaker": draft.speaker, "turn": draft.turn, "fresh": is_fresh, "text": printable(text)}
+        shown = {"speaker": draft.speaker, "turn": draft.turn, "fresh": is_fresh, "text": printable(text)}
         notes = [*map(printable, draft.notes)]
-        return {"draft": {**told, "notes": notes, "tentative": draft.tentative, "thinking": draft.thinking}}
+        return {"draft": {**shown, "notes": notes, "tentative": draft.tentative, "thinking": draft.thinking}}
 
 
 def _verdict_items(run_dir: Path) -> Iterator[Item]:
@@ -231,7 +231,7 @@ async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGener
 
     The id of each is the position in all of them. However much is said, listeners get it in a few pieces a second.
     """
-    listener, told, silent = runs.listen(), "", 0.0
+    listener, last_active, silent = runs.listen(), "", 0.0
     try:
         while True:
             listener.clear()
@@ -240,8 +240,8 @@ async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGener
                 yield piece
                 silent = 0.0
                 await asyncio.sleep(0)  # a long run is read in many pieces, and others want to be heard meanwhile
-            if (active := _active(runs)) != told or silent > ALIVE:
-                told, silent = active, 0.0
+            if (active := _active(runs)) != last_active or silent > ALIVE:
+                last_active, silent = active, 0.0
                 yield f"event: runs\ndata: {active}\n\n".encode()
             if is_last:
                 return

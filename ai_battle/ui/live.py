@@ -186,17 +186,17 @@ class LiveRun:
             self.questions.pop(question.number, None)
             self._changed()
 
-    def answer(self, number: int, said: Mapping[str, Any]) -> None:
+    def answer(self, number: int, form: Mapping[str, Any]) -> None:
         """Raises `ConfigError` where the question is answered already: the first answer counts."""
         question = self.questions.pop(number, None)
         if question is None or question.answer.done():
             raise ConfigError("This question is answered already, or the run is over.")
         if question.kind == "line":
-            text = said.get("text")
+            text = form.get("text")
             question.answer.set_result(text if isinstance(text, str) else None)
         else:
-            is_allowed, for_good = said.get("allow") is True, said.get("for_good") is True
-            question.answer.set_result(Answer(is_allowed, for_good, str(said.get("reason", ""))))
+            is_allowed, for_good = form.get("allow") is True, form.get("for_good") is True
+            question.answer.set_result(Answer(is_allowed, for_good, str(form.get("reason", ""))))
         self._changed()
 
 

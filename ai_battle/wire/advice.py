@@ -140,12 +140,12 @@ def _decode_entry(tool: Mapping[str, Any], place: str) -> AdvisorEntry:
         options, caching = present({"max_tokens": tool.get("max_tokens")}), tool.get("caching")
         ttl = caching.get("ttl") or SHORTEST if caching else ""
         return AdvisorEntry(ANTHROPIC_TOOL, place, tool["model"], "", tool.get("max_uses"), "", options, ttl)
-    said = present(tool.get("parameters") or {})
-    name, model = said.get("name", "").strip(), said.get("model", "").removeprefix(NEWEST)
-    options = {ours: said[theirs] for theirs, ours in OPTIONS.items() if theirs in said}
-    options |= {"reasoning": effort} if (effort := said.get("reasoning", {}).get("effort")) else {}
-    entry = AdvisorEntry(OPENROUTER_TOOL, place, model, name, None, said.get("instructions", ""), options)
-    return replace(entry, sees_conversation=said.get("forward_transcript", True))
+    parameters = present(tool.get("parameters") or {})
+    name, model = parameters.get("name", "").strip(), parameters.get("model", "").removeprefix(NEWEST)
+    options = {ours: parameters[theirs] for theirs, ours in OPTIONS.items() if theirs in parameters}
+    options |= {"reasoning": effort} if (effort := parameters.get("reasoning", {}).get("effort")) else {}
+    entry = AdvisorEntry(OPENROUTER_TOOL, place, model, name, None, parameters.get("instructions", ""), options)
+    return replace(entry, sees_conversation=parameters.get("forward_transcript", True))
 
 
 def forces_question(tool_choice: Any) -> bool:
@@ -225,8 +225,8 @@ def advice_words(advice: str) -> str:
 
 def question_part(id_: str, question: str) -> Text:
     """Returns a question as the Messages API shows it; the others show it together with its advice."""
-    asked = {"prompt": question} if question else {}
-    return Text("", extra={"anthropic": {"block": {"type": CALL_BLOCK, "id": id_, "name": "advisor", "input": asked}}})
+    fields = {"prompt": question} if question else {}
+    return Text("", extra={"anthropic": {"block": {"type": CALL_BLOCK, "id": id_, "name": "advisor", "input": fields}}})
 
 
 def advice_part(id_: str, question: str, model: str, content: Mapping[str, Any]) -> Text:

@@ -82,10 +82,15 @@ class Complaint:
 
 def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
     """Returns the error for an HTTP status that is none of success."""
-    said = read_complaint(parse_body(body))
+    complaint_in_body = read_complaint(parse_body(body))
     known = {name.lower(): value for name, value in headers.items()}
     after = _wait_in_headers(known)
-    complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
+    complaint = Complaint(
+        complaint_in_body.message,
+        complaint_in_body.kinds,
+        status,
+        complaint_in_body.retry_after if after is None else after,
+    )
     is_final = known.get("x-should-retry", "").strip().lower() == "false"  # a provider may forbid what others allow
     error = _provider_error(complaint, "always" if _may_pass(status) and not is_final else "never")
     error.raw = head(body)
@@ -164,23 +169,23 @@ def readable_request(api: str) -> Iterator[None]:
 
 def read_complaint(body: Any) -> Complaint:
     """Reads `{"error": {...} or "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}` and plain text."""
-    said = _innermost(body)
-    if not isinstance(said, Mapping):
-        message = _one_line(str(said or ""))
+    inner = _innermost(body)
+    if not isinstance(inner, Mapping):
+        message = _one_line(str(inner or ""))
         return Complaint(message, retry_after=_wait_in_words(message))
-    kinds = [str(said[key]) for key in ("code", "type", "status") if said.get(key)]
-    message = _one_line(str(said.get("message") or _fault_of_field(said) or " ".join(kinds) or dict(said)))
-    details = _objects_in(said.get("details"))
+    kinds = [str(inner[key]) for key in ("code", "type", "status") if inner.get(key)]
+    message = _one_line(str(inner.get("message") or _fault_of_field(inner) or " ".join(kinds) or dict(inner)))
+    details = _objects_in(inner.get("details"))
     kinds += _kinds_in(details)
     after = _delay_in(details)
     after = _wait_in_words(message) if after is None else after
     return Complaint(message, frozenset(kinds), _status_of(kinds), after)
 
 
-def _fault_of_field(said: Mapping[str, Any]) -> str:
+def _fault_of_field(fault: Mapping[str, Any]) -> str:
     """FastAPI names the field in a list of its own: `{"loc": ["body", "messages"], "msg": "Field required"}`."""
-    place = ".".join(map(str, said["loc"])) if isinstance(said.get("loc"), list) else ""
-    return ": ".join(filter(None, (place, str(said.get("msg") or ""))))
+    place = ".".join(map(str, fault["loc"])) if isinstance(fault.get("loc"), list) else ""
+    return ": ".join(filter(None, (place, str(fault.get("msg") or ""))))
 
 
 def _innermost(body: Any) -> Any:
@@ -216,50 +221,58 @@ def _delay_in(details: list[Mapping[str, Any]]) -> float | None:
     return next((_seconds(delay.removesuffix("s")) for delay in delays), None)
 
 
-def _provider_error(said: Complaint, again: Again) -> ProviderError:
-    status, message = said.status, without_keys(said.message)[:MESSAGE] or "no reason given"
+def _provider_error(complaint: Complaint, again: Again) -> ProviderError:
+    status, message = complaint.status, without_keys(complaint.message)[:MESSAGE] or "no reason given"
     text = f"HTTP {status}: {message}" if status else message
-    if said.kinds & BLOCKED:
+    if complaint.kinds & BLOCKED:
         return Refused(text, status=status)
-    if _is_too_long(said):
+    if _is_too_long(complaint):
         return ContextTooLong(text, status=status)
-    if _is_out_of_money(said):
+    if _is_out_of_money(complaint):
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
     if status == 429:
-        return _rate_limit(said, text, again)
-    return ProviderError(text, again=again, status=401 if _is_wrong_key(said) else status, retry_after=said.retry_after)
+        return _rate_limit(complaint, text, again)
+    return ProviderError(
+        text, again=again, status=401 if _is_wrong_key(complaint) else status, retry_after=complaint.retry_after
+    )
 
 
-def _rate_limit(said: Complaint, text: str, again: Again) -> RateLimited:
-    if _is_out_for_today(said):
+def _rate_limit(complaint: Complaint, text: str, again: Again) -> RateLimited:
+    if _is_out_for_today(complaint):
         return RateLimited(f"{text} (a quota of a whole day is used up)", status=429)
-    return RateLimited(text, again=again, status=429, retry_after=said.retry_after)
+    return RateLimited(text, again=again, status=429, retry_after=complaint.retry_after)
 
 
 def _may_pass(status: int) -> bool:
     return status in (408, 409, 425, 429, 499) or status >= 500
 
 
-def _is_too_long(said: Complaint) -> bool:
-    if said.status == 413 or said.kinds & TOO_LONG_CODES:
+def _is_too_long(complaint: Complaint) -> bool:
+    if complaint.status == 413 or complaint.kinds & TOO_LONG_CODES:
         return True
-    return said.status in (None, 400, 422, 429, 500) and TOO_LONG.search(said.message) is not None
+    return complaint.status in (None, 400, 422, 429, 500) and TOO_LONG.search(complaint.message) is not None
 
 
-def _is_out_of_money(said: Complaint) -> bool:
-    if said.status == 402 or said.kinds & QUOTA:
+def _is_out_of_money(complaint: Complaint) -> bool:
+    if complaint.status == 402 or complaint.kinds & QUOTA:
         return True
-    return said.status in (None, 400, 403, 429) and said.retry_after is None and bool(NO_MONEY.search(said.message))
+    return (
+        complaint.status in (None, 400, 403, 429)
+        and complaint.retry_after is None
+        and bool(NO_MONEY.search(complaint.message))
+    )
 
 
-def _is_wrong_key(said: Complaint) -> bool:
-    return bool(said.kinds & WRONG_KEY) or (said.status == 400 and bool(WRONG_KEY_WORDS.search(said.message)))
+def _is_wrong_key(complaint: Complaint) -> bool:
+    return bool(complaint.kinds & WRONG_KEY) or (
+        complaint.status == 400 and bool(WRONG_KEY_WORDS.search(complaint.message))
+    )
 
 
-def _is_out_for_today(said: Complaint) -> bool:
+def _is_out_for_today(complaint: Complaint) -> bool:
     # Google's delay of some seconds says nothing about a quota of a day; in words alone, one without a delay is meant.
-    in_words = said.message if said.retry_after is None else ""
-    return any(map(PER_DAY.search, (*said.kinds, in_words)))
+    in_words = complaint.message if complaint.retry_after is None else ""
+    return any(map(PER_DAY.search, (*complaint.kinds, in_words)))
 
 
 def _status_of(kinds: list[str]) -> int | None:
@@ -296,8 +309,8 @@ def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
 
 def _wait_in_words(message: str) -> float | None:
     """OpenAI and Groq say "Please try again in 1m12.5s", Google "Please retry in 12.3s", Azure "after 26 seconds"."""
-    said = RETRY_IN.search(message)
-    return sum(float(number) * SECONDS[unit.lower()] for number, unit in PART.findall(said[1])) if said else None
+    match = RETRY_IN.search(message)
+    return sum(float(number) * SECONDS[unit.lower()] for number, unit in PART.findall(match[1])) if match else None
 
 
 def _seconds(value: str) -> float | None:

@@ -229,8 +229,8 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
 
 
 def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelResponse:
-    said = (candidate.get("content") or {}).get("parts") or ()
-    message = Message("assistant", with_ids(tuple(_join_texts(_decode_part(part) for part in said))))
+    parts = (candidate.get("content") or {}).get("parts") or ()
+    message = Message("assistant", with_ids(tuple(_join_texts(_decode_part(part) for part in parts))))
     stop = STOPS.get(candidate.get("finishReason"), "content_filter")
     about = own(WIRE, unknown_fields(WIRE, candidate, READ_IN_CANDIDATE))
     return ModelResponse(

@@ -16,10 +16,10 @@ def message_to_json(message: Message) -> Json:
     return {"role": message.role, **named, "parts": parts, **_without_empty(extra=message.extra)}
 
 
-def message_from_json(said: Mapping[str, Any]) -> Message:
+def message_from_json(data: Mapping[str, Any]) -> Message:
     """Raises KeyError or ValueError for what no version of this package wrote."""
-    parts = tuple(part_from_json(part) for part in said["parts"])
-    return Message(said["role"], parts, said.get("name", ""), extra=said.get("extra", {}))
+    parts = tuple(part_from_json(part) for part in data["parts"])
+    return Message(data["role"], parts, data.get("name", ""), extra=data.get("extra", {}))
 
 
 def part_to_json(part: Part) -> Json:
@@ -42,19 +42,19 @@ def _bare_json(part: Part) -> Json:
             return _file_to_json(part, "document") | _without_empty(name=name)
 
 
-def part_from_json(said: Mapping[str, Any]) -> Part:
-    extra = said.get("extra", {})
-    match said["type"]:
+def part_from_json(data: Mapping[str, Any]) -> Part:
+    extra = data.get("extra", {})
+    match data["type"]:
         case "text":
-            return Text(said["content"], extra=extra)
+            return Text(data["content"], extra=extra)
         case "reasoning":
-            return Thinking(said["content"], said.get("signature", ""), extra=extra)
+            return Thinking(data["content"], data.get("signature", ""), extra=extra)
         case "tool_call":
-            return _call_from_json(said, extra)
+            return _call_from_json(data, extra)
         case "tool_call_response":
-            return _result_from_json(said, extra)
+            return _result_from_json(data, extra)
         case "blob" | "uri":
-            return _file_from_json(said, extra)
+            return _file_from_json(data, extra)
         case unknown:
             raise ValueError(f"A message has a part of the unknown type {unknown!r}.")
 
@@ -66,16 +66,16 @@ def usage_to_json(usage: Usage) -> Json:
     )
 
 
-def usage_from_json(said: Mapping[str, Any]) -> Usage:
-    return Usage(**said)
+def usage_from_json(data: Mapping[str, Any]) -> Usage:
+    return Usage(**data)
 
 
 def _call_to_json(call: ToolCall) -> Json:
     return {"id": call.id, "name": call.name, "arguments": call.arguments} | _without_empty(malformed=call.malformed)
 
 
-def _call_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(said["name"], said.get("arguments", {}), said["id"], said.get("malformed", ""), extra=extra)
+def _call_from_json(data: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(data["name"], data.get("arguments", {}), data["id"], data.get("malformed", ""), extra=extra)
 
 
 def _result_to_json(result: ToolResult) -> Json:
@@ -85,30 +85,30 @@ def _result_to_json(result: ToolResult) -> Json:
             response: Any = text
         case parts:
             response = [part_to_json(part) for part in parts]
-    said = {"type": "tool_call_response", **_call_to_json(result.call), "response": response}
-    return said | {"is_error": result.is_error} | _without_empty(call_extra=result.call.extra)
+    data = {"type": "tool_call_response", **_call_to_json(result.call), "response": response}
+    return data | {"is_error": result.is_error} | _without_empty(call_extra=result.call.extra)
 
 
-def _result_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolResult:
-    response = said["response"]
+def _result_from_json(data: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolResult:
+    response = data["response"]
     parts = (Text(response),) if isinstance(response, str) else tuple(map(part_from_json, response))
     shown = tuple(part for part in parts if isinstance(part, Text | Image | Document))
-    call = _call_from_json(said, said.get("call_extra", {}))
-    return ToolResult(call, shown, said.get("is_error", False), extra=extra)
+    call = _call_from_json(data, data.get("call_extra", {}))
+    return ToolResult(call, shown, data.get("is_error", False), extra=extra)
 
 
 def _file_to_json(file: Image | Document, modality: str) -> Json:
-    said: Json = {"type": "uri", "mime_type": file.media_type, "modality": modality} | _without_empty(uri=file.url)
+    data: Json = {"type": "uri", "mime_type": file.media_type, "modality": modality} | _without_empty(uri=file.url)
     if file.data or not file.url:
-        said |= {"type": "blob", "content": base64.b64encode(file.data).decode()}
-    return said
+        data |= {"type": "blob", "content": base64.b64encode(file.data).decode()}
+    return data
 
 
-def _file_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | Document:
-    data, url = base64.b64decode(said.get("content", "")), said.get("uri", "")
-    if said.get("modality") == "document":
-        return Document(said["mime_type"], data, url, said.get("name", ""), extra=extra)
-    return Image(said["mime_type"], data, url, extra=extra)
+def _file_from_json(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | Document:
+    data, url = base64.b64decode(fields.get("content", "")), fields.get("uri", "")
+    if fields.get("modality") == "document":
+        return Document(fields["mime_type"], data, url, fields.get("name", ""), extra=extra)
+    return Image(fields["mime_type"], data, url, extra=extra)
 
 
 def _without_empty(**fields: Any) -> Json:

@@ -29,8 +29,8 @@ def call_id(call: ToolCall) -> str:
 def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> ToolCall:
     """Reads a call as OpenAI and Ollama write it; arguments that were no JSON come back as we wrap them."""
     function = body["function"]
-    said = function.get("arguments") or {}
-    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(str(said))
+    written = function.get("arguments") or {}
+    arguments, malformed = (written, "") if isinstance(written, Mapping) else read_arguments(str(written))
     if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
         arguments, malformed = {}, arguments["malformed"]
     extra = unknown_fields(wire, body, known)
@@ -180,9 +180,9 @@ def _is_paired(messages: tuple[Message, ...]) -> bool:
             is_right = not awaited
             awaited = {part.id for part in message.parts if isinstance(part, ToolCall)}
         else:  # one result for each call and nothing else; without calls, anything but results
-            answered = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
-            is_whole = not answered or len(message.parts) == len(answered) == len(awaited)
-            is_right, awaited = is_whole and awaited == set(answered), set()
+            result_ids = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
+            is_whole = not result_ids or len(message.parts) == len(result_ids) == len(awaited)
+            is_right, awaited = is_whole and awaited == set(result_ids), set()
         if not is_right:
             return False
     return not awaited
@@ -219,8 +219,8 @@ def _results_by_place(messages: tuple[Message, ...]) -> tuple[Results, Results]:
     for place, message in enumerate(messages):
         awaited |= {call.id: place for call in _calls_of(message)}
         for result in _results_in(message):
-            asked = awaited.pop(result.call.id, None)
-            found, at = (orphans, place) if asked is None else (answers, asked)
+            place_of_call = awaited.pop(result.call.id, None)
+            found, at = (orphans, place) if place_of_call is None else (answers, place_of_call)
             found.setdefault(at, []).append(result)
     return answers, orphans
 

@@ -152,9 +152,9 @@ def _stop_from(last: Mapping[str, Any], message: Message) -> Stop:
 
 def _decode_message(body: Mapping[str, Any]) -> Message:
     thought, content = field_or(body, "thinking", ""), field_or(body, "content", "")
-    said = [part for part in (Thinking(thought), Text(content)) if part.text]
+    parts_before_calls = [part for part in (Thinking(thought), Text(content)) if part.text]
     calls = (decode_call(call, WIRE, KNOWN_IN_CALLS) for call in body.get("tool_calls") or ())
-    parts = with_ids((*said, *_pictures(body), *calls))
+    parts = with_ids((*parts_before_calls, *_pictures(body), *calls))
     return Message("assistant", parts, extra=unknown_fields(body, KNOWN_IN_MESSAGES))
 
 

@@ -176,7 +176,7 @@ class StreamReader(ABC):
         self.bill: Mapping[str, Any] = {}
         self.is_done = self._has_begun = False
         self._tokens = self.tokenizer()
-        self._said: list[str] = []
+        self._pieces: list[str] = []
         self._thoughts: list[str] = []
         self._numbers: dict[str, int] = {}
         self._run = TextEvents()
@@ -188,7 +188,7 @@ class StreamReader(ABC):
 
     @property
     def text(self) -> str:
-        return "".join(self._said)
+        return "".join(self._pieces)
 
     def feed(self, data: bytes, events: list[Event] | None = None) -> list[Event]:
         """Returns the events that `data` brings; texts that follow one another in it may come as one.
@@ -211,7 +211,7 @@ class StreamReader(ABC):
 
     def _say(self, text: str, events: list[Event]) -> None:
         if text:
-            self._said.append(text)
+            self._pieces.append(text)
             events.append(TextDelta(text))
 
     def _think(self, thought: str, events: list[Event]) -> None:
@@ -272,8 +272,8 @@ class StreamReader(ABC):
 
 def _is_error(event: Any) -> bool:
     """Says whether an event tells of a fault; Google puts it into a list at times."""
-    said = event[0] if isinstance(event, list) else event
-    return said.get("type") == "error" or bool(said.get("error"))
+    first = event[0] if isinstance(event, list) else event
+    return first.get("type") == "error" or bool(first.get("error"))
 
 
 MAX_FRAME = 16 * 1024 * 1024
@@ -327,8 +327,8 @@ def _event(headers: bytes, payload: bytes) -> bytes:
         raise malformed_error(payload) from error
 
 
-def _error(kind: str, body: Mapping[str, Any], said: str) -> dict[str, Any]:
-    message = body.get("message") or body.get("Message") or said or kind
+def _error(kind: str, body: Mapping[str, Any], fallback: str) -> dict[str, Any]:
+    message = body.get("message") or body.get("Message") or fallback or kind
     return {"type": "error", "error": {"type": KINDS.get(kind, "api_error"), "message": message}}
 
 

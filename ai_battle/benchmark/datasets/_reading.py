@@ -31,9 +31,9 @@ class DatasetRow:
         """Returns what a column says; raises `ConfigError` where it says nothing."""
         if key not in self.values:
             raise ConfigError(f"{self.place}: the field {key!r} is missing{near(key, [*self.values])}")
-        if (said := as_text(self.values[key])) == "":
+        if (text := as_text(self.values[key])) == "":
             raise ConfigError(f"{self.place}: the field {key!r} is empty")
-        return said
+        return text
 
     def optional(self, key: str) -> str:
         return as_text(self.values.get(key))
@@ -194,17 +194,17 @@ def with_options(prompt: str, options: Sequence[str]) -> str:
     return "\n".join((prompt, *listed))
 
 
-def tools_of(said: Any, place: str) -> tuple[ToolSpec, ...]:
+def tools_of(value: Any, place: str) -> tuple[ToolSpec, ...]:
     """Tools as OpenAI writes them, bare or under `function`."""
-    if not said:
+    if not value:
         return ()
-    if not isinstance(said, list):
+    if not isinstance(value, list):
         raise ConfigError(f"{place}: tools must be a list of {{name, description, parameters}}")
-    return tuple(_tool(each, place) for each in said)
+    return tuple(_tool(each, place) for each in value)
 
 
-def _tool(said: Any, place: str) -> ToolSpec:
-    inside = said.get("function", said) if isinstance(said, dict) else None
+def _tool(value: Any, place: str) -> ToolSpec:
+    inside = value.get("function", value) if isinstance(value, dict) else None
     if not isinstance(inside, dict) or not isinstance(inside.get("name"), str):
         raise ConfigError(f"{place}: a tool must have a name")
     schema = inside.get("parameters") or inside.get("input_schema") or {"type": "object", "properties": {}}
@@ -223,12 +223,12 @@ def _plain_schema(schema: Any) -> Any:
 
 
 def _options(row: DatasetRow, key: str) -> tuple[str, ...]:
-    said = row.values.get(key) or ()
-    if not isinstance(said, list | tuple):
+    value = row.values.get(key) or ()
+    if not isinstance(value, list | tuple):
         raise ConfigError(f"{row.place}: {key} must be a list")
-    return tuple(map(str, said))
+    return tuple(map(str, value))
 
 
 def _goal(row: DatasetRow) -> Mapping[str, Any] | None:
-    said = row.values.get("discussion")
-    return said if isinstance(said, dict) else None
+    value = row.values.get("discussion")
+    return value if isinstance(value, dict) else None

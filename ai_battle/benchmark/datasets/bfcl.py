@@ -37,20 +37,20 @@ def _task(row: DatasetRow) -> Task:
 
 def _question(row: DatasetRow) -> tuple[str, str]:
     """Instructions and prompt."""
-    said = _first_turn(row.values.get("question"))
-    if isinstance(said, str) and said:
-        return "", said
-    if not isinstance(said, list) or not all(isinstance(each, dict) for each in said):
+    value = _first_turn(row.values.get("question"))
+    if isinstance(value, str) and value:
+        return "", value
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise ConfigError(f"{row.place}: the field 'question' is missing, or no list of messages")
-    system = [each for each in said if each.get("role") == "system"]
-    return _text(system), _text([each for each in said if each.get("role") != "system"])
+    system = [each for each in value if each.get("role") == "system"]
+    return _text(system), _text([each for each in value if each.get("role") != "system"])
 
 
-def _first_turn(said: Any) -> Any:
+def _first_turn(value: Any) -> Any:
     """The others need its results."""
-    while isinstance(said, list) and said and isinstance(said[0], list):
-        said = said[0]
-    return said
+    while isinstance(value, list) and value and isinstance(value[0], list):
+        value = value[0]
+    return value
 
 
 def _text(messages: Sequence[Mapping[str, Any]]) -> str:

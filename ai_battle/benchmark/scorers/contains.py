@@ -18,8 +18,8 @@ class Contains:
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
-        said = _plain(answer.text)
-        missing = [text for text in self._accepted_texts(task) if _plain(text) not in said]
+        plain = _plain(answer.text)
+        missing = [text for text in self._accepted_texts(task) if _plain(text) not in plain]
         return AnswerScore(0.0, f"{missing[0]!r} is not in it") if missing else AnswerScore(1.0)
 
     def _accepted_texts(self, task: Task) -> list[str]:

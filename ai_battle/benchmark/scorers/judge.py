@@ -33,30 +33,30 @@ class ModelJudge:
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
-        asked = user(self._request(task, answer))
+        question = user(self._request(task, answer))
         try:
-            said = await self._ask(asked)
-            if (grade := _grade(said)) is None:
-                said = await self._ask(asked, assistant(said), user(REPAIR))
-                grade = _grade(said)
+            reply = await self._ask(question)
+            if (grade := _grade(reply)) is None:
+                reply = await self._ask(question, assistant(reply), user(REPAIR))
+                grade = _grade(reply)
         except ProviderError as error:
             return AnswerScore(None, f"the judge did not answer: {error}", scorer_failed=True)
         if grade is None:
             return AnswerScore(None, "the judge gave no grade", scorer_failed=True)
-        return AnswerScore(grade / MOST, said.strip()[:500])
+        return AnswerScore(grade / MOST, reply.strip()[:500])
 
     async def _ask(self, *messages: Message) -> str:
         return (await self._model.complete(ModelRequest(messages))).text
 
     def _request(self, task: Task, answer: ScoredAnswer) -> str:
         reference = f"<reference>\n{task.reference}\n</reference>" if task.reference else ""
-        said = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:LONGEST])}
-        return self._prompt.safe_substitute(said)
+        places = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:LONGEST])}
+        return self._prompt.safe_substitute(places)
 
 
-def _grade(said: str) -> int | None:
+def _grade(reply: str) -> int | None:
     """Returns the last grade in what a judge said; None where there is none from 0 to 10."""
-    grades = _GRADE.findall(said)
+    grades = _GRADE.findall(reply)
     return int(grades[-1]) if grades and int(grades[-1]) <= MOST else None
 
 

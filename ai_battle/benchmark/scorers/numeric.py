@@ -28,10 +28,10 @@ class Numeric:
         return AnswerScore(float(same(found, right) or self._near(found, right)), f"finds {found.text[:80]}")
 
     def _near(self, found: FinalAnswer, right: FinalAnswer) -> bool:
-        said, wanted = _value(found), _value(right)
-        if not self._tolerance or said is None or wanted is None:
+        value, wanted = _value(found), _value(right)
+        if not self._tolerance or value is None or wanted is None:
             return False
-        return abs(said - wanted) <= Fraction(self._tolerance) * abs(wanted)
+        return abs(value - wanted) <= Fraction(self._tolerance) * abs(wanted)
 
 
 def _right(task: Task) -> FinalAnswer | None:

@@ -50,11 +50,11 @@ def _score_of_match(pattern: re.Pattern[str], text: str, task: Task) -> AnswerSc
     found = next(iter(deque(pattern.finditer(text), maxlen=1)), None)
     if not pattern.groups:
         return AnswerScore(float(found is not None))
-    said = next((group for group in found.groups() if group is not None), None) if found else None
-    if said is None:
+    match = next((group for group in found.groups() if group is not None), None) if found else None
+    if match is None:
         return AnswerScore(None, "the pattern finds nothing")
     return AnswerScore(
-        float(said.strip().casefold() == task.reference.strip().casefold()), f"finds {said.strip()[:80]!r}"
+        float(match.strip().casefold() == task.reference.strip().casefold()), f"finds {match.strip()[:80]!r}"
     )
 
 
@@ -70,8 +70,8 @@ def _score_of_patterns(text: str, task: Task) -> AnswerScore:
 
 
 def _texts(task: Task, key: str) -> Sequence[str]:
-    said = task.extra.get(key) or ()
-    return [said] if isinstance(said, str) else list(map(str, said))
+    value = task.extra.get(key) or ()
+    return [value] if isinstance(value, str) else list(map(str, value))
 
 
 def _compile(pattern: str, what: str) -> re.Pattern[str]:

@@ -58,20 +58,20 @@ def _fits(call: ToolCall, name: str, accepts: Callable[[Mapping[str, Any]], bool
 def _wanted_calls(task: Task) -> list[Wanted] | None:
     """Returns the calls that are wanted; None where the reference can't be read."""
     try:
-        said = json.loads(task.reference)
+        value = json.loads(task.reference)
     except ValueError:
         return None
-    each = [_call(one) for one in said] if isinstance(said, list) else [None]
+    each = [_call(one) for one in value] if isinstance(value, list) else [None]
     return [one for one in each if one] if all(each) else None
 
 
-def _call(said: Any) -> Wanted | None:
-    if not isinstance(said, dict):
+def _call(value: Any) -> Wanted | None:
+    if not isinstance(value, dict):
         return None
-    if isinstance(said.get("name"), str):
-        right = said.get("arguments") or {}
-        return (said["name"], lambda given: _same(given, right)) if isinstance(right, dict) else None
-    (name, possible), *more = said.items() or [("", None)]
+    if isinstance(value.get("name"), str):
+        right = value.get("arguments") or {}
+        return (value["name"], lambda given: _same(given, right)) if isinstance(right, dict) else None
+    (name, possible), *more = value.items() or [("", None)]
     return None if more or not isinstance(possible, dict) else (name, lambda given: _possible(given, possible))
 
 

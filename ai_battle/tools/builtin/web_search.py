@@ -118,14 +118,16 @@ class SearchEngine:
         if self.refuses(page):
             return self.refusal
         words = _service_message(page).replace(self.key or "\0", "***")
-        said = f" ({words})" if words else ""
+        reason = f" ({words})" if words else ""
         if page.status in QUOTA:
-            return f"{self.name} refuses more searches for now: the limit of the plan or of its rate is reached{said}."
+            return (
+                f"{self.name} refuses more searches for now: the limit of the plan or of its rate is reached{reason}."
+            )
         if page.status in (401, 403):
-            return f"{self.name} refuses the key{said}; check api_key."
+            return f"{self.name} refuses the key{reason}; check api_key."
         if 300 <= page.status < 400:
             return f"{self.name} redirects elsewhere; is the address right?"
-        return f"{self.name} answered with the status {page.status}{said}."
+        return f"{self.name} answered with the status {page.status}{reason}."
 
 
 class UnknownForm(Exception):

@@ -87,14 +87,14 @@ class DatabaseServer:
         try:
             yield
         except self._alchemy.exc.SQLAlchemyError as error:
-            said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-            raise ToolError(self._words(said, limits)) from error
+            message = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+            raise ToolError(self._words(message, limits)) from error
 
-    def _words(self, said: str, limits: QueryLimits) -> str:
-        if "statement timeout" in said:
+    def _words(self, message: str, limits: QueryLimits) -> str:
+        if "statement timeout" in message:
             return f"The query was ended after {limits.seconds:g} s; ask for less."
         name = self.url.get_backend_name()
-        return f"{name}: {said.replace(str(self.url.password), '***') if self.url.password else said}"
+        return f"{name}: {message.replace(str(self.url.password), '***') if self.url.password else message}"
 
 
 def _fetch_rows(result: Any, limits: QueryLimits) -> Rows:

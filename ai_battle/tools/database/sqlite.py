@@ -129,16 +129,16 @@ def _sqlite_errors(limits: QueryLimits | None) -> Iterator[None]:
         raise ToolError(_words(str(error), limits)) from error
 
 
-def _words(said: str, limits: QueryLimits | None) -> str:
-    if "interrupted" in said and limits:
+def _words(message: str, limits: QueryLimits | None) -> str:
+    if "interrupted" in message and limits:
         return f"The query was ended after {limits.seconds:g} s; ask for less."
-    if re.search("not authorized|authorization denied|readonly|prohibited|no such function", said):
-        return f"That is not allowed here ({said}): only one statement that reads this database."
-    if "user-defined function" in said:
+    if re.search("not authorized|authorization denied|readonly|prohibited|no such function", message):
+        return f"That is not allowed here ({message}): only one statement that reads this database."
+    if "user-defined function" in message:
         return f"SQLite: printf knows %d, %f, %s and their like, with widths of up to {WIDEST:,}."
-    if "out of memory" in said or not said:
+    if "out of memory" in message or not message:
         return "The query needs too much memory; ask for less."
-    return f"SQLite: {said}"
+    return f"SQLite: {message}"
 
 
 def printf(form: str | None, *values: Any) -> str | None:

@@ -33,8 +33,8 @@ class TextTools(ClientWrapper):
         if not request.tools or request.tool_choice == "none":
             return await self.client.complete(without_tools(request), emit)
         prose = _ProseEmitter(request.tools, emit)
-        told = self._dialect.describe(request.tools)
-        response = await self.client.complete(_in_words(request, told, as_calls(self._dialect.write)), prose)
+        description = self._dialect.describe(request.tools)
+        response = await self.client.complete(_in_words(request, description, as_calls(self._dialect.write)), prose)
         reading = await prose.end(response.text)
         if response.stop == "length":
             reading = without_cut_call(reading, response.text)
@@ -52,13 +52,13 @@ class TextTools(ClientWrapper):
         return answers.with_calls(response, request, reading.prose, calls, **noted)
 
 
-def _in_words(request: ModelRequest, told: str, write: WriteMessage, **more: Any) -> ModelRequest:
+def _in_words(request: ModelRequest, description: str, write: WriteMessage, **more: Any) -> ModelRequest:
     """Returns the request with its tools as `told` in the system prompt, and no tool block anywhere."""
-    told += must(request.tool_choice)
+    description += must(request.tool_choice)
     return replace(
         request,
         messages=without_tool_blocks(request.messages, write),
-        system="\n\n".join(text for text in (request.system, told) if text),
+        system="\n\n".join(text for text in (request.system, description) if text),
         tools=(),
         tool_choice="auto",
         **more,

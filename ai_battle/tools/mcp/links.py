@@ -189,10 +189,10 @@ class _ProgramOutput:
 
 def _unreadable(line: bytes, error: ValueError) -> UnreadableLine:
     try:
-        said = from_json(line)
+        message = from_json(line)
     except ValueError as broken:
         return UnreadableLine(str(broken))
-    number = said.get("id") if isinstance(said, dict) else None
+    number = message.get("id") if isinstance(message, dict) else None
     return UnreadableLine(str(error), number if isinstance(number, int | str) else NO_REQUEST)
 
 

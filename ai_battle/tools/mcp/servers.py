@@ -47,9 +47,9 @@ class McpServers:
     """
 
     def __init__(
-        self, settings: Mapping[str, McpServer], shelf: ToolShelf, base: Path = Path(), emit: Emit = ignore
+        self, settings: Mapping[str, McpServer], registry: ToolShelf, base: Path = Path(), emit: Emit = ignore
     ) -> None:
-        self._servers = [_RunningServer(name, server, base, shelf, emit) for name, server in settings.items()]
+        self._servers = [_RunningServer(name, server, base, registry, emit) for name, server in settings.items()]
 
     async def __aenter__(self) -> "McpServers":
         async with AsyncExitStack() as unless_started:
@@ -99,13 +99,13 @@ class McpTool(Tool):
 class _RunningServer:
     """One server, with a session that is opened anew when it is needed and the last one is over."""
 
-    def __init__(self, name: str, settings: McpServer, base: Path, shelf: ToolShelf, emit: Emit) -> None:
+    def __init__(self, name: str, settings: McpServer, base: Path, registry: ToolShelf, emit: Emit) -> None:
         self.name = name
         self.timeout = settings.timeout
         self._patience = settings.start_timeout
         self._link = link(settings, base)
         self._pins = ToolPins(settings, base)
-        self._shelf = shelf
+        self._shelf = registry
         self._emit = emit
         self._listed: list[McpTool] = []
         self._offered: list[McpTool] = []
@@ -187,7 +187,7 @@ class _RunningServer:
                 unless_listed.pop_all()
                 return session, tools
         except TimeoutError as error:
-            hint = f"; its last words: {heard}" if (heard := self._link.last_words()) else ""
+            hint = f"; its last words: {last_words}" if (last_words := self._link.last_words()) else ""
             raise ToolError(f"{what} did not start within {self._patience:g} s (its start_timeout){hint}") from error
         except AIBattleError as error:
             raise ToolError(f"{what} does not start: {error}") from error

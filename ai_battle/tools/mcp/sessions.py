@@ -166,11 +166,11 @@ class Session:
 
     def _reason(self, error: McpServerError) -> str:
         """The SDK can't say why there is no answer; what the server wrote last often does."""
-        said = _words(error)
-        if said not in SILENCE:
-            return said
+        words = _words(error)
+        if words not in SILENCE:
+            return words
         last_words = self._link.last_words()
-        return f"{SILENCE[said]}; its last words: {last_words}" if last_words else SILENCE[said]
+        return f"{SILENCE[words]}; its last words: {last_words}" if last_words else SILENCE[words]
 
 
 async def _log_progress(tool: str, progress: float, total: float | None, message: str | None) -> None:

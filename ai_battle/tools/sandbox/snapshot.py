@@ -309,14 +309,14 @@ def is_harmless(config: Path, *, bare: bool) -> bool:
 
 
 def _kept_lines(text: str) -> Iterator[str]:
-    section, said = "", ""
+    section, heading = "", ""
     for line in text.splitlines():
         if line.lstrip().startswith("["):
             found = _SECTION.fullmatch(line.strip())
-            section, said = (found[1].lower(), f"{found[0]}\n") if found else ("", "")
+            section, heading = (found[1].lower(), f"{found[0]}\n") if found else ("", "")
         elif (variable := _VARIABLE.fullmatch(line)) and _is_harmless(section, variable):
-            yield f"{said}\t{variable[1]} = {variable[2].strip()}\n"
-            said = ""
+            yield f"{heading}\t{variable[1]} = {variable[2].strip()}\n"
+            heading = ""
 
 
 def _is_harmless(section: str, variable: re.Match[str]) -> bool:

@@ -161,8 +161,8 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
 
 def _advisors(iterations: list[dict[str, Any]]) -> Iterator[tuple[str, Usage]]:
     """Returns each advisor that was asked with its usage, which that of the answer does not count."""
-    asked = (each for each in iterations if each.get("type") == "advisor_message")
-    return ((each.get("model") or "", _counts(each)) for each in asked)
+    advising = (each for each in iterations if each.get("type") == "advisor_message")
+    return ((each.get("model") or "", _counts(each)) for each in advising)
 
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'

@@ -147,10 +147,10 @@ def _decode_source(kind: str, source: Mapping[str, Any]) -> tuple[str, bytes, st
 
 
 def _decode_call(block: Mapping[str, Any], calls: Calls, extra: Mapping[str, Any]) -> ToolCall:
-    said, malformed = block.get("input") or {}, ""
-    if not isinstance(said, Mapping):
-        said, malformed = read_arguments(said if isinstance(said, str) else dumps(said).decode())
-    call = ToolCall(block["name"], said, block.get("id") or "", malformed, extra=extra)
+    arguments, malformed = block.get("input") or {}, ""
+    if not isinstance(arguments, Mapping):
+        arguments, malformed = read_arguments(arguments if isinstance(arguments, str) else dumps(arguments).decode())
+    call = ToolCall(block["name"], arguments, block.get("id") or "", malformed, extra=extra)
     calls[call.id] = call
     return call
 

@@ -138,11 +138,11 @@ def _without_thoughts(gap: str) -> str:
     return thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
 
 
-def _words_of(spoken: str) -> str:
+def _words_of(text: str) -> str:
     """The words of it, without markup and labels."""
-    if not spoken or spoken.isspace():
+    if not text or text.isspace():
         return ""
-    return _LABEL.sub(" ", _MARKUP.sub(" ", spoken)).strip(" \n\t\r,[](){}\"'|").removeprefix(";")
+    return _LABEL.sub(" ", _MARKUP.sub(" ", text)).strip(" \n\t\r,[](){}\"'|").removeprefix(";")
 
 
 def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:

@@ -184,8 +184,8 @@ class ChatReader(StreamReader):
         return decode_response({**self._first, "choices": [choice], "usage": bill_in(self.bill)})
 
     def _whole_message(self) -> dict[str, Any]:
-        said = {"refusal" if self._refused else "content": self.text, "reasoning_content": "".join(self._thoughts)}
-        return {**self._message, **said, "tool_calls": [growing.whole() for growing in self._calls]}
+        texts = {"refusal" if self._refused else "content": self.text, "reasoning_content": "".join(self._thoughts)}
+        return {**self._message, **texts, "tool_calls": [growing.whole() for growing in self._calls]}
 
     def _read(self, name: str, chunk: Mapping[str, Any], events: list[Event]) -> str:
         if bill_in(chunk):
@@ -194,8 +194,8 @@ class ChatReader(StreamReader):
             self.is_done = bool(self.bill and self._reason)
             return ""
         self._first = self._first or chunk
-        said = [self._read_choice(choice, events) for choice in choices]
-        return said[0] if len(said) == 1 and self.bill is not chunk else ""
+        texts = [self._read_choice(choice, events) for choice in choices]
+        return texts[0] if len(texts) == 1 and self.bill is not chunk else ""
 
     def _read_choice(self, choice: dict[str, Any], events: list[Event]) -> str:
         """Returns the text of a choice that brings a text and nothing else."""

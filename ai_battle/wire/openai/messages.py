@@ -154,10 +154,10 @@ def decode_answer(body: Mapping[str, Any]) -> Message:
 
 def _plain(message: Message) -> bytes:
     """Encodes the usual message, one text and nothing else, in a third of the time; returns nothing for any other."""
-    said = message.parts[0] if len(message.parts) == 1 else None
-    if type(said) is not Text or said.extra or message.speaker or message.extra or message.role == "tool":
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if type(part) is not Text or part.extra or message.speaker or message.extra or message.role == "tool":
         return b""
-    return b"".join((PLAIN[message.role], dumps(said.text), b"}"))
+    return b"".join((PLAIN[message.role], dumps(part.text), b"}"))
 
 
 def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:

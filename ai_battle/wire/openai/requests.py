@@ -156,13 +156,13 @@ def _is_function(tool: ToolSpec) -> bool:
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
     """Passes on options that this API has no name of its own for: many servers take more."""
-    said = {name: value for name, value in options.items() if name not in NOT_HERE and value not in NOTHING}
-    if "max_tokens" in said:
-        said[quirks.max_tokens] = said.pop("max_tokens")
-    if "reasoning" in said:
-        effort = said.pop("reasoning")
-        said["reasoning_effort"] = ("none", "medium")[effort] if isinstance(effort, bool) else effort
-    return said
+    encoded = {name: value for name, value in options.items() if name not in NOT_HERE and value not in NOTHING}
+    if "max_tokens" in encoded:
+        encoded[quirks.max_tokens] = encoded.pop("max_tokens")
+    if "reasoning" in encoded:
+        effort = encoded.pop("reasoning")
+        encoded["reasoning_effort"] = ("none", "medium")[effort] if isinstance(effort, bool) else effort
+    return encoded
 
 
 def _encode_tool(tool: ToolSpec) -> bytes:

@@ -138,8 +138,8 @@ class ResponsesWriter(BlockWriter):
     def _close_block(self, block: AnswerBlock) -> bytes:
         item = self._item(block)
         self._output.append(item)
-        said = self._end_content(item) if self._growth is not _NEVER else b""
-        return said + self._event("response.output_item.done", {"output_index": block.index, "item": item})
+        closing = self._end_content(item) if self._growth is not _NEVER else b""
+        return closing + self._event("response.output_item.done", {"output_index": block.index, "item": item})
 
     def _end_content(self, item: dict[str, Any]) -> bytes:
         """Writes the ends of the only part of an item, or of its arguments."""
@@ -182,8 +182,8 @@ def _delta(growth: _Growth, place: Mapping[str, Any]) -> bytes:
 
 def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
     """Returns a response in which nothing has been said; it repeats what the client has asked for."""
-    asked = own(WIRE, request.extra) if request else {}
-    repeated = {name: usual if asked.get(name) is None else asked[name] for name, usual in REPEATED.items()}
+    fields = own(WIRE, request.extra) if request else {}
+    repeated = {name: usual if fields.get(name) is None else fields[name] for name, usual in REPEATED.items()}
     return {
         "id": f"resp_{token_hex(16)}",
         "object": "response",

@@ -302,20 +302,25 @@ def _iban_end(text: str, start: int) -> int:
 
 
 def _house_at(text: str, at: int) -> Iterator[tuple[int, int, str]]:
-    """A street before its number."""
+    """A street before its number; most numbers have no such word before them, so that is looked at first."""
     if at < 4 or text[at - 1] not in " \xa0\n":
         return
-    house, words = _HOUSE.match(text, at), [*re.finditer(r"\S+", text[max(0, at - BEFORE) : at])]
-    if house and words and (start := _street_start(words)) is not None:
-        yield max(0, at - BEFORE) + start, house.end(), "ADDRESS"
+    before = text[max(0, at - BEFORE) : at]
+    if not (last := before.rsplit(None, 1)[-1:]) or not _plain_word(last[0])[:1].isupper():
+        return
+    house, start = _HOUSE.match(text, at), _street_start([*re.finditer(r"\S+", before)])
+    if house and start is not None:
+        yield at - len(before) + start, house.end(), "ADDRESS"
+
+
+def _plain_word(word: str) -> str:
+    return word.strip("\"'([{|,;:")
 
 
 def _street_start(words: "Sequence[re.Match[str]]") -> int | None:
     """Returns where the name of a street begins that ends with these words, None where they are none."""
-    plain = [word[0].strip("\"'([{|,;:") for word in words]
+    plain = [_plain_word(word[0]) for word in words]
     last = plain[-1]
-    if not last[:1].isupper():
-        return None
     befores = range(len(words) - 2, max(-1, len(words) - 6), -1)
     first = next((place for place in befores if _begins_street(plain[place:])), None)
     if first is None and len(last) > 5 and last.lower().endswith(_STREETS):

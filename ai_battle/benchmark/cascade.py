@@ -6,13 +6,12 @@ recovers the part x.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from operator import itemgetter
 from statistics import fmean
 
 from ..judging.measures import apgr, auroc, cpt, curve, interval
-from .intervals import rate_interval, wilson
+from .intervals import known_mean, known_sum, rate_interval, wilson
 from .sample import Sample
 from .setting_results import by_task
 
@@ -52,30 +51,20 @@ def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
 @lru_cache(maxsize=32)
 def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
     """Settings that differ in their thresholds only have the same one."""
+    found = HelpOrder(len(doubts), known_mean(small) or 0.0, known_mean(large) or 0.0)
     if len(doubts) < FEWEST:
-        return HelpOrder(len(doubts), _mean(small), _mean(large), note=TOO_FEW)
+        return replace(found, note=TOO_FEW)
     wrong = [each <= 0.5 for each in small]
-    found = number_or_none(auroc(doubts, wrong))
-    if fmean(large) <= fmean(small) + 1e-12:
-        return HelpOrder(
-            len(doubts), fmean(small), fmean(large), found, curve=_points(doubts, small, large), note=NO_ADVANTAGE
-        )
-    low, high = map(number_or_none, interval(apgr, doubts, small, large))
-    return HelpOrder(
-        len(doubts),
-        fmean(small),
-        fmean(large),
-        found,
-        apgr(doubts, small, large),
-        low,
-        high,
-        number_or_none(cpt(doubts, small, large, 0.5)),
-        number_or_none(cpt(doubts, small, large, 0.8)),
-        _points(doubts, small, large),
-    )
+    found = replace(found, auroc=_number_or_none(auroc(doubts, wrong)), curve=_points(doubts, small, large))
+    if found.large <= found.small + 1e-12:
+        return replace(found, note=NO_ADVANTAGE)
+    low, high = map(_number_or_none, interval(apgr, doubts, small, large))
+    half, most = (_number_or_none(cpt(doubts, small, large, part)) for part in (0.5, 0.8))
+    recovered = apgr(doubts, small, large)
+    return replace(found, apgr=recovered, apgr_low=low, apgr_high=high, cpt50=half, cpt80=most)
 
 
-def number_or_none(value: float) -> float | None:
+def _number_or_none(value: float) -> float | None:
     """Returns the number, or None for what is none."""
     return value if value == value else None
 
@@ -111,10 +100,6 @@ class HelpEffect:
     wasted_usd: float | None
 
 
-def _known_mean(values: Numbers) -> float | None:
-    return fmean(values) if values else None
-
-
 def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
     """Returns what help did; None where nothing was played."""
     if not samples:
@@ -122,13 +107,12 @@ def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
     pairs = list(_before_and_after(samples, _unread_score(samples)))
     rescued, spoilt = _gains(pairs)
-    costs = [sample.help.cost_usd for sample in samples if sample.help.cost_usd is not None]
     return HelpEffect(
         sum(sample.help.asked for sample in samples),
         sum(sample.help.declined for sample in samples),
-        _known_mean(costs if len(costs) == len(samples) else ()),
-        _known_mean([*map(itemgetter(0), pairs)]),
-        _known_mean([*map(itemgetter(1), pairs)]),
+        known_mean(sample.help.cost_usd for sample in samples),
+        known_mean(before for before, _ in pairs),
+        known_mean(after for _, after in pairs),
         fmean(rates),
         *rate_interval(rates),
         rescued,
@@ -149,9 +133,7 @@ def _gain(pairs: Iterable[tuple[float, float]]) -> float:
 
 def _wasted_dollars(samples: Iterable[Sample]) -> float | None:
     """Returns the dollars for help that changed nothing; None where any price is unknown."""
-    costs = [sample.wasted.cost_usd for sample in samples]
-    known_costs = [cost for cost in costs if cost is not None]
-    return sum(known_costs) if len(known_costs) == len(costs) else None
+    return known_sum(sample.wasted.cost_usd for sample in samples)
 
 
 def per_rescued(extra_usd: float | None, rescued: float | None) -> float | None:
@@ -192,10 +174,10 @@ def _signal_row(name: str, judged: Sequence[Sample], unread: float | None) -> By
     return BySignal(
         name,
         len(spoke),
-        fmean(wrong) if wrong else None,
+        known_mean(wrong),
         low,
         high,
-        fmean(silent) if silent else None,
+        known_mean(silent),
         sum(sample.helped for sample in spoke),
         _gain(_before_and_after(spoke, unread)),
         _wasted_dollars(spoke),
@@ -223,7 +205,3 @@ def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterab
 def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:
     """Returns by task how much the detector doubts the small model's first answers: larger is helped first."""
     return by_task(samples, lambda sample: None if sample.quality is None else 1 - sample.quality)
-
-
-def _mean(values: Numbers) -> float:
-    return fmean(values) if values else 0.0

@@ -19,6 +19,7 @@ from ..providers._endpoints import provider_traits
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
+from .scorers import SCORERS
 from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting
 from .suite import DATASET_KEY, Suite, is_code, name_of
@@ -156,9 +157,7 @@ def _price_problems(suite: Suite) -> Iterator[Problem]:
 def priced_models(suite: Suite) -> Iterator[Model]:
     """Every model that a run calls and that may cost something; recorded ones are not called."""
     for setting in suite.settings:
-        for settings in setting.models:
-            if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
-                yield participant("", settings, suite.around)
+        yield from (participant("", settings, suite.around) for settings in setting.models if _is_called(settings))
     for discussion in _discussions(suite):
         yield from _speaking_models(discussion)
     for scorers in suite.scorers.values():
@@ -177,7 +176,8 @@ def _scorer_problems(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
         name = name_of(section)
         path = ("benchmark", "datasets", index, "scorers") if section.scorers else ("benchmark", "scorers")
         if not suite.scorers[name]:
-            yield Problem(path, f"is missing: how are the answers to {name} scored? {_known_scorers()}")
+            known = ", ".join(plugins.names(SCORERS))
+            yield Problem(path, f"is missing: how are the answers to {name} scored? There is {known}.")
             continue
         yield from _dataset_problems(suite, name, path, factory)
 
@@ -200,10 +200,6 @@ def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFac
         yield Problem(path, f"{lacking_some[0][1]}, which is missing in {name}: {places}")
 
 
-def _known_scorers() -> str:
-    return f"There is {', '.join(plugins.names('ai_battle.benchmark.scorers'))}."
-
-
 def _executor_problems(suite: Suite) -> Iterator[Problem]:
     if "." in suite.benchmark.executor:
         return
@@ -221,17 +217,18 @@ def _first_names(names: list[str]) -> str:
 async def require_models(suite: Suite) -> None:
     """Raises `ConfigError` with all that are not there. A provider that has no list is believed."""
     called: dict[str, list[Called]] = {}
-    for path, name in _called_models(suite):
-        called.setdefault(name.provider, []).append((path, name))
+    for path, settings in _written_models(suite):
+        if _is_called(settings):
+            name = parse(settings.type, suite.around.providers)
+            called.setdefault(name.provider, []).append((path, name))
     found = await asyncio.gather(*(_missing_models(provider, models, suite) for provider, models in called.items()))
     if wrong := [problem for each in found for problem in each]:
         raise ConfigError("\n".join(map(suite.document.with_place, dict.fromkeys(wrong))))
 
 
-def _called_models(suite: Suite) -> Iterator[Called]:
-    for path, settings in _written_models(suite):
-        if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
-            yield path, parse(settings.type, suite.around.providers)
+def _is_called(settings: HelperSettings) -> bool:
+    """Says whether its provider is asked: neither for recorded answers nor, before it is trusted, for code."""
+    return not settings.type.startswith(RECORDED) and not is_code(provider_of(settings))
 
 
 def _written_models(suite: Suite) -> Iterator[tuple[KeyPath, HelperSettings]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.errors import ConfigError
 from ..core.plugins import near
-from .intervals import Interval, mean_interval
+from .intervals import Interval, known_mean, mean_interval
 from .paired import ComparedPair, Verdict, compare_pairs
 from .setting_results import SettingResult, setting_results
 from .store import Store
@@ -101,19 +101,15 @@ def _read(folder: Path) -> dict[str, SettingResult]:
 
 def _change(before: SettingResult, after: SettingResult, found: ComparedPair) -> Change:
     shared = [task for task in before.values if task in after.values]
-    first, second = (_mean([each.values[task] for task in shared]) for each in (before, after))
+    first, second = (known_mean(each.values[task] for task in shared) for each in (before, after))
     change = Change(before.name, first or 0.0, second or 0.0, found, seconds=_slower(before, after))
     if cost := _dearer(before, after):
         change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
     return change
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None
-
-
 def _slower(before: SettingResult, after: SettingResult) -> float | None:
-    first, second = (_mean([sample.seconds for sample in each.answers]) for each in (before, after))
+    first, second = (known_mean(sample.seconds for sample in each.answers) for each in (before, after))
     return None if first is None or second is None else second - first
 
 

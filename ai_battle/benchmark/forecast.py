@@ -9,6 +9,7 @@ from ..config.collaboration import Help, HelperSettings
 from ..core.exchange import Usage
 from ..core.tokens import estimate_text
 from .clients import ClientPool
+from .intervals import known_sum
 from .scoring import judges
 from .settings import RECORDED, Setting
 from .suite import Suite
@@ -47,10 +48,9 @@ class Forecast:
     unknown: tuple[str, ...] = ()
 
 
-def forecast(suite: Suite, left: int | None = None) -> Forecast:
-    """Returns the forecast for `left` samples, by default all; what the cache will save is not known yet."""
-    samples = suite.samples if left is None else left
-    reads = _mean_prompt(suite.tasks)
+def forecast(suite: Suite) -> Forecast:
+    """Returns the forecast for all samples; what the cache will save is not known yet."""
+    samples, reads = suite.samples, _mean_prompt(suite.tasks)
     expected = tuple(_expected_cost(setting, suite, reads) for setting in suite.settings)
     unknown = tuple(each.setting for each in expected if each.low is None)
     judging, of_each = _judging(suite, reads) * samples, samples / max(1, len(expected))
@@ -79,14 +79,9 @@ def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost
     own = (setting.help.max_retries + 1) if setting.help else 1
     usual = [_cost(each, suite, reads + USUAL_ANSWER) for each in _always_called(setting.model, setting.help)]
     dear = [_cost(each, suite, reads + LONG_ANSWER, long=True) for each in setting.models[1:]]
-    low = _known_sum([_cost(setting.model, suite, reads), *usual])
-    high = _known_sum([*[_cost(setting.model, suite, reads, long=True)] * own, *dear])
+    low = known_sum([_cost(setting.model, suite, reads), *usual])
+    high = known_sum([*[_cost(setting.model, suite, reads, long=True)] * own, *dear])
     return ExpectedCost(setting.name, None, None) if None in (low, high) else ExpectedCost(setting.name, low, high)
-
-
-def _known_sum(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
 
 
 def _always_called(model: HelperSettings, help_: Help | None) -> Iterator[HelperSettings]:

@@ -6,11 +6,11 @@ independently. So an interval, a test and a bootstrap over tasks are clustered b
 
 import random
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
-from math import cbrt, comb, cos, isclose, pi, sin, sqrt, tan
+from math import cbrt, comb, cos, hypot, inf, isclose, pi, sin, sqrt, tan
 from operator import itemgetter
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist, fmean, stdev, variance
 from typing import NamedTuple
 
 Numbers = Sequence[float]
@@ -18,6 +18,9 @@ LEVEL = 0.95
 DRAWS = 2_000
 SEED = 0
 NORMAL = NormalDist()
+ERRORS = NORMAL.inv_cdf((1 + LEVEL) / 2)
+"""Standard errors on each side of a mean."""
+
 MANY = 1_000
 """Degrees of freedom from which on the normal distribution is taken."""
 
@@ -31,11 +34,25 @@ class Interval(NamedTuple):
         return self.high - self.low
 
 
-def wilson(successes: float, count: float, level: float = LEVEL) -> Interval:
+def known_sum(values: Iterable[float | None]) -> float | None:
+    """Returns the sum; None where any value is unknown."""
+    found = [*values]
+    known = [value for value in found if value is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def known_mean(values: Iterable[float | None]) -> float | None:
+    """Returns the mean; None where any value is unknown, or there is none."""
+    found = [*values]
+    known = [value for value in found if value is not None]
+    return fmean(known) if known and len(known) == len(found) else None
+
+
+def wilson(successes: float, count: float) -> Interval:
     """Returns the interval of a rate, `successes` out of `count` tries (Wilson 1927); of no tries nothing is known."""
     if not count:
         return Interval(0.0, 1.0)
-    z2, rate = NORMAL.inv_cdf((1 + level) / 2) ** 2, successes / count
+    z2, rate = ERRORS**2, successes / count
     middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
     half = sqrt(z2 * (rate * (1 - rate) + z2 / (4 * count)) / count) / (1 + z2 / count)
     return Interval(0.0 if not successes else middle - half, 1.0 if successes == count else middle + half)
@@ -49,7 +66,7 @@ def rate_interval(values: Numbers) -> Interval:
     return Interval(max(0.0, low), min(1.0, high))
 
 
-def mean_interval(values: Numbers, level: float = LEVEL) -> Interval:
+def mean_interval(values: Numbers) -> Interval:
     """Returns the interval of a mean, by BCa; from a thousand values on by the normal distribution.
 
     The bootstrap of a few values is too narrow, as it takes their spread for the true one; the level is raised by what
@@ -59,12 +76,12 @@ def mean_interval(values: Numbers, level: float = LEVEL) -> Interval:
     if count < 2 or all_same(values):
         return Interval(mean, mean)
     if count > MANY:
-        half = NORMAL.inv_cdf((1 + level) / 2) * stdev(values) / sqrt(count)
+        half = ERRORS * stdev(values) / sqrt(count)
         return Interval(mean - half, mean + half)
-    return bca(values, sorted(drawn_means(tuple(values))), wider_level(level, count))
+    return bca(values, sorted(drawn_means(tuple(values))), wider_level(LEVEL, count))
 
 
-def skewed_interval(values: Numbers, level: float = LEVEL) -> Interval:
+def skewed_interval(values: Numbers) -> Interval:
     """Returns the interval of a mean of skewed values with far outliers, such as dollars of requests.
 
     Student's t without its skewness (Hall 1992, "On the Removal of Skewness by Transformation"), with as many degrees
@@ -76,7 +93,7 @@ def skewed_interval(values: Numbers, level: float = LEVEL) -> Interval:
     spread = stdev(values)
     second, third, fourth = (fmean(((value - mean) / spread) ** power for value in values) for power in (2, 3, 4))
     freedom = min(count - 1, max(2, round(2 * count / max(fourth / second**2 - 1, 1e-9))))
-    far = student(level, freedom) / sqrt(count)
+    far = student(LEVEL, freedom) / sqrt(count)
     low, high = (mean - spread * _inverse_transformation(side * far, third, count) for side in (1, -1))
     return Interval(low, high)
 
@@ -86,6 +103,31 @@ def _inverse_transformation(distance: float, skewness: float, count: int) -> flo
     if abs(skewness) < 1e-6:
         return distance
     return 3 / skewness * (cbrt(1 + skewness * (distance - skewness / (6 * count))) - 1)
+
+
+def mean_difference_interval(before: Numbers, after: Numbers) -> Interval:
+    """Returns the interval of the mean of `after` less that of `before`, whose spreads may differ (Welch 1947).
+
+    Of a single value no spread is known: the interval has no ends.
+    """
+    if min(len(before), len(after)) < 2:
+        return Interval(-inf, inf)
+    off = fmean(after) - fmean(before)
+    if all_same(before) and all_same(after):
+        return Interval(off, off)
+    first, second = (variance(values) / len(values) for values in (before, after))
+    freedom = (first + second) ** 2 / (first**2 / (len(before) - 1) + second**2 / (len(after) - 1))
+    half = student(LEVEL, max(1, int(freedom))) * sqrt(first + second)
+    return Interval(off - half, off + half)
+
+
+def rate_difference_interval(before: Sequence[bool], after: Sequence[bool]) -> Interval:
+    """Returns the interval of a rate `after` less that `before`, by Wilson's of both (Newcombe 1998, method 10)."""
+    if not before or not after:
+        return Interval(-1.0, 1.0)
+    p, q = fmean(before), fmean(after)
+    of_p, of_q = (wilson(sum(tries), len(tries)) for tries in (before, after))
+    return Interval(q - p - hypot(q - of_q.low, of_p.high - p), q - p + hypot(of_q.high - q, p - of_p.low))
 
 
 def wider_level(level: float, count: int) -> float:
@@ -129,9 +171,9 @@ def quantile(ordered: Numbers, share: float) -> float:
     return ordered[below] + (place - below) * (ordered[min(below + 1, len(ordered) - 1)] - ordered[below])
 
 
-def quantile_interval(ordered: Numbers, share: float, level: float = LEVEL) -> tuple[float | None, float | None]:
+def quantile_interval(ordered: Numbers, share: float) -> tuple[float | None, float | None]:
     """Returns the interval of a quantile of any distribution, by ranks; None where too few values bound it."""
-    count, rest = len(ordered), (1 - level) / 2
+    count, rest = len(ordered), (1 - LEVEL) / 2
     if count > MANY:
         half = NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))
         low, high = int(count * share - half) - 1, int(count * share + half) + 1

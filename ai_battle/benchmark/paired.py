@@ -8,7 +8,19 @@ from math import ceil, sqrt
 from statistics import fmean
 from typing import Any, Literal
 
-from .intervals import LEVEL, MANY, NORMAL, Interval, Numbers, all_same, bca, drawn_means, mean_interval, wider_level
+from .intervals import (
+    ERRORS,
+    LEVEL,
+    MANY,
+    NORMAL,
+    Interval,
+    Numbers,
+    all_same,
+    bca,
+    drawn_means,
+    mean_interval,
+    wider_level,
+)
 
 FEW_DIFFER, MANY_DIFFER = 12, 300
 FINEST, ROUNDED = 100, 200
@@ -100,8 +112,7 @@ def _share_of_counted_flips(off: Sequence[int]) -> float:
 def _interval(first: Numbers, second: Numbers, off: Numbers) -> Interval:
     """The paired bootstrap; where all tasks say the same, what as many tasks can't rule out (Wilson's, of no case)."""
     if all_same(off):
-        z2 = NORMAL.inv_cdf((1 + LEVEL) / 2) ** 2
-        room = z2 / (len(off) + z2)
+        room = ERRORS**2 / (len(off) + ERRORS**2)
         low, high = off[0] - room, off[0] + room
     elif len(off) > MANY:
         low, high = mean_interval(off)

@@ -51,7 +51,8 @@ class SettingResult:
     def model(self) -> str:
         """The type of the model, or the file of the discussion."""
         of_dataset = self.described.get("recorded")
-        return str(self.described.get("model") or (f"{RECORDED}{of_dataset}" if of_dataset else self._discussion))
+        recorded = f"{RECORDED}{of_dataset}" if of_dataset else self.described.get("discussion", "")
+        return str(self.described.get("model") or recorded)
 
     @property
     def helpers(self) -> tuple[str, ...]:
@@ -67,10 +68,6 @@ class SettingResult:
     @property
     def is_helped(self) -> bool:
         return bool(self.helpers or "strategy" in self.described)
-
-    @property
-    def _discussion(self) -> str:
-        return str(self.described.get("discussion", ""))
 
 
 def setting_results(store: Store) -> list[SettingResult]:

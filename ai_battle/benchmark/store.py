@@ -107,7 +107,7 @@ class Store:
 
     def fact(self, name: str, default: Any = None) -> Any:
         found = next(self._read("SELECT value FROM facts WHERE name = ?", name), None)
-        return json_value(found[0]) if found else default
+        return json.loads(found[0]) if found else default
 
     @property
     def unscored_rule(self) -> Unscored:
@@ -118,7 +118,7 @@ class Store:
     def settings(self) -> dict[str, Mapping[str, Any]]:
         """The settings by name, in their order: `{model, secondary, strategy, ...}` as they were multiplied out."""
         rows = self._read("SELECT name, described FROM settings ORDER BY place")
-        return {name: json_value(described) for name, described in rows}
+        return {name: json.loads(described) for name, described in rows}
 
     def tasks(self) -> Iterator[Task]:
         for (task,) in self._read("SELECT task FROM tasks ORDER BY place"):
@@ -197,17 +197,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
-def json_text(value: Any) -> str:
-    return _ENCODER.encode(value)
-
-
-def json_value(text: str) -> Any:
-    return json.loads(text)
-
-
+json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _OF_A_TASK = tuple(each.name for each in fields(Task))
 _task_values = attrgetter(*_OF_A_TASK)
 
@@ -223,7 +213,7 @@ def task_text(task: Task) -> str:
 
 
 def task_from(text: str) -> Task:
-    data = json_value(text)
+    data = json.loads(text)
     data["tools"] = tuple(ToolSpec(**tool) for tool in data.get("tools", ()))
     data["options"] = tuple(data.get("options", ()))
     data["recorded"] = {role: Recording(**answer) for role, answer in data.get("recorded", {}).items()}
@@ -265,7 +255,7 @@ def _more(sample: Sample) -> Mapping[str, Any]:
 def sample_from(row: tuple[Any, ...]) -> Sample:
     (setting, task, repeat, answer, value, why, read, written, cost, seconds, helped, quality, reason, small, large,
      small_score, large_score, error, spent, more) = row  # fmt: skip
-    data = {} if more == NOTHING_MORE else json_value(more)
+    data = {} if more == NOTHING_MORE else json.loads(more)
     score = AnswerScore(value, why, scorer_failed="scorer_failed" in data)
     cached, stored, thought = data.get("tokens", (0, 0, 0))
     usage = Usage(read, written, cached, stored, thought, cost, "estimated" in data)

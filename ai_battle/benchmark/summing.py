@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain
 from math import log10
 from statistics import fmean, median
+from typing import Any
 
 from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
 from ..judging.measures import calibration_error
 from .cascade import HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
-from .intervals import mean_interval, quantile, quantile_interval, rate_interval, wilson
+from .intervals import known_mean, mean_interval, quantile, quantile_interval, rate_interval, wilson
 from .setting_results import ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
 from .settings import RECORDED
 from .store import Store
@@ -64,44 +65,57 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
 
 def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, tasks: Sequence[Task]) -> SettingRow:
     """Returns the row of a setting: `whole` has all its samples, `of` those of the tasks that are compared."""
-    values, efforts = list(of.values.values()), compared.efforts(of)
-    failed = len(whole.samples) - len(whole.answers)
-    row = SettingRow(
-        of.name, of.model, of.strategy, of.helpers, len(whole.samples), len(values), whole.unreadable, failed
+    values = list(of.values.values())
+    quality = known_mean(values)
+    low, high = rate_interval(values) if values else (None, None)
+    return SettingRow(
+        of.name,
+        of.model,
+        of.strategy,
+        of.helpers,
+        samples=len(whole.samples),
+        n=len(values),
+        unscored=whole.unreadable,
+        failed=len(whole.samples) - len(whole.answers),
+        quality=quality,
+        low=low,
+        high=high,
+        effort=known_mean(compared.efforts(of).values()),
+        dominated=compared.beaten.get(of.name, ""),
+        is_apart=of.name not in compared.names,
+        errors=_errors(whole),
+        **_costs(of, quality),
+        **_seconds(of),
+        **(_help(of, compared.settings, tasks) if of.is_helped else {}),
     )
-    row = replace(row, errors=_errors(whole), effort=fmean(efforts.values()) if efforts else None)
-    row = replace(row, dominated=compared.beaten.get(of.name, ""), is_apart=of.name not in compared.names)
-    if values:
-        low, high = rate_interval(values)
-        row = replace(row, quality=fmean(values), low=low, high=high)
-    row = _with_costs(_with_seconds(row, of), of)
-    help_ = help_effect(of.answers) if of.is_helped else None
-    if help_ is None:
-        return row
-    price = per_rescued(_extra_dollars(of, compared.settings), help_.rescued)
-    row = replace(row, **asdict(help_), usd_per_rescued=price)
-    found = _order(of, compared.settings, tasks)
-    return replace(row, order=found, **{name: getattr(found, name) for name in OF_ORDER}) if found else row
 
 
-def _with_costs(row: SettingRow, of: SettingResult) -> SettingRow:
+def _costs(of: SettingResult, quality: float | None) -> dict[str, Any]:
     if not of.costs:
-        return row
+        return {}
     each = list(of.costs.values())
     low, high = mean_interval(each)
     spent, mean = sum((sample.usage for sample in of.answers), NOTHING_USED), fmean(each)
-    worth = row.quality / mean if mean and row.quality is not None else None
-    row = replace(row, cost_usd=spent.cost_usd, estimated=spent.estimated)
-    return replace(row, cost_per_task=mean, cost_low=low, cost_high=high, quality_per_dollar=worth)
+    worth = quality / mean if mean and quality is not None else None
+    costs = {"cost_per_task": mean, "cost_low": low, "cost_high": high, "quality_per_dollar": worth}
+    return {"cost_usd": spent.cost_usd, "estimated": spent.estimated, **costs}
 
 
-def _with_seconds(row: SettingRow, of: SettingResult) -> SettingRow:
-    seconds = sorted(sample.seconds for sample in of.answers)
-    if not seconds:
-        return row
-    middle, most = quantile_interval(seconds, 0.5), quantile_interval(seconds, 0.95)
-    row = replace(row, seconds_p50=quantile(seconds, 0.5), seconds_p50_low=middle[0], seconds_p50_high=middle[1])
-    return replace(row, seconds_p95=quantile(seconds, 0.95), seconds_p95_low=most[0], seconds_p95_high=most[1])
+def _seconds(of: SettingResult) -> dict[str, Any]:
+    seconds, found = sorted(sample.seconds for sample in of.answers), dict[str, Any]()
+    for name, share in (("seconds_p50", 0.5), ("seconds_p95", 0.95)) if seconds else ():
+        low, high = quantile_interval(seconds, share)
+        found |= {name: quantile(seconds, share), f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def _help(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> dict[str, Any]:
+    if (effect := help_effect(of.answers)) is None:
+        return {}
+    price = per_rescued(_extra_dollars(of, settings), effect.rescued)
+    found = _order(of, settings, tasks)
+    of_order = {name: getattr(found, name) for name in OF_ORDER} if found else {}
+    return {**asdict(effect), "usd_per_rescued": price, "order": found, **of_order}
 
 
 def _extra_dollars(of: SettingResult, settings: Sequence[SettingResult]) -> float | None:

@@ -13,7 +13,7 @@ from .. import collaboration
 from ..assembly import strategies
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
-from .intervals import Interval, wilson
+from .intervals import Interval, known_sum, wilson
 from .sample import Sample
 from .setting_results import SettingResult, alone
 from .settings import RECORDED
@@ -179,10 +179,8 @@ def _is_any_retried(items: Sequence[Replayed], stuck: Sequence[bool]) -> bool:
 
 def _figures(outcomes: Sequence[GivenAnswer | None]) -> dict[str, float | None]:
     """Returns the figures that `SERVED` names; None where any answer is not known."""
-    known = [outcome for outcome in outcomes if outcome]
-    if len(known) < len(outcomes):
-        return dict.fromkeys(SERVED)
-    return {name: _mean([getattr(each, of) for each in known]) for name, of in SERVED.items()}
+    totals = {name: known_sum(each and getattr(each, of) for each in outcomes) for name, of in SERVED.items()}
+    return {name: None if total is None else total / len(outcomes) for name, total in totals.items()}
 
 
 def _status(value: float | None, *, exact: bool) -> str:
@@ -206,18 +204,8 @@ def _outcome(item: Replayed, kind: str, *, tries_again: bool) -> GivenAnswer | N
         return None
     keeps = kind == "better" and large.at_once and small.rank > large.rank
     served = small.given if keeps else large.given
-    cost, seconds = (_both(getattr(small.given, of), getattr(large.given, of)) for of in ("cost_usd", "seconds"))
+    cost, seconds = (known_sum(getattr(each.given, of) for each in (small, large)) for of in ("cost_usd", "seconds"))
     return GivenAnswer(served.text, served.score, cost, seconds)
-
-
-def _both(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Returns the mean; None where any value is unknown."""
-    given = [value for value in values if value is not None]
-    return sum(given) / len(given) if len(given) == len(values) else None
 
 
 MOST = 1_000

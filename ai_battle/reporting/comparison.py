@@ -11,8 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from ..arbiter import Verdict
-from ..benchmark.intervals import Interval
-from ..benchmark.unpaired import mean_difference_interval, rate_difference_interval
+from ..benchmark.intervals import Interval, mean_difference_interval, rate_difference_interval
 from ..conversation.reading import read
 from ..conversation.rundir import REPORT
 from ..core.events import Concluded, RunForked, TurnFinished

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.benchmark.unpaired import mean_difference_interval, rate_difference_interval
+from ai_battle.benchmark.intervals import mean_difference_interval, rate_difference_interval
 from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import RunForked, TurnFinished
 from ai_battle.core.exchange import Usage

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ai_battle import ConversationManager
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.core.events import AttemptFailed, Event, TurnFinished
 from ai_battle.testing import FakeProviders, fault
 

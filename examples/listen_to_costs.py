@@ -17,8 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ai_battle import ConversationManager, Participant, Usage
-from ai_battle.assembly import create_client
+from ai_battle import ConversationManager, Participant, Usage, create_client
 from ai_battle.core.events import Event, TurnFinished
 from ai_battle.testing import FakeProviders, reply
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ai_battle import ConversationManager, Participant, RunResult, Usage
-from ai_battle.assembly import create_client
+from ai_battle import ConversationManager, Participant, RunResult, Usage, create_client
 from ai_battle.testing import FakeProviders, ScriptedClient, reply
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from ai_battle.assembly import create_client
+from ai_battle import create_client
 from ai_battle.core.client import ModelClient
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import FakeProviders, contract, fault, reply

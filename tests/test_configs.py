@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ai_battle.cli import run_command
-from ai_battle.config import packaged_config, packaged_names
+from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.testing import FakeProvider, FakeProviders
 
 FOLDER = Path(__file__).parent.parent / "configs"

@@ -13,10 +13,10 @@ import click
 import pytest
 import yaml
 
-from ai_battle import assembly
+from ai_battle.assembly.discussion import check
 from ai_battle.cli import CONTEXT
 from ai_battle.cli import commands as ai_battle
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.conversation import setup
 from ai_battle.providers import parse
 from ai_battle.testing.__main__ import parser as fakes_parser
@@ -74,7 +74,7 @@ def test_a_yaml_on_a_page_is_a_discussion_that_validates(
         return
     (path := tmp_path / "page.yaml").write_text(block.text, encoding="utf-8")
     loaded = load(path, KEYS)
-    problems = [*assembly.check(loaded), *setup.check(loaded)]
+    problems = [*check(loaded), *setup.check(loaded)]
     assert [loaded.with_place(problem) for problem in problems] == []
     assert loaded.notes == ()
 

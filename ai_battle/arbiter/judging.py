@@ -10,8 +10,8 @@ from string import Template
 from typing import Any
 
 from ..assembly.models import BuildContext, Model, judge_models, require_priced
-from ..config import environment_redactor
 from ..config.collaboration import HelperSettings
+from ..config.documents import environment_redactor
 from ..config.environment import with_dotenv
 from ..config.judge import Rubric, load_rubric
 from ..conversation.outcome import json_in

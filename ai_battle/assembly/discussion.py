@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .. import assembly, collaboration, tools
-from ..config import ConfigProblems, Loaded, Problem
 from ..config.collaboration import HelperSettings, PairLimits
 from ..config.discussion import Discussion
+from ..config.loading import Loaded
 from ..config.participants import ParticipantSettings
+from ..config.problems import ConfigProblems, Problem
 from ..config.providers import Provider
 from ..core import plugins
 from ..core.client import ModelClient

@@ -17,7 +17,8 @@ from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import SpendingLimits, unpriced_reason
 from ..core.messages import FILE_KINDS
 from ..core.redaction import NO_SECRETS, Redactor, without_keys
-from ..providers._calls import PATIENT, ProviderCaller, RetryPolicy
+from ..providers._calls import PATIENT, ProviderCaller
+from ..providers._calls import RetryPolicy as RetryPolicy
 from ..providers._capabilities import RefusalMemory, capabilities_offline, readable_files
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
@@ -30,10 +31,10 @@ from ..providers._veil import PrivacyFinder, VeiledClient
 from ..providers.replay import RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
-    from ..config import Loaded
     from ..config.benchmark import SuiteLimits
     from ..config.collaboration import PairLimits
     from ..config.discussion import Limits
+    from ..config.loading import Loaded
     from ..config.participants import ParticipantSettings, VeilSettings
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"

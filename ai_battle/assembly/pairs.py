@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from .. import assembly, collaboration, tools
-from ..config import Problem
 from ..config.collaboration import AUTO, Help, HelperSettings, Pair, ShadowSettings
 from ..config.discussion import Discussion
 from ..config.participants import ModelSettings
-from ..config.problems import KeyPath
+from ..config.problems import KeyPath, Problem
 from ..core.errors import ConfigError
 from ..core.files import state_directory
 from ..core.plugins import near

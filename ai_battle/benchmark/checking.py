@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from .. import assembly, providers
-from ..assembly import strategies
+from .. import providers
+from ..assembly import discussion, strategies
 from ..assembly.models import BuildContext, Model, participant
-from ..config import Loaded, Problem, load
 from ..config.collaboration import HelperSettings
-from ..config.problems import KeyPath
+from ..config.loading import Loaded, load
+from ..config.problems import KeyPath, Problem
 from ..core import plugins
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
@@ -45,7 +45,7 @@ def named_code(suite: Suite) -> tuple[str, ...]:
     named += [provider_of(model) for each in suite.settings for model in each.models]
     named += [scorer.name for scorer in chain(*suite.scorers.values())]
     named += [section.format for section in suite.benchmark.datasets]
-    named += chain(*map(assembly.named_code, _discussions(suite)))
+    named += chain(*map(discussion.named_code, _discussions(suite)))
     return tuple(dict.fromkeys(filter(is_code, named)))
 
 
@@ -57,7 +57,7 @@ def _discussions(suite: Suite) -> Iterator[Loaded]:
     """Raises `ConfigError`."""
     for setting in suite.settings:
         if setting.discussion:
-            yield load(str(suite.document.base / setting.discussion), suite.around.environment, also=assembly.check)
+            yield load(str(suite.document.base / setting.discussion), suite.around.environment, also=discussion.check)
 
 
 def _setting_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
@@ -158,8 +158,8 @@ def priced_models(suite: Suite) -> Iterator[Model]:
     """Every model that a run calls and that may cost something; recorded ones are not called."""
     for setting in suite.settings:
         yield from (participant("", settings, suite.around) for settings in setting.models if _is_called(settings))
-    for discussion in _discussions(suite):
-        yield from _speaking_models(discussion)
+    for loaded in _discussions(suite):
+        yield from _speaking_models(loaded)
     for scorers in suite.scorers.values():
         yield from judges(scorers, suite.around)
 

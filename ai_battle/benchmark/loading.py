@@ -6,16 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..assembly import RetryPolicy, strategies
+from ..assembly import strategies
 from ..assembly.models import BuildContext
-from ..config import Problem, Source
 from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
-from ..config.documents import FileKind, YamlText, read_document
+from ..config.documents import FileKind, Source, YamlText, read_document
 from ..config.packaged import packaged_suite, packaged_suites
+from ..config.problems import Problem
 from ..config.rewriting import renamed_below
 from ..config.tree import Node
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from ..providers._calls import RetryPolicy
 from . import checking
 from .settings import Setting, SettingError, expand_settings
 from .suite import DATASET_KEY, SCORER_KEY, Suite, SuiteFile, dataset, is_code, name_of, tasks_of

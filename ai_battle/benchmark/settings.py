@@ -7,10 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..config import Problem
 from ..config.benchmark import SettingSettings
 from ..config.collaboration import Help, HelperSettings
-from ..config.problems import KeyPath
+from ..config.problems import KeyPath, Problem
 from ..core.errors import ConfigError
 from ..core.plugins import near
 

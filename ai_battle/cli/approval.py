@@ -11,7 +11,7 @@ from typing import Any, TextIO, get_args
 import click
 from rich.cells import cell_len, chop_cells
 
-from ai_battle.config import Loaded
+from ai_battle.config.loading import Loaded
 from ai_battle.config.tools import Tools
 from ai_battle.conversation.person import Keyboard
 from ai_battle.conversation.seat import Seat

@@ -26,7 +26,7 @@ class ConfigName(click.ParamType):  # type: ignore[type-arg]  # it is generic si
     name = "config"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from ai_battle.config import packaged_names
+        from ai_battle.config.packaged import packaged_names
 
         return [*_beginning_with(incomplete, packaged_names()), CompletionItem(incomplete, type="file")]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ai_battle.config import Loaded
 from ai_battle.config.collaboration import USUAL_STRATEGY
+from ai_battle.config.loading import Loaded
 from ai_battle.conversation import asking
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore

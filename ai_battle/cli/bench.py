@@ -22,8 +22,8 @@ from ai_battle.benchmark.run import run as play
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.suite import Suite
 from ai_battle.benchmark.tasks import Task
-from ai_battle.config import Loaded
-from ai_battle.config import load as load_discussion
+from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import load as load_discussion
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied

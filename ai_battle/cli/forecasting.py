@@ -5,7 +5,7 @@ from itertools import chain
 
 import click
 
-from ai_battle.config import Loaded
+from ai_battle.config.loading import Loaded
 from ai_battle.conversation.forecast import Expected, ExpectedHelp, forecast
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.texts import printable

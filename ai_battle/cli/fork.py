@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ai_battle.config import Loaded
+from ai_battle.config.loading import Loaded
 from ai_battle.conversation.run_config import of_run, with_changes
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.executors import LOCAL

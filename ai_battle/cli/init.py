@@ -10,7 +10,7 @@ from string import Template
 import click
 import yaml
 
-from ai_battle.config import packaged_config, packaged_names
+from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 from ai_battle.providers._endpoints import provider_traits

@@ -12,7 +12,8 @@ from typing import Any, TextIO
 
 import click
 
-from ai_battle.config import Loaded, phases
+from ai_battle.config import phases
+from ai_battle.config.loading import Loaded
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
     AttemptFailed,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ai_battle.assembly import create_client
+from ai_battle.assembly.models import create_client
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import EventLog, TextDelta

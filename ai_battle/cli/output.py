@@ -17,7 +17,7 @@ from ai_battle.core.texts import about, printable
 
 def _redactor() -> Redactor:
     """Knows the secrets of the environment and of the `.env` here; those of a file are masked where it is run."""
-    from ai_battle.config import environment_redactor
+    from ai_battle.config.documents import environment_redactor
 
     return environment_redactor(os.environ, Path.cwd())
 

@@ -11,9 +11,9 @@ from time import time
 
 import click
 
-from ai_battle.config import Loaded
 from ai_battle.config.discussion import MODES as SPELLINGS
 from ai_battle.config.documents import YAML
+from ai_battle.config.loading import Loaded
 from ai_battle.conversation.manager import ConversationManager, RunResult
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import MODES

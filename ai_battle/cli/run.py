@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ai_battle.assembly import NO_RECORDING, RecordingFiles
-from ai_battle.config import Loaded
+from ai_battle.assembly.models import NO_RECORDING, RecordingFiles
+from ai_battle.config.loading import Loaded
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.ledger import SpendingLimits

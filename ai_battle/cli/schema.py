@@ -4,8 +4,7 @@ import json
 
 import click
 
-from ai_battle.config import json_schema
-from ai_battle.config.editors import SCHEMAS
+from ai_battle.config.editors import SCHEMAS, json_schema
 from ai_battle.providers import built_in_providers
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ai_battle.config import Loaded
+from ai_battle.config.loading import Loaded
 from ai_battle.conversation import rundir
 from ai_battle.conversation.manager import NO_LIMITS, RunResult
 from ai_battle.conversation.reading import FILE, messages

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from ai_battle.assembly import NO_RECORDING
-from ai_battle.config import Loaded
+from ai_battle.assembly.models import NO_RECORDING
 from ai_battle.config.collaboration import USUAL_STRATEGY
 from ai_battle.config.environment import with_dotenv
+from ai_battle.config.loading import Loaded
 from ai_battle.conversation.asking import ASKER, literal, named_types, participants
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError

@@ -10,7 +10,7 @@ import click
 import yaml
 from rich.table import Table
 
-from ai_battle.config import Loaded
+from ai_battle.config.loading import Loaded
 from ai_battle.config.tools import RegisteredTool, Tools
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError

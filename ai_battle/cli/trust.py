@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import click
 
-from ai_battle.assembly import named_code
+from ai_battle.assembly.discussion import named_code
 from ai_battle.assembly.trust import is_trusted, remember_trust, trust_digest
-from ai_battle.config import Loaded
 from ai_battle.config.documents import ConfigDocument
+from ai_battle.config.loading import Loaded
 from ai_battle.core.errors import ConfigError
 
 

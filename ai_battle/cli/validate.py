@@ -13,7 +13,7 @@ from .options import as_json
 from .output import print_json
 
 if TYPE_CHECKING:
-    from ai_battle.config import Located
+    from ai_battle.config.problems import Located
 
 LOOKED_AT = 1_000_000
 
@@ -33,7 +33,7 @@ def command(configs: tuple[str, ...], as_json: bool) -> int:
 
 
 def _report(config: str) -> dict[str, Any]:
-    from ai_battle.config import ConfigProblems, Located
+    from ai_battle.config.problems import ConfigProblems, Located
     from ai_battle.core.errors import ConfigError
 
     try:

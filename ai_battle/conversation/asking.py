@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..config import Loaded
 from ..config.collaboration import USUAL_STRATEGY
 from ..config.environment import with_dotenv
+from ..config.loading import Loaded
 from ..core.errors import ConfigError
 from ..core.events import Emit, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Wants

@@ -7,7 +7,8 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from ..config import Loaded, Source
+from ..config.documents import Source
+from ..config.loading import Loaded
 from ..core.events import Emit, ignore
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from . import asking

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import assembly, tools
 from ..assembly.models import Model
-from ..config import Loaded
+from ..config.loading import Loaded
 from ..core.events import PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.helping import FileDescribed

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import assembly
-from ..config import ConfigProblems, Loaded, Problem
+from ..assembly.discussion import read_as_they_are
 from ..config.discussion import InputFile, InputFiles
 from ..config.documents import near_file
-from ..config.problems import KeyPath
+from ..config.loading import Loaded
+from ..config.problems import ConfigProblems, KeyPath, Problem
 from ..core.errors import ConfigError
 from ..core.messages import FILE_KINDS, Part, Text
 from ..files.folders import list_folder
@@ -79,7 +79,7 @@ def read_parts(path: str, base: Path) -> tuple[Part, ...]:
 def _read_files(loaded: Loaded) -> list[_InputRead]:
     found = [*_named_files(loaded)]
     named = [each for each in found if isinstance(each, _Named)]
-    kinds = [*assembly.read_as_they_are(loaded)]
+    kinds = [*read_as_they_are(loaded)]
     share = min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, len(named)))
     options = ReadingOptions(
         most_bytes=share,

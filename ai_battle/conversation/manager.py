@@ -11,9 +11,9 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 from .. import arbiter, collaboration
 from .. import tools as toolbox
 from ..assembly.models import NO_RECORDING, RecordingFiles, spelling
-from ..config import Loaded, Source, environment_redactor
 from ..config.collaboration import Pair
-from ..config.documents import checked_section
+from ..config.documents import Source, checked_section, environment_redactor
+from ..config.loading import Loaded
 from ..core.client import ModelClient, earlier_message
 from ..core.errors import ConfigError
 from ..core.events import (

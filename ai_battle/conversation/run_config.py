@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from ..config import Loaded
 from ..config.documents import read_text
+from ..config.loading import Loaded
 from ..config.tree import compose
 from ..core.errors import ConfigError, JournalError
 from ..core.redaction import Redactor

@@ -9,13 +9,15 @@ from typing import Any, Self
 
 from .. import arbiter, assembly
 from .. import tools as toolbox
-from ..assembly.discussion import Assembled
+from ..assembly.discussion import Assembled, build, direct, participants_of
+from ..assembly.discussion import check as check_models
 from ..assembly.models import NO_RECORDING, Model, RecordingFiles, create_client, live_model
-from ..config import Loaded, Problem, Source, load
 from ..config.collaboration import Pair
-from ..config.documents import checked_section
+from ..config.documents import Source, checked_section
+from ..config.loading import Loaded, load
 from ..config.participants import ParticipantSettings
 from ..config.phases import has_private_words
+from ..config.problems import Problem
 from ..config.tools import Approval
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
@@ -214,7 +216,7 @@ class FileSetup(SetupSource):
 
     def build(self, starts: Mapping[str, int]) -> RunSetup:
         read = inputs.read_all(self.loaded)
-        assembled = assembly.build(
+        assembled = build(
             self.loaded,
             starts,
             self.recordings,
@@ -244,13 +246,13 @@ class FileSetup(SetupSource):
         return Participant("", model.client, parameters=model.options, type=str(model.name)) if model else None
 
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
-        if not assembly.participants_of(self.loaded, pair["primary"]):
+        if not participants_of(self.loaded, pair["primary"]):
             return self
-        loaded = self.loaded.with_pair(pair, assembly.check)
+        loaded = self.loaded.with_pair(pair, check_models)
         return replace(self, loaded=loaded, config=loaded.as_yaml())
 
     def client(self, named: str) -> tuple[ModelClient, bool]:
-        return assembly.direct(self.loaded, named), True
+        return direct(self.loaded, named), True
 
     def _participants(self, assembled: Assembled) -> Iterator[Participant]:
         discussion, templates = self.loaded.file.discussion, _templates(self.loaded)
@@ -343,7 +345,7 @@ def load_checked(
     environment: Mapping[str, str] | None = None,
 ) -> Loaded:
     """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
-    also = lambda loaded: [*assembly.check(loaded, recordings), *check(loaded)]  # noqa: E731
+    also = lambda loaded: [*check_models(loaded, recordings), *check(loaded)]  # noqa: E731
     return load(source, environment, overrides, also=also)
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from .. import assembly
 from ..assembly import strategies
-from ..assembly.models import BuildContext, Model, helper_model
+from ..assembly.models import BuildContext, Model, helper_model, spelling
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import AUTO, Help, HelperSettings, UsedHelp
 from ..config.problems import Problem
@@ -248,12 +248,9 @@ def about(key: str) -> Iterator[None]:
 
 
 def _require_others(settings: RouteSettings, context: BuildContext) -> None:
-    own = assembly.spelling(settings.model.type, context.providers)
+    own = spelling(settings.model.type, context.providers)
     for steps, helper_ in strategies.secondaries(settings):
-        if (
-            assembly.spelling(helper_.type, context.providers) == own
-            and not provider_traits(own.partition("/")[0]).takes_script
-        ):
+        if spelling(helper_.type, context.providers) == own and not provider_traits(own.partition("/")[0]).takes_script:
             words = f"{settings.model.type!r} can't help itself; name another model"
             raise ConfigError(words, ".".join(map(str, steps)))
 

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from ..assembly import RetryPolicy
 from ..assembly.models import BuildContext
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
 from ..config.collaboration import AUTO
@@ -22,6 +21,7 @@ from ..core.redaction import NO_SECRETS, Redactor
 from ..core.redis_scripts import is_store_address, without_password
 from ..core.telemetry import Telemetry
 from ..evidence.store import EvidenceStore
+from ..providers._calls import RetryPolicy
 from ..providers._endpoints import provider_traits
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code

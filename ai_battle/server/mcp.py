@@ -29,8 +29,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
-from ..config import environment_redactor
-from ..config.documents import checked_section
+from ..config.documents import checked_section, environment_redactor
 from ..config.values import Section
 from ..core.errors import AIBattleError, ConfigError, translate_errors
 from ..core.plugins import near

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..arbiter.judging import judge_run
-from ..config import Loaded, Source, load, packaged_config
 from ..config.discussion import Discussion
-from ..config.documents import YamlText
+from ..config.documents import Source, YamlText
 from ..config.environment import with_dotenv
 from ..config.judge import load_rubric
-from ..config.packaged import packaged_rubric
+from ..config.loading import Loaded, load
+from ..config.packaged import packaged_config, packaged_rubric
 from ..config.phases import turns_in_all
 from ..config.tools import Tools
 from ..conversation import asking

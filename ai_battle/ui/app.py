@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from ..arbiter.judging import judge_run
-from ..config import Loaded
+from ..config.loading import Loaded
 from ..conversation.manager import ConversationManager, RunResult
 from ..conversation.run_config import of_run, with_changes
 from ..conversation.runs import RunOverview, delete

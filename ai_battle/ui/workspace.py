@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import assembly
+from ..assembly.discussion import named_code
 from ..assembly.trust import is_trusted, remember_trust, trust_digest
 from ..benchmark.loading import load as load_benchmark
 from ..benchmark.store import NAME as RESULTS
-from ..config import ConfigProblems, Loaded, packaged_config, packaged_names
 from ..config.documents import LARGEST, YAML, YamlText, kind_of, read_text
 from ..config.judge import Rubric, load_rubric, read_rubric
-from ..config.packaged import description, in_brief, packaged_rubric
+from ..config.loading import Loaded
+from ..config.packaged import description, in_brief, packaged_config, packaged_names, packaged_rubric
+from ..config.problems import ConfigProblems
 from ..config.server import load_server
 from ..conversation.runs import RUNS, SearchHit, run_directories, search
 from ..conversation.setup import load_checked, notes
@@ -172,7 +173,7 @@ class Workspace:
 
 def require_trust(loaded: Loaded, trusted: str) -> None:
     """Raises `NotTrusted` for code that a file names, until its user has sent back the digest that stands for it."""
-    code = assembly.named_code(loaded)
+    code = named_code(loaded)
     digest = trust_digest(loaded, code)
     if not code or is_trusted(digest):
         return

@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from ai_battle.config import json_schema, load
+from ai_battle.config.editors import json_schema
+from ai_battle.config.loading import load
 from ai_battle.config.participants import ModelSettings
 from ai_battle.config.rewriting import BESIDE, INSIDE
 from ai_battle.providers.scripted import FAULTS

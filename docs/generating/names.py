@@ -17,8 +17,9 @@ HEAD = """# Python names
 `import ai_battle` loads no provider and costs some milliseconds; a name's module is loaded when the name is first used.
 """
 BESIDE: Mapping[str, tuple[str, ...]] = {
-    "ai_battle.assembly": ("create_client", "RetryPolicy"),
-    "ai_battle.config": ("load", "json_schema"),
+    "ai_battle.assembly.models": ("RetryPolicy",),
+    "ai_battle.config.editors": ("json_schema",),
+    "ai_battle.config.loading": ("load",),
     "ai_battle.conversation.journal": ("read", "messages", "progress"),
     "ai_battle.conversation.replay": ("replay", "swap", "Difference"),
     "ai_battle.core.events": ("ignore", "drafting", "EventLog"),

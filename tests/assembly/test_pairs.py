@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.assembly import build, direct
+from ai_battle.assembly.discussion import build, direct
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
 

@@ -19,7 +19,7 @@ from ai_battle.benchmark.sample import Sample
 from ai_battle.benchmark.scorers import ScoredAnswer, numeric, python_tests, regex, tool_calls
 from ai_battle.benchmark.tasks import Task
 from ai_battle.cli import run_command
-from ai_battle.config import json_schema
+from ai_battle.config.editors import json_schema
 from ai_battle.config.packaged import packaged_suite, packaged_suites
 from ai_battle.core.messages import ToolCall
 from ai_battle.providers import built_in_providers

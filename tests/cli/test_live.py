@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from ai_battle.cli.live import LiveView, PlainLines, StreamedText, ViewOptions, view
 from ai_battle.cli.output import dollars, duration
 from ai_battle.cli.screen import Wrapping
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.core.events import (
     AttemptFailed,
     DraftDelta,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.scenarios.terminal import begun, end_all, ended, wait_for

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ai_battle.assembly import RetryPolicy, create_client
+from ai_battle import create_client
+from ai_battle.assembly.models import RetryPolicy
 from ai_battle.collaboration import Helping
 from ai_battle.collaboration.boost import BoostLoop
 from ai_battle.core.client import ModelClient

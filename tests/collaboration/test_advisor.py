@@ -9,7 +9,7 @@ import pytest
 
 from ai_battle import ConversationManager, ModelRequest, RunResult, Usage
 from ai_battle.collaboration import advisor
-from ai_battle.config import ConfigProblems
+from ai_battle.config.problems import ConfigProblems
 from ai_battle.conversation.reading import read
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, TurnFailed, TurnFinished, TurnStarted

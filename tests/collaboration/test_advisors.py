@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager
-from ai_battle.config import ConfigProblems
+from ai_battle.config.problems import ConfigProblems
 from ai_battle.core.events import EventLog
 from ai_battle.core.helping import HelpAsked, HelpFailed
 from ai_battle.core.tooling import ToolCalled, ToolReturned, ToolsOffered

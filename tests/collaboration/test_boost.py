@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.assembly import RetryPolicy
+from ai_battle.assembly.models import RetryPolicy
 from ai_battle.collaboration import Helping, HelpLimits
 from ai_battle.collaboration.boost import BoostLoop, create
 from ai_battle.core.client import ModelClient

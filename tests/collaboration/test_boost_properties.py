@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.assembly import create_client
+from ai_battle import create_client
 from ai_battle.collaboration.boost import BoostLoop
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ProviderError

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from ai_battle.assembly import RetryPolicy, create_client
+from ai_battle import create_client
+from ai_battle.assembly.models import RetryPolicy
 from ai_battle.collaboration import Helping, HelpLimits
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import EmptyAnswer

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle.assembly import RetryPolicy, create_client
+from ai_battle import create_client
+from ai_battle.assembly.models import RetryPolicy
 from ai_battle.collaboration import Helping
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import EmptyAnswer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import aiohttp
 import pytest
 
-from ai_battle.assembly import create_client
+from ai_battle import create_client
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import DraftDropped
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.config import ConfigProblems, Loaded, load
+from ai_battle.config.loading import Loaded, load
+from ai_battle.config.problems import ConfigProblems
 
 Written = Callable[..., Path]
 Problems = Callable[..., tuple[str, ...]]

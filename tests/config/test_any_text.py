@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ai_battle.config import Loaded, load
 from ai_battle.config.discussion import DiscussionFile
+from ai_battle.config.loading import Loaded, load
 from ai_battle.core.errors import ConfigError
 
 from .conftest import SMALL

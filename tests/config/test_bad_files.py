@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.core.errors import ConfigError
 
 from .conftest import SMALL, Problems, Written

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle.config import ConfigProblems, Problem, load
+from ai_battle.config.loading import load
+from ai_battle.config.problems import ConfigProblems, Problem
 
 from .conftest import PARTICIPANTS, SMALL, Problems, Written
 

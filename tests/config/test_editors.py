@@ -10,7 +10,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 import ai_battle.config
-from ai_battle.config import json_schema, load, packaged_config, packaged_names
+from ai_battle.config.editors import json_schema
+from ai_battle.config.loading import load
+from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.conversation.inputs import problems as input_problems
 from ai_battle.core.errors import ConfigError
 from ai_battle.providers import built_in_providers

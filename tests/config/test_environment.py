@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.config import ConfigProblems, Loaded, Problem, load
+from ai_battle.config.loading import Loaded, load
+from ai_battle.config.problems import ConfigProblems, Problem
 from ai_battle.conversation.inputs import problems as input_problems
 from ai_battle.core.errors import ConfigError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle import ConfigError
-from ai_battle.config import load
+from ai_battle.config.loading import load
 
 DISCUSSION = """
 discussion:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ai_battle.config import Loaded, Problem, load, packaged_config, packaged_names
+from ai_battle.config.loading import Loaded, load
+from ai_battle.config.packaged import packaged_config, packaged_names
+from ai_battle.config.problems import Problem
 from ai_battle.conversation.inputs import problems as input_problems
 
 from .conftest import PARTICIPANTS, SMALL, Written

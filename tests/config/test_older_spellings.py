@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ai_battle.config import Loaded
 from ai_battle.config.discussion import InputFiles
+from ai_battle.config.loading import Loaded
 
 from .conftest import SMALL, Problems
 

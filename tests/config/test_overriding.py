@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ai_battle.config import Loaded, load
+from ai_battle.config.loading import Loaded, load
 from ai_battle.core.errors import ConfigError
 
 from .conftest import SMALL, Written

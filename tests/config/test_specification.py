@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.config import Loaded, load
+from ai_battle.config.loading import Loaded, load
 
 FRAGMENT = """\
 discussion:

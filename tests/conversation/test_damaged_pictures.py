@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.conversation.inputs import read_all
 from ai_battle.conversation.setup import check
 from ai_battle.core.errors import ConfigError

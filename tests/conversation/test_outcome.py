@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager, Participant, RunResult
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.conversation.outcome import file_name, json_in
 from ai_battle.conversation.person import PersonClient
 from ai_battle.core.client import ModelClient

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.conversation.inputs import Inputs, problems, read_all
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.messages import Image
@@ -122,7 +122,7 @@ def test_without_pillow_one_warning_says_how_to_get_it(tmp_path: Path) -> None:
     program = f"""
 import sys
 sys.modules["PIL"] = None
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.conversation.inputs import read_all
 read = read_all(load({str(tmp_path / "look.yaml")!r}))
 print(len(read.parts[1].data), *read.warnings)

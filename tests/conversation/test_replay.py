@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager, Participant
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.plan import Plan
 from ai_battle.conversation.replay import Difference, at_rest, recast, replay, swap

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ai_battle.assembly import create_client
+from ai_battle import create_client
 from ai_battle.benchmark.loading import load
 from ai_battle.benchmark.run import BenchmarkProgress, RunOptions, begin, run
 from ai_battle.core.exchange import ModelRequest

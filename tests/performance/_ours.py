@@ -3,8 +3,7 @@
 import asyncio
 from typing import Any
 
-from ai_battle import ConversationManager, Participant
-from ai_battle.assembly import create_client
+from ai_battle import ConversationManager, Participant, create_client
 from ai_battle.core.events import Event, TextDelta, TurnFinished, TurnStarted
 
 from ._bare import PROMPT

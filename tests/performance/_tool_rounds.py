@@ -6,8 +6,7 @@ from typing import Any
 
 import aiohttp
 
-from ai_battle import ConversationManager, Participant
-from ai_battle.assembly import create_client
+from ai_battle import ConversationManager, Participant, create_client
 
 from ._bare import PROMPT
 from ._dispatching import Adds

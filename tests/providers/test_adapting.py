@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.assembly import create_client
+from ai_battle import create_client
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ContextTooLong, ProviderError
 from ai_battle.core.events import Emit, EventLog, Warned, ignore

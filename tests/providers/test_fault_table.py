@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 
-from ai_battle import assembly
+from ai_battle import create_client
 from ai_battle.core.errors import Refused, Unreachable
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
@@ -101,7 +101,7 @@ async def test_the_clients_of_a_run_are_put_together_in_this_way(
         for name, value in fakes.environment.items():
             monkeypatch.setenv(name, value)
         fakes.openai.says(fault("end_mid_stream"), WHOLE)
-        client = assembly.create_client("openai/gpt-4o")
+        client = create_client("openai/gpt-4o")
         response = await client.complete(ASKED, log := EventLog())
 
         assert (response.text, log.text, len(fakes.openai.questions)) == (WHOLE, WHOLE, 2)

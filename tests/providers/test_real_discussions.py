@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager, Participant
-from ai_battle.assembly import create_client
+from ai_battle import ConversationManager, Participant, create_client
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import AttemptFailed, EventLog, ModelReplied, TextDelta, TurnFinished
 

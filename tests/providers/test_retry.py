@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ai_battle.assembly import RetryPolicy, create_client
+from ai_battle import create_client
+from ai_battle.assembly.models import RetryPolicy
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BadReply, ProviderError, RateLimited, TimedOut, Unreachable
 from ai_battle.core.events import AttemptFailed, Emit, EventLog, ModelReplied, Retrying, TextDelta, ignore

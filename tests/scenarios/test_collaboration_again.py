@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ai_battle import CollaborativeConversationManager, ConversationManager, RunResult
-from ai_battle.assembly import RecordingFiles
+from ai_battle.assembly.models import RecordingFiles
 from ai_battle.conversation.setup import load_checked
 from ai_battle.testing import FakeProviders
 

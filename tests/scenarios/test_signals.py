@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle import ConversationManager
-from ai_battle.config import load
+from ai_battle.config.loading import load
 from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, fault

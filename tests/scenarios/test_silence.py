@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from ai_battle.assembly import RetryPolicy, create_client
+from ai_battle import create_client
+from ai_battle.assembly.models import RetryPolicy
 from ai_battle.testing import FakeProvider, FakeProviders, fault
 
 TYPES = {"openai": "gpt-4o", "anthropic": "sonnet", "ollama": "ollama/phi4", "gemini": "gemini-2.5-flash"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ai_battle.assembly import create_client
+from ai_battle import create_client
 from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import user

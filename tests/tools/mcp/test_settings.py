@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle import assembly
-from ai_battle.config import load
+from ai_battle.assembly import discussion
+from ai_battle.config.loading import load
 from ai_battle.config.tools import Tools
 from ai_battle.core.errors import ConfigError
 from ai_battle.tools.loading import named_code
@@ -47,8 +47,8 @@ def test_a_discussion_is_checked_without_starting_its_servers(tmp_path: Path) ->
     mark = tmp_path / "mark"
     loaded = load(settings(trap={"command": "touch", "args": [str(mark)]}))
 
-    assert assembly.check(loaded) == []
-    assert assembly.named_code(loaded) == (f"touch {mark}",)
+    assert discussion.check(loaded) == []
+    assert discussion.named_code(loaded) == (f"touch {mark}",)
     assert not mark.exists()
 
 
@@ -56,7 +56,7 @@ def test_a_secret_in_a_command_is_not_shown_with_it() -> None:
     server = {"command": "docs", "args": ["--key", "${DOCS_KEY}"]}
     loaded = load(settings(docs=server), {"DOCS_KEY": "tok-12345"})
 
-    assert assembly.named_code(loaded) == ("docs --key ${DOCS_KEY}",)
+    assert discussion.named_code(loaded) == ("docs --key ${DOCS_KEY}",)
 
 
 def settings(**servers: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any, TextIO
 
 import click
 
-from ai_battle.config import phases
 from ai_battle.config.loading import Loaded
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
@@ -75,9 +74,9 @@ class ViewOptions:
     def of(cls, loaded: Loaded, *, verbose: bool = False) -> "ViewOptions":
         """Takes what the discussion file says, on this terminal."""
         discussion = loaded.file.discussion
-        turns = phases.turns_in_all(discussion)
         typing = sys.stdin is not None and sys.stdin.isatty()
         prices = cache(partial(_output_price, {name: price.model_dump() for name, price in loaded.file.prices.items()}))
+        turns = discussion.turns_in_all
         return cls(turns, verbose=verbose, typing=typing, notify_on=discussion.timeouts.notify_on, output_price=prices)
 
 

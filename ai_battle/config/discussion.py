@@ -325,6 +325,24 @@ class Discussion(Section):
         """Whether files are shown, or may be: a person can attach some."""
         return bool(self.input_file or self.input_files) or any(one.role == "user" for one in self.models.values())
 
+    @property
+    def speakers(self) -> list[str]:
+        """Those who take turns."""
+        return [name for name, model in self.models.items() if model.role not in ("moderator", "observer")]
+
+    @property
+    def turns_in_all(self) -> int:
+        everybody = len(self.speakers)
+        if self.phases:
+            return sum(phase.rounds * (len(phase.speakers) or everybody) for phase in self.phases)
+        return self.turns * everybody
+
+    @property
+    def has_private_words(self) -> bool:
+        """Whether something is said, or told, that not everybody hears."""
+        is_private = any(phase.visible_to is not None for phase in self.phases)
+        return is_private or bool(self.visibility) or any(model.secret for model in self.models.values())
+
     @field_validator("goal")
     @classmethod
     def _is_given(cls, goal: str, info: ValidationInfo) -> str:

@@ -97,7 +97,7 @@ def _helpers(discussion: Discussion) -> Iterator[tuple[KeyPath, HelperSettings]]
 
 def _listening_helpers(discussion: Discussion) -> Iterator[Problem]:
     """Warns that who helps is shown what the other hears."""
-    for path, helper in _helpers(discussion) if phases.has_private_words(discussion) else ():
+    for path, helper in _helpers(discussion) if discussion.has_private_words else ():
         if helper.type in discussion.models:
             words = (
                 f"{helper.type!r} takes part, and would be shown words that are kept from it; name a model by its type"
@@ -127,7 +127,7 @@ def _moderators(discussion: Discussion) -> Iterator[Problem]:
         yield Problem(("discussion", "speaker_selection"), message)
     for name in moderators[1:]:
         yield Problem(("discussion", "models", name, "role"), f"{moderators[0]!r} is the moderator already")
-    if all(participant.role in ("moderator", "observer") for participant in discussion.models.values()):
+    if not discussion.speakers:
         yield Problem(("discussion", "models"), "needs a participant who is neither moderator nor observer")
 
 

@@ -116,24 +116,6 @@ def _places(instructions: str, path: KeyPath) -> Iterator[Problem]:
             yield Problem(path, words)
 
 
-def speaking(discussion: "Discussion") -> list[str]:
-    """Returns those who take turns."""
-    return [name for name, model in discussion.models.items() if model.role not in ("moderator", "observer")]
-
-
-def turns_in_all(discussion: "Discussion") -> int:
-    everybody = len(speaking(discussion))
-    if discussion.phases:
-        return sum(phase.rounds * (len(phase.speakers) or everybody) for phase in discussion.phases)
-    return discussion.turns * everybody
-
-
-def has_private_words(discussion: "Discussion") -> bool:
-    """Says whether something is said, or told, that not everybody hears."""
-    is_private = any(phase.visible_to is not None for phase in discussion.phases)
-    return is_private or bool(discussion.visibility) or any(model.secret for model in discussion.models.values())
-
-
 def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: KeyPath) -> Iterator[Problem]:
     """Names that nobody has, each with the last step to its place: an index, or the name itself where it is a key."""
     for step, name in named:
@@ -147,7 +129,7 @@ def _without_speaker(discussion: "Discussion") -> Iterator[Problem]:
     speaks = {name for phase in discussion.phases for name in phase.speakers}
     if not speaks or speaks - {*discussion.models} or not all(phase.speakers for phase in discussion.phases):
         return
-    for name in speaking(discussion):
+    for name in discussion.speakers:
         if name not in speaks:
             words = f"{name!r} speaks in no phase; name it among the speakers of one, or make it an observer"
             yield Problem(("discussion", "models", name), words, key=True)

@@ -16,7 +16,6 @@ from ..config.collaboration import Pair
 from ..config.documents import Source, checked_section
 from ..config.loading import Loaded, load
 from ..config.participants import ParticipantSettings
-from ..config.phases import has_private_words
 from ..config.problems import Problem
 from ..config.tools import Approval
 from ..core.client import ModelClient
@@ -242,7 +241,7 @@ class FileSetup(SetupSource):
         seeing = [named] if named else [name for name, model in assembled.models.items() if model.is_seeing]
         if found := next((participant for participant in participants if participant.name in seeing), None):
             return found
-        model = assembled.describer if has_private_words(discussion) else assembled.outside_describer
+        model = assembled.describer if discussion.has_private_words else assembled.outside_describer
         return Participant("", model.client, parameters=model.options, type=str(model.name)) if model else None
 
     def with_pair(self, pair: Mapping[str, Any]) -> Self:

@@ -14,7 +14,6 @@ from ..config.environment import with_dotenv
 from ..config.judge import load_rubric
 from ..config.loading import Loaded, load
 from ..config.packaged import packaged_config, packaged_rubric
-from ..config.phases import turns_in_all
 from ..config.tools import Tools
 from ..conversation import asking
 from ..conversation.manager import ConversationManager
@@ -72,7 +71,7 @@ class FolderTools:
         run_dir = self.run_dir(arguments.resume) if arguments.resume else None
         loaded = self._discussion(arguments, run_dir)
         manager = ConversationManager.from_config(loaded, allow_unsandboxed=self.allow_unsandboxed)
-        listener = _ProgressListener(tell, turns_in_all(loaded.file.discussion), run_dir)
+        listener = _ProgressListener(tell, loaded.file.discussion.turns_in_all, run_dir)
         try:
             if run_dir:
                 await manager.resume(run_dir, listener, WHOLE_ANSWER)

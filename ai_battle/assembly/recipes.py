@@ -16,7 +16,7 @@ from ..collaboration._shadow import Learn
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
-from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings
+from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings, UsedHelp
 from ..core import plugins
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
@@ -72,6 +72,9 @@ class Recipe:
         strategies.require(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in strategies.helpers_of(help_))
         recipe = cls(model, help_, {key: make(f"{speaker}.{key}", settings) for key, settings in steps}, base)
+        if help_.hedge and recipe.large and recipe.large.price is None:
+            words = f"the price of {recipe.large.name} is not known, so nobody can say what it costs to ask it early"
+            raise ConfigError(f"{words}; state it under 'prices:', as 0 where it is free", "hedge")
         return replace(recipe, detector=_detector(help_, model, recipe.large, base))
 
     @property
@@ -213,10 +216,16 @@ class Recipe:
 
 
 def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
-    """Returns a pair that shows its model what it was helped with before, where that is asked for."""
+    """Returns a pair that shows its model what it was helped with before, where that is asked for.
+
+    Raises `ConfigError`.
+    """
     settings = recipe.help.lessons
     if not settings or context.recording:
         return recipe
+    if settings.source == "shadow" and not (isinstance(recipe.help, UsedHelp) and recipe.help.shadow):
+        words = "shadow takes lessons from what the pair's shadow finds, and the pair has none"
+        raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
     large = recipe.large
     terms = LessonTerms(
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",

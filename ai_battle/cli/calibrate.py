@@ -14,8 +14,9 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import state_directory
 from ai_battle.evidence.store import EvidenceStore
 from ai_battle.evidence.trials import labelled_answers
-from ai_battle.judging.calibrate import LabelledAnswer, Report, Target
-from ai_battle.judging.own_answers import calibrate, read_answers
+from ai_battle.judging.calibrate import Report, Target
+from ai_battle.judging.labels import LabelledAnswer
+from ai_battle.judging.own_answers import calibrate, lines_by_rank, read_answers
 from ai_battle.reporting.calibration import COLUMNS, data, fragment, likely, page, recommendation, rows
 
 from .options import as_json, in_state
@@ -50,19 +51,28 @@ _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--max-cost", type=click.FloatRange(0), help="Dollars that an answer may cost on average.")
 @click.option("--helper-price", type=click.FloatRange(0), default=0.0, help="Dollars of one answer of the helper.")
 @click.option("--own-price", type=click.FloatRange(0), default=0.0, help="Dollars of one answer of the small model.")
+@click.option(
+    "--sort", type=click.Path(), help="File for the lines of DATA, those that get help last first; calibrates nothing."
+)
 @click.option("--out", type=click.Path(), help="File for the calibration, which a pair names as `calibration:`.")
 @click.option("--report", type=click.Path(), help="HTML file for the curve as a picture.")
 @as_json
 def command(
     data: str | None, pair: str | None, state: Path | str | None, out: str | None, report: str | None, as_json: bool,
-    models: str | None, confidence: float, **targets: Any,
+    models: str | None, confidence: float, sort: str | None, **targets: Any,
 ) -> None:  # fmt: skip
     """Choose when a small model is helped, from answers of your own.
 
     DATA has one answer a line: {"prompt", "response"}, and where they are known "correct" and "helper_correct"; for
     several models also "peers", what the others answered, and "peers_correct". In the place of DATA, the shadow of a
     pair has answers with labels; `ai-battle pair report` lists the pairs.
+
+    A promise needs labels only of the answers that get no help. `--sort` puts these first: label as many as you can
+    from the top. Answers behind them that have no labels count as if they got help.
     """
+    if sort:
+        _sort(data, sort)
+        return
     target = replace(_target(**targets), models=_models(models, pair or ""), confidence=confidence)
     if bool(data) == bool(pair):
         raise ConfigError("Say either DATA, a file of answers, or --from-shadow PAIR.")
@@ -76,6 +86,17 @@ def command(
         print_json(_document(found, target, answers))
     else:
         _show(found, target, answers, out)
+
+
+def _sort(data: str | None, path: str) -> None:
+    if not data:
+        raise ConfigError("--sort needs DATA, a file of answers.")
+    lines = lines_by_rank(Path(data))
+    write_file(Path(path), (f"{line.rstrip()}\n" for line in lines), "--sort")
+    click.echo(
+        f"{path}: {len(lines)} answers, those that get help last first. Label them from the top, then calibrate on it.",
+        err=True,
+    )
 
 
 def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -> Report:
@@ -139,7 +160,7 @@ def _document(found: Report, target: Target, answers: int) -> dict[str, Any]:
 
 
 def _show(found: Report, target: Target, answers: int, out: str | None) -> None:
-    click.echo(data(found, answers))
+    click.echo(fill(data(found, answers), COLUMNS))
     for row in ("", *rows(found)) if found.curve else ():
         click.echo(row)
     click.echo()

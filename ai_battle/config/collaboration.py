@@ -85,8 +85,8 @@ class HedgeSettings(Section):
     worth: Annotated[float, Field(gt=0), AS_NUMBER] | None = Field(
         default=None,
         description="Dollars that a second less to wait is worth: the helper starts as soon as what it is expected to "
-        "save is worth more than its call is expected to cost, by what both took of late. Until that is known, and "
-        "where the helper has no price, `wait` holds.",
+        "save is worth more than its call is expected to cost, by what both took of late. Until that is known, `wait` "
+        "holds.",
         examples=[0.001],
     )
     doubt: Share | None = Field(

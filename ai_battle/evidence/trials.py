@@ -8,7 +8,7 @@ from ..core.errors import ConfigError
 from ..core.exchange import ToolSpec
 from ..core.plugins import near
 from ..judging.assessment import Context
-from ..judging.calibrate import LabelledAnswer
+from ..judging.labels import LabelledAnswer
 from .store import MOST_RECORDS, EvidenceRecord, EvidenceStore
 
 TRIALS, DAYS = "shadow", "shadow days"

@@ -8,18 +8,18 @@ from math import sqrt
 from typing import Literal, Self
 
 from ..core.errors import ConfigError
-from .assessment import NO_CONTEXT, Context
 from .calibration import BESIDE, INTERCEPT, Calibration, Point, Rank, rank
 from .case import Case
 from .family import Family
 from .judgements import DOUBT, Measurements, measurements
+from .labels import LEAST_LABELLED, LabelledAnswer, losses_of, require_both_kinds, require_labels, tested_places
 from .measures import curve, intervals, lower_bounds, mean
 from .promise import MOST_PROMPTS, Promise, digest, least_labels, safe_cut
 from .regression import RegressionProblem, Term, fit
 from .weights import Head, Score, Weights, score, shipped_weights
 
-LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
-"""Answers below which there is no help rate, no calibration by labels, and no correction of weights."""
+LEAST, REFITS = 20, 50
+"""Answers below which there is no help rate, and no correction of weights."""
 FOLDS = 5
 STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
 INTERCEPT_STRENGTH, BESIDE_STRENGTH = 0.05, 4.0
@@ -34,24 +34,6 @@ OWN_CUT = 5
 
 Corrected = Mapping[Family, Mapping[str, Mapping[str, float]]]
 Kind = Literal["help_rate", "quality", "max_cost", "pgr", "promise"]
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledAnswer:
-    """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known.
-
-    `peers` are what others answered beside it, `peers_good` how good these are. `system` is a digest of the system
-    prompt; empty where that is not known.
-    """
-
-    prompt: str
-    response: str
-    good: float | None = None
-    helper_good: float | None = None
-    context: Context = NO_CONTEXT
-    peers: tuple[str, ...] = ()
-    peers_good: tuple[float, ...] = ()
-    system: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +86,13 @@ class Report:
 def calibrate(answers: Sequence[LabelledAnswer], target: Target, weights: Weights | None = None) -> Report:
     """Raises `ConfigError` for data that can't tell what the target asks for."""
     weights = weights or shipped_weights()
-    labelled = [answer for answer in answers if answer.good is not None and answer.helper_good is not None]
+    labelled = [answer for answer in answers if answer.is_labelled]
     if target.kind == "help_rate" and not labelled:
         return _by_quantile(answers, target.value, weights)
-    _require_labels(answers, labelled)
+    require_labels(answers, labelled)
     if target.kind == "promise":
-        return _by_promise(labelled, target, weights)
-    _require_both_kinds(labelled)
+        return _by_promise(answers, target, weights)
+    require_both_kinds(labelled)
     return _by_labels(labelled, target, weights)
 
 
@@ -180,21 +162,24 @@ def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weig
     return made.with_curve(gains, small, large)
 
 
-def _by_promise(labelled: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
+def _by_promise(answers: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
     """The weights stay as they are shipped: a test needs scores that have not seen its labels."""
-    samples = [_sample(answer) for answer in labelled]
+    samples = [_sample(answer) for answer in answers]
     gains = _gains(samples, weights, {})
+    tested = tested_places(answers, _ranks(gains, answers))
+    answers = [answers[at] for at in tested]
+    samples, gains = [samples[at] for at in tested], [gains[at] for at in tested]
     small, large = [each.small for each in samples], [each.large for each in samples]
     families = [each.family for each in samples]
-    made, promise = promised_cut(_ranks(gains, labelled), small, large, target, labelled, families)
-    report = Report(made.with_promise(promise), len(labelled), refit=False, lengths=lengths(labelled))
-    return report.with_curve(gains, small, large)
+    made, promise = promised_cut(_ranks(gains, answers), losses_of(answers, small, large), target, answers, families)
+    labels = sum(answer.is_labelled for answer in answers)
+    report = Report(made.with_promise(promise), labels, refit=False, lengths=lengths(answers))
+    return report.with_curve(gains, small, large) if labels == len(answers) else report
 
 
 def promised_cut(
     ranks: Sequence[Rank],
-    small: Sequence[float],
-    large: Sequence[float],
+    losses: Sequence[float | None],
     target: Target,
     answers: Sequence[LabelledAnswer],
     families: Sequence[Family] = (),
@@ -203,11 +188,11 @@ def promised_cut(
 
     `families` are those of the answers, where they are not all of one: one with labels enough has a cut of its own.
     """
-    losses = [max(0.0, helped - own) for own, helped in zip(small, large, strict=True)]
     families = families or ALIKE * len(ranks)
     gain, tie_break, own = _cuts(ranks, losses, target, families)
     helped = [each >= own.get(family, (gain, tie_break)) for each, family in zip(ranks, families, strict=True)]
-    share, lost = mean(helped), sum(loss * (not is_helped) for loss, is_helped in zip(losses, helped, strict=True))
+    share = mean(helped)
+    lost = sum(loss or 0.0 for loss, is_helped in zip(losses, helped, strict=True) if not is_helped)
     promise = Promise(
         target.value,
         target.confidence,
@@ -230,7 +215,7 @@ def _prompts(answers: Sequence[LabelledAnswer]) -> tuple[str, ...]:
 
 
 def _cuts(
-    ranks: Sequence[Rank], losses: Sequence[float], target: Target, families: Sequence[Family]
+    ranks: Sequence[Rank], losses: Sequence[float | None], target: Target, families: Sequence[Family]
 ) -> tuple[float, float, dict[Family, Rank]]:
     """Returns the cut that families share, and those of the families that have labels enough for one of their own."""
     needed = least_labels(target.value, target.confidence)
@@ -341,6 +326,11 @@ def _at(reached: Sequence[float], share: float) -> float:
     return reached[round(share * (len(reached) - 1))]
 
 
+def ranks_of(answers: Sequence[LabelledAnswer]) -> list[Rank]:
+    """Returns the ranks in which a pair of one small model sends them on for help, the highest first."""
+    return _ranks(_gains([*map(_sample, answers)], shipped_weights(), {}), answers)
+
+
 def _gains(samples: Sequence[MeasuredAnswer], weights: Weights, corrections: Corrected) -> list[float]:
     own = Calibration(0.0, corrections=corrections).apply_to(weights)
     return [_gain(score(sample.measurements, sample.family, own)) for sample in samples]
@@ -354,25 +344,6 @@ def _gain(found: Score) -> float:
 def _sample(answer: LabelledAnswer) -> MeasuredAnswer:
     case = Case(answer.response, answer.prompt, answer.context)
     return MeasuredAnswer(case.family, measurements(case), answer.good or 0.0, answer.helper_good or 0.0)
-
-
-def _require_labels(answers: Sequence[LabelledAnswer], labelled: Sequence[LabelledAnswer]) -> None:
-    if not labelled:
-        raise ConfigError(
-            f'None of the {len(answers)} answers says both "correct" and "helper_correct", which this target needs; '
-            "a help rate needs no labels."
-        )
-    if len(labelled) < LEAST_LABELLED:
-        raise ConfigError(f"{len(labelled)} answers with labels are too few; at least {LEAST_LABELLED} are needed.")
-
-
-def _require_both_kinds(labelled: Sequence[LabelledAnswer]) -> None:
-    if len({(answer.good or 0.0) > 0.5 for answer in labelled}) < 2:
-        kind = "right" if (labelled[0].good or 0.0) > 0.5 else "wrong"
-        raise ConfigError(
-            f"All {len(labelled)} answers are {kind}, so nothing tells good ones from bad ones; add some of the other "
-            "kind, or leave the labels out and say a help rate."
-        )
 
 
 def no_use(small: float, large: float) -> str:

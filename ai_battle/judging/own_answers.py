@@ -12,20 +12,11 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import assistant, user
 from .agreement import DOUBT, Ballot, VoteCount, ballot, features, is_refuted
 from .assessment import Assessment, Context
-from .calibrate import (
-    NEVER,
-    REFITS,
-    LabelledAnswer,
-    Report,
-    Target,
-    cut_at,
-    no_use,
-    promised_cut,
-    share_for,
-)
+from .calibrate import NEVER, REFITS, Report, Target, cut_at, no_use, promised_cut, ranks_of, share_for
 from .calibrate import calibrate as calibrate_one
 from .calibration import Agreement, Rank, rank
 from .detector import StuckDetector
+from .labels import LabelledAnswer, losses_of, tested_places
 from .measures import mean
 from .promise import digest
 from .regression import LogisticModel, Row, fit_model, folds
@@ -44,16 +35,32 @@ def read_answers(path: Path) -> list[LabelledAnswer]:
     The names of recorded pairs (`small_response`, `small_correct`, `large_correct`) do as well. Raises `ConfigError`
     that names the line.
     """
+    return [answer for _, answer in _read(path)]
+
+
+def lines_by_rank(path: Path) -> list[str]:
+    """Returns the lines of a file of answers, those that get help last first; raises `ConfigError`."""
+    lines, answers = zip(*_read(path), strict=True)
+    if any(answer.peers for answer in answers):
+        polled = list(map(_poll, answers))
+        ranks = _ranks(_scores_by_votes(polled), polled)
+    else:
+        ranks = ranks_of(answers)
+    return [line for _, line in sorted(zip(ranks, lines, strict=True), key=lambda each: each[0])]
+
+
+def _read(path: Path) -> list[tuple[str, LabelledAnswer]]:
+    """Returns each line of a file, and the answer that it holds."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            answers = [_answer(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+            read = [(line, _answer(line, f"{path}:{n}")) for n, line in enumerate(lines, 1) if line.strip()]
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} can't be read: it is not UTF-8") from error
-    if not answers:
+    if not read:
         raise ConfigError(f'{path} is empty: each line holds an answer, as {{"prompt": ..., "response": ...}}.')
-    return answers
+    return read
 
 
 def _answer(line: str, where: str) -> LabelledAnswer:
@@ -149,14 +156,10 @@ def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
     if beside < len(answers):
         raise ConfigError("Some answers have peers and others have none; calibrate on each kind by itself.")
     if report.labels and target.kind == "promise":
-        return _by_promise(report, list(filter(_is_labelled, answers)), target)
+        return _by_promise(report, answers, target)
     if report.labels:
-        return _by_labels(report, list(map(_poll, filter(_is_labelled, answers))), target)
+        return _by_labels(report, [_poll(answer) for answer in answers if answer.is_labelled], target)
     return _cut(report, list(map(_poll, answers)), BY_VOTES, target.value, target)
-
-
-def _is_labelled(answer: LabelledAnswer) -> bool:
-    return answer.good is not None and answer.helper_good is not None
 
 
 def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Report:
@@ -174,19 +177,27 @@ def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Repo
 def _by_promise(report: Report, answers: Sequence[LabelledAnswer], target: Target) -> Report:
     """The votes count as they are shipped: a test needs scores that have not seen its labels."""
     polled = list(map(_poll, answers))
-    scores = [_score(each, BY_VOTES.score(each.known)) for each in polled]
+    scores = _scores_by_votes(polled)
+    tested = tested_places(answers, _ranks(scores, polled))
+    answers = [answers[at] for at in tested]
+    polled, scores = [polled[at] for at in tested], [scores[at] for at in tested]
     small, large = [each.served for each in polled], [each.helper for each in polled]
-    found, promise = promised_cut(_ranks(scores, polled), small, large, target, answers)
+    found, promise = promised_cut(_ranks(scores, polled), losses_of(answers, small, large), target, answers)
     agreement = Agreement(found.cut, BY_VOTES, found.tie_break)
     made = replace(report.calibration, agreement=agreement, help_rate=found.help_rate, error=found.error, promise=None)
-    return replace(report, calibration=made.with_promise(promise)).with_curve(scores, small, large)
+    report = replace(report, calibration=made.with_promise(promise), labels=sum(each.is_labelled for each in answers))
+    return report.with_curve(scores, small, large) if report.labels == len(answers) else replace(report, curve=())
+
+
+def _scores_by_votes(polled: Sequence[Polled]) -> list[float]:
+    return [_score(each, BY_VOTES.score(each.known)) for each in polled]
 
 
 def _weights_and_scores(polled: Sequence[Polled]) -> tuple[LogisticModel, list[float]]:
     """The weights, and scores by such as have not seen the answer; of few labels nothing is learned."""
     gains = [each.gain for each in polled]
     if len(polled) < REFITS or not 0 < mean(gains) < 1:
-        return BY_VOTES, [_score(each, BY_VOTES.score(each.known)) for each in polled]
+        return BY_VOTES, _scores_by_votes(polled)
     rows = [each.pattern for each in polled]
     unseen: dict[int, float] = {}
     for fold in folds(rows, gains):

@@ -27,7 +27,8 @@ class Promise:
     """Of the answers that go out, on average at most the share `loss` is worse than the helper's would have been.
 
     A pair of which that is not so passes the test with a probability of at most 1 - `confidence`. It was tested on
-    `labels` answers, of which `lost` (graded ones in parts) are worse and not helped; `data` is a digest of them,
+    `labels` answers, of which `lost` (graded ones in parts) are worse and not helped; some may lack labels, as they
+    get help in any case. `data` is a digest of them,
     `date` the day (UTC). `models` are the small and the large one, `tools` and `prompts` (digests of system prompts)
     those of the answers, as far as they are known. It holds for the answers of each of the `families` as well, and for
     those of all others together. `seal` is a digest of all of it and of the cut.
@@ -76,10 +77,13 @@ class Promise:
             raise ConfigError(message, "calibration") from error
 
 
-def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confidence: float, above: Rank) -> Rank:
+def safe_cut(
+    ranks: Sequence[Rank], losses: Sequence[float | None], loss: float, confidence: float, above: Rank
+) -> Rank:
     """Returns the highest cut at which a loss above `loss` is refuted: answers of this rank and above get help.
 
-    `losses` are from 0 to 1, ordered like `ranks`; `above` is higher than all ranks. The cuts are tested from the
+    `losses` are from 0 to 1, ordered like `ranks`; one that is not known (None) is never risked: its answer gets help.
+    `above` is higher than all ranks. The cuts are tested from the
     lowest on, where each answer gets help and nothing is lost, until one fails: in this fixed sequence no correction is
     due for testing many (Angelopoulos, Bates, Candes, Jordan and Lei, "Learn then Test", 2021). Right and wrong are
     tested by the exact binomial, whose level a lot that is drawn of the data makes exact; graded losses by betting
@@ -95,8 +99,9 @@ def safe_cut(ranks: Sequence[Rank], losses: Sequence[float], loss: float, confid
             f"confidence: at least {needed} are needed, {needed - labels} more, and about {5 * needed} to save much."
         )
     order = sorted(range(labels), key=ranks.__getitem__)
-    test = _binomial(labels, loss, chance, losses) if {*losses} <= {0.0, 1.0} else _betting(labels, loss, chance)
-    return next((ranks[at] for at in order if losses[at] and not test(losses[at])), above)
+    is_graded = not {*losses} <= {0.0, 1.0, None}
+    test = _betting(labels, loss, chance) if is_graded else _binomial(labels, loss, chance, losses)
+    return next((ranks[at] for at in order if (lost := losses[at]) is None or (lost and not test(lost))), above)
 
 
 def least_labels(loss: float, confidence: float) -> int:
@@ -104,7 +109,7 @@ def least_labels(loss: float, confidence: float) -> int:
     return ceil(log(1 - confidence) / log1p(-loss) - 1e-9)
 
 
-def _binomial(labels: int, loss: float, chance: float, losses: Sequence[float]) -> Test:
+def _binomial(labels: int, loss: float, chance: float, losses: Sequence[float | None]) -> Test:
     most, below = -1, 0.0
     while below + (more := _probability(labels, most + 1, loss)) <= chance:
         most, below = most + 1, below + more

@@ -32,8 +32,15 @@ def data(report: Report, answers: int) -> str:
     """Says what the calibration was made of."""
     if not report.labels:
         return f"{answers} answers, without labels."
-    if report.calibration.promise:
-        return f"{answers} answers, {report.labels} with labels; the weights are as shipped, so no label is seen twice."
+    if promise := report.calibration.promise:
+        others = "count as helped"
+        if promise.labels == report.labels:
+            others = "are left out, which is sound only where chance has decided which have labels"
+        rest = "" if report.labels == answers else f"; those without {others}"
+        return (
+            f"{answers} answers, {report.labels} with labels{rest}. The weights are as shipped, so no label is seen "
+            "twice."
+        )
     fitted = "weights fitted to them" if report.refit else "too few to fit weights to, so only the cut is theirs"
     return f"{answers} answers, {report.labels} with labels, {fitted}."
 
@@ -58,6 +65,8 @@ def recommendation(report: Report, target: Target) -> Iterator[str]:
             f"that loses more than {promise.loss:.1%} would pass this test with a probability of at most "
             f"{1 - promise.confidence:.0%}; it says nothing of requests that are unlike these."
         )
+        if report.labels < promise.labels and round((1 - share.help_rate) * promise.labels) >= report.labels:
+            yield "All that have labels would go out without help: with more labels fewer answers get help."
         if promise.families:
             yield f"The same was tested for {' and '.join(promise.families)} alone, and for all others together."
     if target.helper_price:

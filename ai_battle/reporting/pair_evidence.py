@@ -76,7 +76,11 @@ class LostRequest:
 
 @dataclass(frozen=True, slots=True)
 class PairEvidence:
-    """All that is known of a pair; `counts` are requests by what became of them, and dollars (`usd`)."""
+    """All that is known of a pair; `counts` are requests by what became of them, and dollars (`usd`).
+
+    Of the `compared` ones those count that came since the pair was last told anew when to ask for help: about the
+    share `since` of all requests did.
+    """
 
     pair: str
     counts: Mapping[str, float]
@@ -87,6 +91,8 @@ class PairEvidence:
     advised: int = 0
     fallback: Fallback | None = None
     versions: Sequence[CalibrationVersion] = ()
+    compared: int = 0
+    since: float = 1.0
 
     @property
     def whole(self) -> FamilyEvidence | None:
@@ -116,6 +122,7 @@ class PairEvidence:
             "promised": self.watch and self.watch.promised,
             "alarm": self.fallback is not None,
             "counts": dict(self.counts),
+            "compared": self.compared,
             "unsteady": self.unsteady,
             "advised": self.advised,
             "families": [*map(asdict, self.families)],
@@ -133,7 +140,7 @@ class PairEvidence:
             yield f"  It calibrates itself, by {self.versions[-1].words}."
         if whole := self.whole:
             yield from ("", _row(HEAD), *map(_row, map(_cells, self.families)), "")
-            yield from _saving_lines(whole, self.counts.get("requests", 0))
+            yield from _saving_lines(whole, self.since * self.counts.get("requests", 0))
         if self.lost:
             yield from ("", f"  Lost, the last {len(self.lost)}:")
         for each in self.lost:
@@ -144,9 +151,11 @@ class PairEvidence:
     @property
     def _coverage(self) -> Iterator[str]:
         counts, whole = self.counts, self.whole
-        compared = whole.trials if whole else 0
+        newest = whole.trials if whole else 0
         spent = f", which cost ${counts.get('usd', 0.0):.4f}"
-        yield f"{compared:,} of {int(counts.get('requests', 0)):,} requests were compared{spent}."
+        yield f"{self.compared:,} of {int(counts.get('requests', 0)):,} requests were compared{spent}."
+        if newest < self.compared:
+            yield f"Those since the pair was last told anew when to ask for help count: {newest:,}."
         missed = [f"{int(counts[name])} ({why})" for name, why in NOT_COMPARED.items() if counts.get(name)]
         if missed:
             yield f"Drawn and not compared: {', '.join(missed)}."
@@ -174,7 +183,10 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
     advised = sum(trial.is_advised for trial in trials)
     lost = [*_lost_requests(newest)]
     versions = read_versions(store, pair)
-    return PairEvidence(pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback, versions)
+    since = fsum(trial.weight for trial in trials) / fsum(trial.weight for _, trial in found) if found else 1.0
+    return PairEvidence(
+        pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback, versions, len(found), since
+    )
 
 
 def _daily_counts(store: EvidenceStore, pair: str) -> Counter[str]:

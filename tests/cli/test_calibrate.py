@@ -222,6 +222,41 @@ def test_kinds_of_requests_with_labels_enough_get_a_cut_of_their_own(
     assert "was changed after it was made" in "".join(capsys.readouterr())
 
 
+def test_labels_of_the_answers_that_get_help_last_are_all_that_a_promise_needs(
+    data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row(n, prompt=f"{PROMPT} ({n})") for n in range(300)]
+    written = data(rows)
+    assert run_command(["calibrate", written, "--promise", "0.05", "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)["calibration"]
+    ordered = tmp_path / "ordered.jsonl"
+    assert run_command(["calibrate", written, "--sort", str(ordered)]) == 0
+    assert "300 answers, those that get help last first" in capsys.readouterr().err
+    lines = [json.loads(line) for line in ordered.read_text().splitlines()]
+    assert sorted(line["prompt"] for line in lines) == sorted(line["prompt"] for line in rows)
+
+    def calibrated(labels: int) -> Any:
+        bare = [{key: line[key] for key in ("prompt", "response")} for line in lines[labels:]]
+        assert run_command(["calibrate", data(lines[:labels] + bare), "--promise", "0.05", "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    most, few = calibrated(250), calibrated(100)
+    assert most["labels"] == 250
+    assert most["calibration"]["help_rate"] == pytest.approx(whole["help_rate"], abs=0.01)
+    assert few["calibration"]["help_rate"] == pytest.approx(2 / 3, abs=0.001)
+    assert "All that have labels would go out without help: with more labels fewer answers get help." in few["said"]
+    assert few["curve"] == []
+
+
+def test_labels_here_and_there_count_alone_and_it_is_told(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row(n, prompt=f"{PROMPT} ({n})") for n in range(300)]
+    bare = [{key: line[key] for key in ("prompt", "response")} for line in rows[::2]]
+    assert run_command(["calibrate", data(rows[1::2] + bare), "--promise", "0.05"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "those without are left out, which is sound only where chance has decided which have labels" in said
+    assert "Of 150 answers" in said
+
+
 def test_too_few_labels_promise_nothing_and_say_how_many_are_missing(
     data: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

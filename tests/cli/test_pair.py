@@ -104,3 +104,18 @@ def test_the_labels_of_another_pair_are_not_taken(tmp_path: Path) -> None:
         raise calibrated(tmp_path, PAIR.replace("phi4", "phi3")).exception or AssertionError
     with pytest.raises(ConfigError, match="Say either DATA, a file of answers, or --from-shadow PAIR"):
         raise calibrated(tmp_path, PAIR, "some.jsonl").exception or AssertionError
+
+
+def test_what_was_compared_before_the_pair_was_told_anew_is_counted_and_no_part_of_what_is_saved(
+    tmp_path: Path,
+) -> None:
+    keep(tmp_path, "t" * 60)
+    with closing(EvidenceStore(tmp_path)) as store:
+        for number in range(40):
+            trial = ShadowTrial("tie", False, 0.02, "chat", "", "", "", "", True, 0.001, 0.003, 1.0, 4.0, cut="newer")
+            keep_trial(store, PAIR, f"newer{number}", trial)
+        add_to_day(store, PAIR, "2026-01-02", {"requests": 2_000})
+    said = report(tmp_path).output
+    assert "100 of 5,000 requests were compared, which cost $0.5000." in said
+    assert "Those since the pair was last told anew when to ask for help count: 40." in said
+    assert "(0.00200 to 0.00200), in all 4.00." in said

@@ -13,8 +13,9 @@ from ai_battle import StuckDetector
 from ai_battle.collaboration import council, peer
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.helping import HelpAsked, StuckFound
-from ai_battle.judging.calibrate import LabelledAnswer, Report, Target
+from ai_battle.judging.calibrate import Report, Target
 from ai_battle.judging.calibration import Calibration
+from ai_battle.judging.labels import LabelledAnswer
 from ai_battle.judging.own_answers import calibrate, read_answers
 from ai_battle.testing import ScriptedClient
 from research.answer_tables import read_rows, read_table

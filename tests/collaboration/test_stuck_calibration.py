@@ -8,8 +8,9 @@ import pytest
 
 from ai_battle import StuckDetector
 from ai_battle.core.errors import ConfigError
-from ai_battle.judging.calibrate import LabelledAnswer, Report, Target, calibrate
+from ai_battle.judging.calibrate import Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
+from ai_battle.judging.labels import LabelledAnswer
 from ai_battle.judging.regression import RegressionProblem, Term, fit, probability
 
 

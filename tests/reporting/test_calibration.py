@@ -6,8 +6,9 @@ from itertools import pairwise
 import pytest
 import yaml
 
-from ai_battle.judging.calibrate import LabelledAnswer, Report, Target, calibrate
+from ai_battle.judging.calibrate import Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
+from ai_battle.judging.labels import LabelledAnswer
 from ai_battle.reporting.calibration import COLUMNS, fragment, likely, page, recommendation
 
 RIGHT, WRONG = "7 * 24 = 168. The answer is 168.", "7 * 24 = 158. The answer is 158."

@@ -182,6 +182,26 @@ discussion:
             r"talk\.yaml:\d+:\d+ discussion\.goal: is missing: say what the discussion is about", message
         )
 
+    @pytest.mark.parametrize(
+        ("pair", "place", "said"),
+        [
+            (
+                "secondary: openai/gpt-99, strategy: takeover, hedge: {wait: 8}",
+                "hedge",
+                "the price of openai/gpt-99 is not known, so nobody can say what it costs to ask it early",
+            ),
+            (
+                "secondary: gpt-4o, lessons: {from: shadow}",
+                "lessons.from",
+                "shadow takes lessons from what the pair's shadow finds, and the pair has none",
+            ),
+        ],
+    )
+    def test_a_pair_that_lacks_what_a_key_needs(self, ai_battle: Command, pair: str, place: str, said: str) -> None:
+        told = ai_battle("validate", written(f"{GOOD}  collaboration: {{pairs: [{{primary: Bob, {pair}}}]}}\n"))
+        assert told.code == 2
+        assert f"discussion.collaboration.pairs[0].{place}: {said}" in told.out
+
     def test_a_variable_that_is_not_set(self, ai_battle: Command) -> None:
         assert refusal(ai_battle("run", changed("Talk.", "'About ${NOWHERE_SET}'"))) == (
             "talk.yaml:3:9 discussion.goal: the variable NOWHERE_SET is not set; set it, "

@@ -20,6 +20,7 @@ server:
       strategy: takeover
       stream: {stream}
       hedge: {{wait: 0.1}}
+prices: {{{upstream}/large: {{input: 1, output: 2}}}}
 """
 SLOW = "One word and then another, and a third one"
 STALLED = fault("stall_mid_stream", times=9, reply=reply(SLOW, chunks=8))

@@ -1,12 +1,12 @@
 """All models of one discussion, made ready to answer; and what would keep them from being made, with places."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .. import assembly, collaboration, tools
+from .. import tools
 from ..config.collaboration import HelperSettings, PairLimits
 from ..config.discussion import Discussion
 from ..config.loading import Loaded
@@ -38,28 +38,23 @@ from .models import (
     require_priced,
     with_tools,
 )
-from .pairs import PairBuilder, Pairs, ResolvedPair, RunShadows
+from .pairs import PairBuilder, Pairs, ResolvedPair, RunHelp
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
 
-    `help_use` is what the helpers of each participant have used, which counts against their limits; `standings` is
-    where its ladders stand, `recipes` are its pairs. `judges` judge the run at its end, by their names; `describer` is
-    the model of `describe_with`, which takes no part; `shadows` compare answers of pairs.
+    `judges` judge the run at its end, by their names; `describer` is the model of `describe_with`, which takes no part.
     """
 
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
     recorder: Recorder | None = None
     tool_set: "tools.ToolSet | None" = None
-    help_use: "Mapping[str, collaboration.HelpUse]" = field(default_factory=dict)
-    standings: "Mapping[str, Sequence[collaboration.LadderState]]" = field(default_factory=dict)
-    recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
+    help: RunHelp = field(default_factory=RunHelp)
     judges: Mapping[str, Model] = field(default_factory=dict)
     describer: Model | None = None
-    shadows: RunShadows = field(default_factory=RunShadows)
 
     @property
     def outside_describer(self) -> Model | None:
@@ -69,14 +64,8 @@ class Assembled:
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:
         """Returns the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
-        helpers = [
-            (f"{name}.{key}", model)
-            for name, recipes in self.recipes.items()
-            for recipe in recipes
-            for key, model in recipe.helpers.items()
-        ]
         needed = [*self.models.items(), *([("describe_with", self.describer)] if self.describer else ())]
-        return await find_unreachable(needed), await find_unreachable(helpers)
+        return await find_unreachable(needed), await find_unreachable(self.help.helpers)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Give the models their tools, once it is known where the run is kept; raises `ConfigError`."""
@@ -84,14 +73,9 @@ class Assembled:
             await self.tool_set.equip(run_dir, emit)
 
     async def aclose(self) -> None:
-        await self.shadows.aclose()
-        for model in (*self.models.values(), *self.judges.values()):
+        await self.help.aclose()
+        for model in filter(None, (*self.models.values(), *self.judges.values(), self.describer)):
             await model.client.aclose()
-        if self.describer:
-            await self.describer.client.aclose()
-        for recipes in self.recipes.values():
-            for recipe in recipes:
-                await recipe.aclose_looks()
         if self.tool_set:
             await self.tool_set.aclose()
         if self.recorder:
@@ -125,15 +109,14 @@ def build(
     models = {name: builder.pair_up(name, model) for name, model in models.items()}
     notes = (
         *(model.name.note for model in models.values()),
-        *builder.notes,
+        *builder.help.notes,
         *pairs.beyond_the_prompt(),
         *pairs.same_models(),
     )
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     judges = judge_models(discussion.judge.models if discussion.judge else (), context)
-    helping = (builder.help_use, builder.standings, builder.recipes)
     describer = _describer(discussion, context)
-    return Assembled(models, warnings, context.recorder, tool_set, *helping, judges, describer, builder.shadows)
+    return Assembled(models, warnings, context.recorder, tool_set, builder.help, judges, describer)
 
 
 def _describer(discussion: Discussion, context: BuildContext) -> Model | None:
@@ -299,7 +282,7 @@ def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iter
         try:
             PairBuilder(pairs).pair_up(name, model, (each,))
         except ConfigError as error:
-            yield each.problem(str(error), *strategies.place_of(each.pair, error.about))
+            yield strategies.problem_of(each.pair, each.path, error)
 
 
 def _names_code(each: ResolvedPair, pairs: Pairs) -> bool:

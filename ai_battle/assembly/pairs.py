@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from .. import assembly, collaboration, tools
 from ..config.collaboration import AUTO, Help, HelperSettings, Pair, ShadowSettings
@@ -101,7 +102,10 @@ class Pairs:
             yield from self._wrong_hedge(pair)
             if pair.pair.calibration == AUTO:
                 yield pair.problem("auto is for the pairs of a server; name the file of a calibration", "calibration")
-            yield from _wrong_options(pair)
+            try:
+                strategies.check(pair.pair)
+            except ConfigError as error:
+                yield strategies.problem_of(pair.pair, pair.path, error)
         yield from self._twice()
         yield from self._in_a_circle()
 
@@ -209,15 +213,6 @@ class Pairs:
         return spelling(spec.type if spec else named, self.context.providers)
 
 
-def _wrong_options(each: ResolvedPair) -> Iterator[Problem]:
-    try:
-        strategies.check(each.pair)
-    except ConfigError as error:
-        yield each.problem(str(error), "strategy")
-    except strategies.PairOptionError as error:
-        yield each.problem(error.words, error.key, key=error.is_key)
-
-
 def _answering(each: ResolvedPair) -> Iterator[tuple[KeyPath, HelperSettings]]:
     """Yields the models that answer where the primary is stuck; in a cascade all further models do."""
     yield from secondaries(each.pair)
@@ -235,46 +230,54 @@ def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool
 
 
 @dataclass(slots=True)
-class RunShadows:
-    """The shadows of a run's pairs, and where they keep what they find while the run goes on."""
+class RunHelp:
+    """Who helps in a run: the pairs of each participant, what its helpers have used, where its ladders stand.
 
-    all: "list[collaboration.Shadow]" = field(default_factory=list)
+    `notes` are for the user; `shadows` compare answers of pairs, and keep what they find in `store`.
+    """
+
+    recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
+    use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
+    standings: "dict[str, list[collaboration.LadderState]]" = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    shadows: "list[collaboration.Shadow]" = field(default_factory=list)
     store: EvidenceStore | None = None
+
+    @property
+    def helpers(self) -> Iterator[tuple[str, Model]]:
+        """Those who help, each named by whom it helps and by its place in the pair."""
+        for name, recipes in self.recipes.items():
+            yield from ((f"{name}.{key}", model) for recipe in recipes for key, model in recipe.helpers.items())
 
     def start(self) -> None:
         """Raises `StoreError` where nothing can be kept."""
-        if self.all:
+        if self.shadows:
             self.store = EvidenceStore(state_directory())
-            for shadow in self.all:
+            for shadow in self.shadows:
                 shadow.start(self.store)
 
     async def finish(self) -> None:
         """Returns when what was drawn has been compared, or after a while."""
-        for shadow in self.all:
+        for shadow in self.shadows:
             await shadow.join(PATIENCE)
 
     async def aclose(self) -> None:
-        for shadow in self.all:
+        """Closes shadows, and what nobody else does; helpers are closed with the model that they help."""
+        for shadow in self.shadows:
             await shadow.aclose()
         if self.store:
             self.store.close()
+        for recipe in chain(*self.recipes.values()):
+            await recipe.aclose_looks()
 
 
 @dataclass(frozen=True, slots=True)
 class PairBuilder:
-    """Puts models together with their helpers, and knows what of once they are made.
-
-    `help_use` is what the helpers of each participant have used, `standings` is where its ladders stand, `recipes` are
-    its pairs, `notes` is what the user should know of helpers, `shadows` are those of pairs that have one.
-    """
+    """Puts models together with their helpers, and keeps in `help` what is known of them then."""
 
     pairs: Pairs
     tool_set: "tools.ToolSet | None" = None
-    help_use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
-    standings: "dict[str, list[collaboration.LadderState]]" = field(default_factory=dict)
-    recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    shadows: "RunShadows" = field(default_factory=RunShadows)
+    help: RunHelp = field(default_factory=RunHelp)
 
     def pair_up(self, name: str, model: Model, pairs: Collection[ResolvedPair] | None = None) -> Model:
         """Returns the model of a participant with the help that it gets, of all its pairs or of these.
@@ -284,11 +287,11 @@ class PairBuilder:
         alone = model.client
         for pair in self.pairs.of(name) if pairs is None else pairs:
             recipe = self._recipe(name, model, pair)
-            self.recipes.setdefault(name, []).append(recipe)
-            self.notes.append(recipe.note)
-            states = self.standings.setdefault(name, [])
+            self.help.recipes.setdefault(name, []).append(recipe)
+            self.help.notes.append(recipe.note)
+            states = self.help.standings.setdefault(name, [])
             states.append(collaboration.LadderState(ladder=len(states)))  # only ladders are several, and use it
-            client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), states[-1])
+            client = recipe.client(self.help.use.setdefault(name, collaboration.HelpUse()), states[-1])
             is_made = recipe.check or not pair.pair.check  # without a run's tools nothing can be checked
             if pair.pair.shadow and is_made and not self.pairs.context.recording:
                 client = self._shadow(name, recipe, pair.pair.shadow).follow(client)
@@ -305,7 +308,7 @@ class PairBuilder:
             return helper_model(f"{name}.{place}", settings, self.pairs.context)
 
         shadow = assembly.shadow_of(shadow_settings, recipe, HelperSettings(type=name), self.pairs.context, make)
-        self.shadows.all.append(shadow)
+        self.help.shadows.append(shadow)
         return shadow
 
     def _recipe(self, name: str, model: Model, each: ResolvedPair) -> "assembly.Recipe":
@@ -330,14 +333,14 @@ class PairBuilder:
         for each in self.pairs.of_helper(settings.name):
             whose, base = f"{speaker}.{settings.name}", self.pairs.context.base
             recipe = assembly.Recipe.of(whose, model, each.pair, self._model, base)
-            self.recipes.setdefault(speaker.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
+            self.help.recipes.setdefault(speaker.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
             model = replace(model, client=recipe.client())
         return model
 
     def _helper(self, speaker: str, settings: HelperSettings) -> Model:
         settings, discussion = self.pairs.settings(settings), self.pairs.discussion
         model = helper_model(speaker, settings.model_copy(update={"tools": None}), self.pairs.context)
-        self.notes.append(model.name.note)
+        self.help.notes.append(model.name.note)
         if not self.tool_set:
             return model
         spec = discussion.models[speaker.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})

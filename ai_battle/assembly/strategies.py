@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from ..config.collaboration import Help, HelperSettings, UsedHelp
-from ..config.problems import KeyPath
+from ..config.problems import KeyPath, Problem
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, translate_errors
@@ -32,12 +32,12 @@ _MODELS = (Sequence[ModelClient], tuple[ModelClient, ...], ModelClient, ModelCli
 H = TypeVar("H", bound=Help)
 
 
-class PairOptionError(Exception):
+class PairOptionError(ConfigError):
     """A key of a pair that its strategy does not have, or one that it lacks."""
 
     def __init__(self, key: str, words: str, *, is_key: bool = False) -> None:
-        super().__init__(words)
-        self.key, self.words, self.is_key = key, words, is_key
+        super().__init__(words, key)
+        self.is_key = is_key
 
 
 def names() -> list[str]:
@@ -120,11 +120,11 @@ def require(pair: Help) -> None:
     try:
         check(pair, trusted=True)
     except PairOptionError as error:
-        raise ConfigError(f"{error.key}: {error.words}") from error
+        raise ConfigError(f"{error.about}: {error}") from error
 
 
 def check(pair: Help, *, trusted: bool = False) -> None:
-    """Raise `ConfigError` for a strategy that is not there, `PairOptionError` for a key that does not go with it.
+    """Raise `ConfigError` for a strategy that is not there, and for a key that does not go with it.
 
     A module by its dotted name is only imported when it is `trusted`.
     """
@@ -137,8 +137,15 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     _check_options(pair, make)
 
 
-def place_of(pair: Help, about: str) -> KeyPath:
-    """Returns where a pair says what an error is about: an option, a key, one of a list; the strategy otherwise."""
+def problem_of(pair: Help, path: KeyPath, error: ConfigError) -> Problem:
+    """Returns what is wrong with the pair at `path` of a file, with the place of what the error is about."""
+    if isinstance(error, PairOptionError):
+        return Problem((*path, error.about), str(error), key=error.is_key)
+    return Problem((*path, *_place_of(pair, error.about)), str(error))
+
+
+def _place_of(pair: Help, about: str) -> KeyPath:
+    """Returns where a pair says something: an option, a key, one of a list; the strategy otherwise."""
     key, _, number = about.partition(".")
     if key in pair.options:
         return "options", key

@@ -115,10 +115,8 @@ def _strategy_problems(setting: Setting) -> Iterator[Problem]:
     try:
         strategies.check(setting.help)
     except ConfigError as error:
-        yield Problem((*setting.place, "strategy"), str(error))
-    except strategies.PairOptionError as misused:
-        if not (misused.key == "max_retries" and _retries_by_default(setting)):
-            yield Problem((*setting.place, misused.key), misused.words, key=misused.is_key)
+        if not (error.about == "max_retries" and _retries_by_default(setting)):
+            yield strategies.problem_of(setting.help, setting.place, error)
     if setting.is_recorded and setting.help.max_retries > 1:
         yield Problem((*setting.place, "max_retries"), "a recorded model has one answer to each task: it can only be 1")
 
@@ -135,8 +133,10 @@ def _making_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
     try:
         build_setting(setting, NO_TASK, ClientPool(suite.around))
     except ConfigError as error:
-        place = strategies.place_of(setting.help, error.about) if setting.help else ("model",)
-        yield Problem((*setting.place, *place), str(error))
+        if setting.help:
+            yield strategies.problem_of(setting.help, setting.place, error)
+        else:
+            yield Problem((*setting.place, "model"), str(error))
 
 
 def _names_in(setting: Setting) -> list[str]:

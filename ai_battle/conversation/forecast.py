@@ -220,7 +220,7 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     sizes = (estimate_request(request, files=counted), estimate_request(later, files=counted))
     usage = _usage(model, sizes, answer * plan.turns_in_all / plan.rounds, turns)
     read = usage.input_tokens // max(1, turns)
-    recipes = (each for each in setup.assembled.recipes.get(name, ()) if not each.is_of_helper)
+    recipes = (each for each in setup.assembled.help.recipes.get(name, ()) if not each.is_of_helper)
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
     files, kept = (tuple(_files(each.messages, counted)) for each in (request, later))
     of_files = _priced_usage(model, _tokens(files) + _tokens(kept) * (turns - 1))

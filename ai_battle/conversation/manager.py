@@ -265,11 +265,11 @@ def _restore_state(setup: RunSetup, events: Iterable[Event]) -> State:
     for event in events:
         state.apply(event)
         is_judging = isinstance(event, ModelReplied) and event.role == "arbiter"
-        _book(event, state.judging if is_judging else state.use.ledger, setup.assembled.help_use)
+        _book(event, state.judging if is_judging else state.use.ledger, setup.assembled.help.use)
     # Calls are counted by questions, not replies: one that failed used up a call as well.
-    for name, use in setup.assembled.help_use.items():
+    for name, use in setup.assembled.help.use.items():
         use.calls = state.help.asked[name]
-    state.ladders.restore(setup.assembled.standings)
+    state.ladders.restore(setup.assembled.help.standings)
     return state
 
 
@@ -292,7 +292,7 @@ async def _run(setup: RunSetup, journal: Journal, dispatcher: EventDispatcher, *
     for event in begin:
         await dispatcher(event)
     await setup.assembled.equip(journal.run_dir, dispatcher)
-    setup.assembled.shadows.start()
+    setup.assembled.help.start()
     for warning in (*journal.warnings, *map(Warned, setup.warnings)):
         await dispatcher(warning)
     named = {"conversation": journal.run_dir.name}
@@ -303,7 +303,7 @@ async def _run(setup: RunSetup, journal: Journal, dispatcher: EventDispatcher, *
             attributes["error"] = "failed"
     if concluded := dispatcher.state.outcome:
         outcome.keep(journal.run_dir, concluded.text)
-    await setup.assembled.shadows.finish()
+    await setup.assembled.help.finish()
     return _result(ended, journal.run_dir, dispatcher.state.help.total(), dispatcher.state.judged)
 
 

@@ -88,10 +88,7 @@ class RouteBuilder:
         try:
             return self._route(name, with_advisor(settings))
         except ConfigError as error:
-            place = strategies.place_of(settings, error.about)
-            raise RouteError(Problem((*ROUTES, name, *place), str(error))) from error
-        except strategies.PairOptionError as misused:
-            raise RouteError(Problem((*ROUTES, name, misused.key), misused.words, key=misused.is_key)) from misused
+            raise RouteError(strategies.problem_of(settings, (*ROUTES, name), error)) from error
 
     def _route(self, name: str, settings: RouteSettings) -> Route:
         settings = strategies.with_file(settings, self.context.base)
@@ -99,8 +96,7 @@ class RouteBuilder:
             model = self._model(name, settings.model, settings.headers, settings.api_key)
         if not settings.model_fields_set & UsedHelp.model_fields.keys():
             return _direct(name, model)
-        with about("strategy"):
-            strategies.check(settings)
+        strategies.check(settings)
         _require_others(settings, self.context)
         plans = strategies.traits(settings.strategy).plans
         recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)

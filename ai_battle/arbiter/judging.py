@@ -20,7 +20,7 @@ from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ..core.events import Emit, as_role, ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest
 from ..core.files import lock_directory
-from ..core.ledger import Budget, SpendingLimits, charge_to
+from ..core.ledger import NO_LIMITS, Budget, SpendingLimits, charge_to
 from ..core.messages import Message, assistant, user
 from ..core.texts import printable
 from .transcript import LONGEST, Labels, Transcript
@@ -32,7 +32,6 @@ MOST, ANSWER_ROOM = 100_000, 12_000
 FEW, ENTRY = 12, 400
 """Scores for which any model has room in an answer, and the tokens of one where there are more."""
 REPAIR = "That is not the JSON that was asked for. Give the same judgement once more, as JSON alone."
-NO_LIMITS = SpendingLimits()
 
 
 @dataclass(frozen=True, slots=True)

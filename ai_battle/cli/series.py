@@ -14,14 +14,14 @@ import click
 
 from ai_battle.config.loading import Loaded
 from ai_battle.conversation import rundir
-from ai_battle.conversation.manager import NO_LIMITS, RunResult
+from ai_battle.conversation.manager import RunResult
 from ai_battle.conversation.reading import FILE, messages
 from ai_battle.conversation.stopping import RunUse, nearest
 from ai_battle.core import plugins
 from ai_battle.core.errors import BudgetExceeded, JobLost, JournalError
 from ai_battle.core.events import BudgetReached, Emit, RunStarted
 from ai_battle.core.exchange import NOTHING_USED, Wants
-from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
+from ai_battle.core.ledger import NO_LIMITS, Budget, SpendingLimits, charge_to
 from ai_battle.core.object_store import copy_of, shown_path
 from ai_battle.core.texts import one_line
 from ai_battle.executors import EXECUTORS, LOCAL, Executor, ExecutorTraits

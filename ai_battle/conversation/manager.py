@@ -30,7 +30,7 @@ from ..core.events import (
 )
 from ..core.exchange import Usage, Wants
 from ..core.helping import HelpSummed, RunJudged
-from ..core.ledger import Ledger, SpendingLimits
+from ..core.ledger import NO_LIMITS, Ledger, SpendingLimits
 from ..core.messages import Message, Part
 from ..core.object_store import shown_path
 from ..core.plugins import check_options, near
@@ -88,9 +88,6 @@ class DiscussionSettings(TypedDict, total=False):
     seed: int
     phases: Sequence[Phase | Mapping[str, Any]]
     visibility: Visibility
-
-
-NO_LIMITS = SpendingLimits()
 
 
 class ConversationManager:

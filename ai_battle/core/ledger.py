@@ -81,6 +81,9 @@ class SpendingLimits:
         return cls(**values)
 
 
+NO_LIMITS = SpendingLimits()
+
+
 @dataclass(frozen=True, slots=True)
 class Quote:
     """The most that a call can come to.
@@ -142,7 +145,7 @@ class Budget:
         payer: str = RUN,
         shared: SharedBudget | None = None,
     ) -> None:
-        self.limits = limits or SpendingLimits()
+        self.limits = limits or NO_LIMITS
         self.ledger = ledger or Ledger()
         self.payer = payer
         self.refused: BudgetExceeded | None = None
@@ -193,8 +196,7 @@ class Budget:
         """
         if not self.limits_call(quote):
             return inf
-        others = 0 if alone else 1
-        room = inf
+        others, room = 0 if alone else 1, inf
         if self.limits.tokens is not None:
             left = self.limits.tokens - self.ledger.usage.total_tokens - others * self._aside_tokens
             room = left - quote.input_tokens
@@ -386,7 +388,7 @@ def open_budgets() -> tuple[Budget, ...]:
 
 def limit_reached() -> str:
     """Returns which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
-    full = ((budget.payer, budget.full_limit) for budget in _open.get())
+    full = ((budget.payer, budget.full_limit) for budget in _open.get() if budget.limits is not NO_LIMITS)
     return next((f"the limit of {payer} is reached: {limit}" for payer, limit in full if limit), "")
 
 

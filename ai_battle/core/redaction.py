@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 from .errors import AIBattleError
 from .exchange import ModelRequest, ToolSpec
 from .messages import Message, Thinking
-from .texts import JOINERS, each_text, printable
+from .texts import JOINERS, each_text, one_of, printable
 
 SHORTEST = 4
 HEAD = 3
@@ -243,12 +243,12 @@ class Redactor:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(_one_of(self._spellings))
+        return re.compile(one_of(self._spellings))
 
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
         """The first letters of any spelling, or as many of them as stand at the end of a text."""
-        heads = (_one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD, 2, 1))
+        heads = (one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD, 2, 1))
         return re.compile("{}|(?:{}|{})\\Z".format(*heads))
 
     @cached_property
@@ -298,27 +298,3 @@ def _in_base64(data: bytes) -> Iterator[str]:
         end = len(digits) if (before + len(data)) % 3 == 0 else len(digits) - 1
         inside = digits[(0, 2, 3)[before] : end]
         yield from (inside, inside.replace("+", "-").replace("/", "_"))
-
-
-def _one_of(words: tuple[str, ...]) -> str:
-    """A pattern for the longest of the words at a place, as a tree of letters: its time does not grow with them."""
-    tree: dict[str, Any] = {}
-    for word in words:
-        place = tree
-        for letter in word:
-            place = place.setdefault(letter, {})
-        place[""] = {}
-    return _branch(tree) if words else "(?!)"
-
-
-def _branch(tree: Mapping[str, Any]) -> str:
-    written = []
-    for letter, below in tree.items():
-        run = letter
-        while len(below) == 1 and "" not in below:
-            ((letter, below),) = below.items()
-            run += letter
-        if run:
-            written.append(re.escape(run) + (_branch(below) if below.keys() != {""} else ""))
-    whole = "|".join(written)
-    return f"(?:{whole})?" if "" in tree else f"(?:{whole})" if len(written) > 1 else whole

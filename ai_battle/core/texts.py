@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, lru_cache
 from operator import is_
@@ -152,7 +152,7 @@ def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str]
     made = {}
     for name in names:
         old = getattr(value, name)
-        if type(old) in TEXTLESS or name in but:
+        if not old or type(old) in TEXTLESS or name in but:
             continue
         if (new := each_text(old, change, NOTHING if name in FREE else but)) is not old:
             made[name] = new
@@ -163,6 +163,30 @@ def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str]
 def _field_names(kind: type) -> tuple[str, ...]:
     """Returns the fields that a dataclass is made with; none for any other class."""
     return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else ()
+
+
+def one_of(words: Collection[str]) -> str:
+    """A pattern for the longest of the words at a place, as a tree of letters: its time does not grow with them."""
+    tree: dict[str, Any] = {}
+    for word in words:
+        place = tree
+        for letter in word:
+            place = place.setdefault(letter, {})
+        place[""] = {}
+    return _branch(tree) if words else "(?!)"
+
+
+def _branch(tree: Mapping[str, Any]) -> str:
+    written = []
+    for letter, below in tree.items():
+        run = letter
+        while len(below) == 1 and "" not in below:
+            ((letter, below),) = below.items()
+            run += letter
+        if run:
+            written.append(re.escape(run) + (_branch(below) if below.keys() != {""} else ""))
+    whole = "|".join(written)
+    return f"(?:{whole})?" if "" in tree else f"(?:{whole})" if len(written) > 1 else whole
 
 
 def about(*, estimated: bool) -> str:

@@ -92,10 +92,9 @@ class Evidence:
         place = next((at for at in reversed(range(len(messages))) if _is_prompt(messages[at])), 0)
         self.text = _FENCED.sub("\n", _both_ends(cleaned_answer(text).text)) if tools else ""
         self.tools = tools
-        self.results = _results(messages[place:])
-        self.prompt = "".join(message.text for message in messages[place : place + 1])
-        self._messages = messages
-        self._before = messages[:place]
+        self._messages, self._before, self._turn = messages, messages[:place], messages[place:]
+        self.results = _results(self._turn)
+        self.prompt = "".join(message.text for message in self._turn[:1])
         # What the others of a discussion say is no order, and saying it again no deed.
         self._is_talk = any(message.speaker for message in messages)
 
@@ -125,7 +124,9 @@ class Evidence:
 
     @cached_property
     def strange_facts(self) -> list[Fact]:
-        return [fact for fact in self.own_facts if not (self.sources.has(fact) or self.sources.yields(fact))]
+        of_turn = Known(_texts(self._turn))  # as a rule all facts are; the sources are many and long
+        new = [fact for fact in self.own_facts if not of_turn.has(fact)]
+        return [fact for fact in new if not (self.sources.has(fact) or self.sources.yields(fact))]
 
     @cached_property
     def backed_facts(self) -> list[Fact]:

@@ -38,6 +38,7 @@ _PARTS = re.compile(r"\s*[,;|\t:]\s+|\s*[;|\t]\s*|,")
 _CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|,\s|\n|[\u3002\uff0c\uff1b\u061b\u060c\u3001]")
 _DECIMAL = re.compile(r"(?<![\d.,])\d{1,15}[.,]\d{1,15}(?![.,]?\d)")
 _FILLING = re.compile(r"[\W_]+")
+_BEGINS, _ENDS = re.compile(r"(?<![\w.,:-])"), re.compile(r"(?![.,:]?\w|-)")
 _HEAD, _CELL_END, _LINE_END = re.compile(r"[^\W\d],[^\W\d]"), re.compile(r",(?! )"), re.compile(r"(\n|\\n)")
 # What one figure is twice, or in another unit: times, percent, thousands and more of it, bytes; miles, pounds, inches.
 _FACTORS = (
@@ -168,7 +169,10 @@ class Known:
 
     def _has_written(self, fact: str) -> bool:
         """Says whether a fact is there letter by letter, which is faster to see than by the facts of a long text."""
-        return fact in self.text and re.search(rf"(?<![\w.,:-]){re.escape(fact)}(?![.,:]?\w|-)", self.text) is not None
+        at = self.text.find(fact)
+        while at >= 0 and not (_BEGINS.match(self.text, at) and _ENDS.match(self.text, at + len(fact))):
+            at = self.text.find(fact, at + 1)
+        return at >= 0
 
     def has_name(self, fact: Fact) -> bool:
         return any(word[:4] in self.text.casefold() for word in fact.text.casefold().split())

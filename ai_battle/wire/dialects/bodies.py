@@ -56,7 +56,8 @@ _TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=
 _NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
 _CLOSED = re.compile(r"\s*+[`~]{3,}")
 _PAIRS = re.compile(
-    r"\s*(?:(?:- )?[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|[\w.\-:/]+[ \t]*\n[\w \t\-]+[:=])"
+    r"\s*(?:(?:- )?[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|\[?[\w.\-:/]+\]?[ \t]*\n[\w \t\-]+[:=]"
+    r"|[/@\[]?[\w.\-:/]+[ \t]+(?:--\w|\w+=))"
 )
 Reader = Callable[[str], tuple[ToolCall, int]]
 

@@ -1,6 +1,8 @@
-"""Calls written as lines of a key and a value: as YAML, as a list, or below labels."""
+"""Calls written as lines of a key and a value: as YAML, as TOML, as a list, a table, on one line, or below labels."""
 
 import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from textwrap import dedent
 from typing import Any
 
@@ -13,7 +15,16 @@ _ENTRY = re.compile(
     r"(?P<indent>[ \t]*)(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?P<key>[\w.\-]{1,80})[*_`\"']{0,3}[ \t]*[:=][*_]{0,2}[ \t]*"
     r"(?P<value>[^\n]*)(?:\n|\Z)"
 )
-_NAME = re.compile(r"[ \t]*(?P<name>[\w.\-:/]{1,128})(?:\(\))?[ \t]*(?:\n|\Z)")
+_HEADING = re.compile(r"[ \t]*\[(?:\w{1,40}\.)?(?P<key>\w{1,80})\][ \t]*(?P<value>)(?:\n|\Z)")
+_NAME = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?:\(\)|\])?[ \t]*(?:\n|\Z)")
+_PAIRED = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?=[ \t]+(?:--\w|\w{1,80}=))")
+_PAIR = re.compile(
+    r"[ \t]+(?P<key>--[\w\-]{1,80}(?=[= ])|\w{1,80}(?==))[= ]"
+    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'\]<`]+)"
+)
+_PAIRS_END = re.compile(r"\]?[ \t]*;?(?=\n|\Z|</|<\||`)")
+_ROW = re.compile(r"[ \t]*\|(?P<cells>[^\n]{1,2000})\|[ \t]*(?:\n|\Z)")
+_RULE = re.compile(r"[-: ]+")
 _BLANK = re.compile(r"[ \t]*\r?\n")
 _BLOCK = re.compile(r"[|>][-+]?[ \t\r]*")
 _IN_MARKS = re.compile(r"([\"'`]+)(.*)\1,?|(.*)")
@@ -38,6 +49,8 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
     The first lines name the tool, unless it is `named` already. Raises Unreadable for a value that is none, and where
     the text ends before the call is complete.
     """
+    if paired := _read_pairs(source.text, at, tools):
+        return paired
     tool, at = (tools.find(named), at) if named else _heading(source.text, at, tools)
     given: dict[str, Any] = {}
     end = _take_all(source, at, tool, tools, given) if tool else at
@@ -50,6 +63,28 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
     return None
 
 
+def read_table(text: str, at: int, tools: Offered) -> tuple[list[ToolCall], int]:
+    """Reads a Markdown table: a call in each row below the names of its arguments, or one key in each row."""
+    rows: list[list[str]] = []
+    while found := _ROW.match(text, at):
+        at = found.end()
+        rows.append([cell.strip(" *`") for cell in found["cells"].split("|")])
+    head, *body = [row for row in rows if not _RULE.fullmatch("".join(row))] or [[]]
+    calls = [_call_of(zip(head, row, strict=False), tools) for row in body]
+    if not any(calls):
+        calls = [_call_of((row for row in [head, *body] if len(row) == 2), tools)]
+    return list(filter(None, calls)), at
+
+
+def _call_of(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
+    """The call that keys and values are, all of them."""
+    lines = "".join(f"{key}: {value}\n" for key, value in pairs)
+    with suppress(Unreadable):
+        call, end = read_lines(Source(lines), 0, tools) or (None, 0)
+        return call if end == len(lines) else None
+    return None
+
+
 def _heading(text: str, at: int, tools: Offered) -> tuple[str | None, int]:
     """The tool that the first line names, and where that line ends."""
     if (alone := _NAME.match(text, at)) and (tool := tools.find(alone["name"])):
@@ -57,7 +92,22 @@ def _heading(text: str, at: int, tools: Offered) -> tuple[str | None, int]:
     found = _entry(text, at)
     if found is None or found["key"] not in NAMES:
         return None, at
+    if found.re is _HEADING:
+        return _heading(text, found.end(), tools)
     return tools.find(_without_marks(found["value"])), found.end()
+
+
+def _read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | None:
+    """The call of `name key=value key="two words"`, or with `--key value`, on one line that holds nothing else."""
+    found = _PAIRED.match(text, at)
+    tool = tools.find(found["name"]) if found else None
+    if found is None or tool is None:
+        return None
+    properties, given, end = tools.properties(tool), {}, found.end()
+    while (pair := _PAIR.match(text, end)) and (key := pair["key"].removeprefix("--").replace("-", "_")) in properties:
+        given[key], end = value_of_type(_without_marks(pair["value"]), properties[key]), pair.end()
+    closing = _PAIRS_END.match(text, end)
+    return (ToolCall(tool, given), closing.end()) if closing and tools.has_all_required(tool, given) else None
 
 
 def _take_all(source: Source, at: int, tool: str, tools: Offered, given: dict[str, Any]) -> int | None:
@@ -73,7 +123,7 @@ def _take_all(source: Source, at: int, tool: str, tools: Offered, given: dict[st
 def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:
     """Puts what the entry gives among the arguments; where it ends, or None for one that is no argument."""
     key, value = entry["key"], entry["value"]
-    if key in properties:
+    if key in properties and entry.re is _ENTRY:
         given[key], end = _read_entry(source.text, entry, properties[key])
         return end
     if key not in ARGUMENTS or not _OBJECT.match(value):
@@ -86,7 +136,7 @@ def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str
 def _entry(text: str, at: int) -> re.Match[str] | None:
     while blank := _BLANK.match(text, at):
         at = blank.end()
-    return _ENTRY.match(text, at)
+    return _ENTRY.match(text, at) or _HEADING.match(text, at)
 
 
 def _read_entry(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]:

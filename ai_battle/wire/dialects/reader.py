@@ -113,7 +113,10 @@ _ACTION = re.compile(
     rf"[^\n]{{0,240}}(?:\n\s{{0,20}}[^\n]{{0,60}}){{0,2}}|{_BEGUN})\Z"
 )
 _NAME = re.compile(rf"{_OPENINGS}(?P<name>[\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
-_LINE = re.compile(r"(?:(?<=\n)|\A)[ \t]{0,8}(?:[-*+•][ \t]*)?[*_`\"']{0,4}(?P<name>[\w.\-:]{0,80})[*_`\"' \t]{0,4}\Z")
+_LINE = re.compile(
+    r"(?:(?<=\n)|\A)[ \t]{0,8}(?:[-*+•|/@\[][ \t]*)?[*_`\"']{0,4}(?P<name>[\w.\-:]{0,80})[*_`\"' \t]{0,4}"
+    r"(?:-{0,2}\w{0,80})?\Z"
+)
 _PREFIXES = ("name", "function", "functions", "tool", "tools", "default_api", "api", "namespace")
 _SEPARATOR = re.compile(r"[^0-9a-z]+")
 

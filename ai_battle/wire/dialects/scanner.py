@@ -23,8 +23,12 @@ from .reading import Piece, Source, issue
 from .tags import ATTRIBUTES, read_attributes
 from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_line, read_parenthesis
 
-# A label for the name of a tool may begin a line that is a call.
-_LINE = r"[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=]"
+# What may begin a line that is a call: a name and its arguments, a label for the name, or a table with a column for it.
+_LINE = (
+    r"(?:[/@\[]?[\w.\-:]{2,128}[ \t]+(?:--\w|\w{1,80}(?:=|\Z))"
+    r"|[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=]"
+    r"|[ \t]{0,8}\|[ *`]{0,4}(?:tool|name|function)(?:[_ ]name)?[ *`]{0,4}\|)"
+)
 _FIRST_LINE = re.compile(f"(?={_LINE})")
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
@@ -242,7 +246,7 @@ class Scanner:
         return piece
 
     def _read_line(self, found: re.Match[str]) -> Piece | None:
-        """A line that begins with a label for a tool's name."""
+        """A line that begins with a tool's name or a label for it."""
         return None if self._thinks or self.tools.open else read_line(self.source, found.end(), self.tools)
 
     def _skip_observation(self, found: re.Match[str]) -> Piece | None:

@@ -9,7 +9,7 @@ from ...core.messages import ToolCall
 from .bodies import attempt, broken_call, broken_value, from_value, read_bodies, read_call, read_object_for
 from .calls import NotArguments, Offered, Unknown, calls_in
 from .fences import is_answer, is_quotation
-from .lines import announced_call, read_lines
+from .lines import announced_call, read_lines, read_table
 from .loose_json import Unreadable
 from .reading import Piece, Source, issue, parse_object, value_of_type
 
@@ -282,6 +282,9 @@ def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: Offe
 
 def read_line(source: Source, at: int, tools: Offered) -> Piece | None:
     """Reads a call of lines that are nothing else, without a label for its arguments; a line may grow into one."""
+    if source.text.startswith("|", at):
+        calls, end = read_table(source.text, at, tools)
+        return Piece(at, end, calls, cut=source.text.find("\n", end) < 0, is_bare=True)
     try:
         call, end = read_lines(source, at, tools) or (None, at)
     except Unreadable as error:

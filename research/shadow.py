@@ -17,8 +17,10 @@ from ai_battle.evidence.watch import LossWatch
 from ai_battle.reporting.pair_evidence import Estimate, family_evidence
 
 WEEKS, TRUTH = 500, 400_000
-PROMISED, LONGEST = 0.03, 10_000
-"""What may be lost, and the verdicts after which a watch is given up."""
+PROMISED, CHANGED, LONGEST, FALSE = 0.03, 0.06, 10_000, 0.05
+"""What may be lost and is lost after a change, the verdicts after which a watch is given up, and the share of watches
+that may raise a false alarm.
+"""
 BLANK = ShadowTrial("tie", False, 1.0, "chat", "", "", "")
 
 
@@ -127,6 +129,40 @@ def show_watch(watches: int) -> None:
         print(f"| false alarms at {loss:.0%} in {LONGEST:,} | {false / watches:.1%} |", flush=True)
 
 
+def evidence(random: Random, loss: float, usual: float) -> float:
+    """Returns by how much a verdict speaks for `CHANGED` against `usual`: the logarithm of the likelihoods' ratio."""
+    is_lost = random.random() < loss
+    return log(CHANGED / usual) if is_lost else log((1 - CHANGED) / (1 - usual))
+
+
+def peak(random: Random, usual: float) -> float:
+    """Returns the most that a CUSUM test sees in a long time without a change."""
+    level, most = 0.0, 0.0
+    for _ in range(LONGEST):
+        level = max(0.0, level + evidence(random, usual, usual))
+        most = max(most, level)
+    return most
+
+
+def least_delay(random: Random, usual: float, alarm_at: float, *, knows_moment: bool) -> int:
+    """Returns the verdicts that a test needs which knows the losses before and after, and perhaps the moment."""
+    level, seen = 0.0, 0
+    while level < alarm_at:
+        level, seen = level + evidence(random, CHANGED, usual), seen + 1
+        level = level if knows_moment else max(0.0, level)
+    return seen
+
+
+def show_floors(watches: int) -> None:
+    random = Random(3)  # noqa: S311 - a simulation
+    known = [least_delay(random, PROMISED, log(1 / FALSE), knows_moment=True) for _ in range(watches)]
+    print(f"| who knows 6 % and the moment, over {PROMISED:.0%} | {median(known):g} |", flush=True)
+    for usual in (0.02, PROMISED):
+        alarm_at = sorted(peak(random, usual) for _ in range(watches))[int((1 - FALSE) * watches)]
+        delays = [least_delay(random, usual, alarm_at, knows_moment=False) for _ in range(watches)]
+        print(f"| who knows 6 %, over {usual:.0%} | {median(delays):g} |", flush=True)
+
+
 def main() -> None:
     weeks = int(sys.argv[1]) if len(sys.argv) > 1 else WEEKS
     print(f"| {weeks} weeks | loss | dollars saved | seconds saved |\n|---|--:|--:|--:|")
@@ -134,6 +170,7 @@ def main() -> None:
         print(f"| {week.name} | {' | '.join(f'{share:.1%}' for share in coverage(week, weeks).values())} |", flush=True)
     print(f"\n| a watch over {PROMISED:.0%} | verdicts until the alarm, median |\n|---|--:|")
     show_watch(weeks)
+    show_floors(weeks)
 
 
 if __name__ == "__main__":

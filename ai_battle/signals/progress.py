@@ -41,14 +41,18 @@ _ERROR = re.compile(
 FAILURE = re.compile(
     r"(?<!\b0 )(?<!\bno )\b(?:\w{0,40}errors?|fail\w*|fatal|invalide?|denied|refused|forbidden|unable"
     r"|can(?:'|no)t|cannot|missing|unknown|timed? ?out|not found|no such|traceback|abort\w*|reject\w*|expired|exceed\w*"
-    r"|unavailable|unsupported|ambiguous|broken|conflicts?|locked|unreachable|not (?:allowed|permitted|reachable)"
+    r"|unavailable|unsupported|ambiguous|broken|conflicts?|locked|unreachable|unauthori[sz]ed|revoked|corrupt\w*"
+    r"|illegal|insufficient|deadlock|mismatch\w*|too (?:many|long|large)|out of (?:range|domain|memory|space)"
+    r"|not (?:allowed|permitted|reachable|accessible|acceptable|supported|implemented|connected|possible|installed"
+    r"|a directory)|is (?:a directory|down)|(?:file|already) exists|does(?:n't| not) (?:exist|match)|already in use"
+    r"|read-only|reset by|(?:resource|file) busy|bad (?:request|gateway|address|message|file)"
     r"|fehl\w*|ung\u00fcltig\w*|verweigert|abgelehnt|nicht gefunden|erreur|introuvable|\u00e9chec)\b"
     r"(?!\W{0,3}0\b)",
     re.IGNORECASE,
 )
 _FAILURE_CODE = re.compile(
     r"\b(?:exit_?code|return_?code)\W{1,4}-?[1-9]|\bstatus\W{1,4}[45]\d\d\b"
-    r"|^\W{0,3}(?:HTTP(?:/[\d.]{1,3})? )?[45]\d\d [A-Z]|\b(?:ok|success|valid|passed)\W{1,4}false\b"
+    r"|^\W{0,3}(?:HTTP(?:/[\d.]{1,3})? )?[45]\d\d(?::| (?-i:[A-Z]))|\b(?:ok|success|valid|passed)\W{1,4}false\b"
     r"|#(?:DIV/0|REF|N/A|NAME|VALUE|NUM|NULL)[!?]?(?!\w)",
     re.IGNORECASE,
 )
@@ -132,7 +136,9 @@ class WorkRecord:
     _has_failed: bool = False
 
     def add(self, step: ToolStep) -> None:
-        call, result = words(step.call), frozenset(words(_CLOCK.sub("#", step.result)))
+        is_empty = not step.is_failure and not step.brought_something  # in whatever words
+        call = words(step.call)
+        result = frozenset[str]() if is_empty else frozenset(words(_CLOCK.sub("#", step.result)))
         results, fails = self._results.setdefault(call, Counter()), tells_failure(step)
         times = results[result]
         is_again = times > 0 and not (times < WAITS and len(result) <= FEW and _WAITING.search(step.result))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.signals.progress import ToolStep, WorkRecord, why_no_progress
+from ai_battle.signals.progress import ToolStep, WorkRecord, tells_failure, why_no_progress
 from research import stalls
 from tests.growing import IN_PROPORTION, growth
 
@@ -76,6 +76,7 @@ def test_what_counts_as_trouble(steps: list[ToolStep], trouble: str) -> None:
         ([LOOK] * 4, "the last 3 calls brought nothing new: a call came again, with the same result"),
         ([NO_TABLE, NO_COLUMN, EMPTY], "the last 3 calls brought nothing new: a call failed, nothing was found"),
         ([NO_TABLE, NO_COLUMN, LOOK], ""),
+        ([ToolStep("list", each) for each in ("[]", "No rows.", "null")], "the last 3 calls brought nothing new"),
         ([MENDED, FAILS, ToolStep("edit x", "ok"), FAILS], ""),
         ([FAILS, MENDED, FAILS, ToolStep("edit x", "ok"), FAILS], "the same call has failed in the same way 3 times"),
         ([FAILS, MENDED, ToolStep("run tests", "2 failed, 8 passed in 0.40s"), MENDED, FAILS], ""),
@@ -89,6 +90,20 @@ def test_work_stalls_when_three_steps_in_a_row_bring_nothing_or_a_call_fails_thr
 ) -> None:
     assert why_no_progress(steps).startswith(why)
     assert bool(why_no_progress(steps)) == bool(why)
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["cat: docs: Is a directory", "Connection reset by peer", "Address already in use", "403: resource not accessible",
+     "HTTP/1.1 502 Bad Gateway", "429: too many requests", "touch: Read-only file system", "checksum mismatch"],
+)  # fmt: skip
+def test_what_systems_say_of_failures_is_known(result: str) -> None:
+    assert tells_failure(ToolStep("call", result))
+
+
+@pytest.mark.parametrize("result", ["404 pages", "A bad day for sailing", "It exists", "The shop is busy", "200: ok"])
+def test_what_only_sounds_like_a_failure_is_none(result: str) -> None:
+    assert not tells_failure(ToolStep("call", result))
 
 
 def test_planted_stalls_are_found_within_two_steps_and_healthy_work_goes_on() -> None:

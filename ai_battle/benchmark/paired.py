@@ -228,7 +228,7 @@ def _together(alike: Sequence[ComparedPair]) -> str:
 
 def _seen_words(pairs: Sequence[ComparedPair]) -> str:
     tasks, points = _range([pair.found.count for pair in pairs]), _range([100 * pair.smallest for pair in pairs])
-    return f"with {tasks} tasks only differences above {points} points can be seen"
+    return f"with {tasks} tasks only differences above {points} point{'s' * (points != '1')} can be seen"
 
 
 def _needed_words(pairs: Sequence[ComparedPair]) -> str:

@@ -16,37 +16,43 @@ DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 # What `--help` shows of each command, which is the beginning of its own words; so none need be imported for that.
 COMMANDS = {
-    "run": "Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart.",
-    "talk": "Let models talk about TOPIC, and take part yourself with --me; no file is needed.",
-    "ask": "Answer QUESTION once; what comes on standard input goes with it, or is the question where none is given.",
-    "council": "Let models answer QUESTION, rank each other's answers without names, and make one answer of them.",
+    "run": "Run the discussion of CONFIG. That is a YAML file, or the name of a packaged one such as quickstart.",
+    "talk": "Let models talk about TOPIC, also with you (--me). No file is needed.",
+    "ask": "Answer QUESTION once. What comes on standard input goes with it, or is the question where none is given.",
+    "council": (
+        "Let models answer QUESTION, and make one answer of theirs. They rank each other's answers without names."
+    ),
     "resume": (
-        "Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."
+        "Go on with the run of RUN_DIR. Nothing that is finished is done again, and a finished run stays as it is."
     ),
     "runs": "List, search, open and delete what was run before.",
     "configs": "List and show the discussions that come with ai-battle.",
-    "replay": "Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.",
-    "fork": "Go on with the run of RUN_DIR from one of its turns, live and in a run of its own, once or several times.",
-    "judge": "Judge each RUN by a rubric: models score its participants, and a score needs a true quotation.",
-    "show": "Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it.",
+    "replay": "Play the run of RUN_DIR again without calling a model. With --swap only that participant calls one.",
+    "fork": "Go on from a turn of the run in RUN_DIR, in a run of its own. It is live, and once or several times.",
+    "judge": "Judge each RUN by a rubric. Models score its participants, and a score needs a true quotation.",
+    "show": (
+        "Show one TURN of the run in RUN_DIR. It tells what was said, by which model, what it took, and what led to it."
+    ),
     "validate": (
-        "Check files of discussions, benchmarks, servers and rubrics without running them; exit 2 for a problem."
+        "Check files of discussions, benchmarks, servers and rubrics. Nothing is run; exit code 2 means a problem."
     ),
-    "schema": "Print the JSON Schema of a YAML format, for editors and programs.",
+    "schema": "Print the JSON Schema of a YAML format, for editors.",
     "init": (
-        "Write a discussion to start from: TEMPLATE is the name of a packaged one; without it, one for your models."
+        "Write a discussion to start from. TEMPLATE is the name of a packaged one; without it, one for your models."
     ),
-    "doctor": "Tell what this machine has for discussions, and how to get what it lacks.",
-    "models": "List the models that can be reached, and show or probe what one can do.",
+    "doctor": "Tell what this machine has, and how to get what it lacks.",
+    "models": "List the models in reach, and show or probe what one can do.",
     "tools": "List the tools that models can use, and call one.",
-    "export": "Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place.",
+    "export": (
+        "Write the run of RUN_DIR in one or more formats. They go to standard output unless --output names a place."
+    ),
     "calibrate": "Choose when a small model is helped, from answers of your own.",
-    "lessons": "Show what small models were taught by the large ones, or delete it.",
-    "pair": "Tell what a pair of models has shown on requests of your own: what it loses, and what it saves.",
-    "ui": "Open a page to start, watch, search and compare runs of this folder; it is seen on this machine only.",
+    "lessons": "Show or delete what large models taught small ones.",
+    "pair": "Tell what a pair of models loses and saves on your requests.",
+    "ui": "Open a page to start, watch, search and compare runs. It is for this folder, and seen on this machine only.",
     "serve": "Serve models as an Anthropic- and OpenAI-compatible server.",
-    "mcp": "Serve discussions, questions and runs to other assistants, as an MCP server.",
-    "bench": "Compare settings on real tasks: quality, cost and time, with how sure the comparison is.",
+    "mcp": "Serve discussions, questions and runs as an MCP server. Its clients are other assistants.",
+    "bench": "Compare settings on real tasks: quality, cost and time. It tells how sure each difference is.",
 }
 
 
@@ -68,6 +74,16 @@ class Commands(click.Group):
             gc.enable()
         _name_variables(command, f"AI_BATTLE_{cmd_name.upper()}")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Says of a name that there is not which one may have been meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from ai_battle.core.plugins import near
+
+            ctx.fail(f"There is no command {args[0]!r}{near(args[0], [*COMMANDS]).rstrip('.')}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         room = formatter.width - 6 - max(map(len, COMMANDS))

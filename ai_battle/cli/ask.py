@@ -41,7 +41,7 @@ TITLE = 70
 @verbose
 @as_json
 def command(question: str, model: str, pair: str, **how: Any) -> None:
-    """Answer QUESTION once; what comes on standard input goes with it, or is the question where none is given."""
+    """Answer QUESTION once. What comes on standard input goes with it, or is the question where none is given."""
     small, big = _pair(model, pair)
     require_files(how["files"])
     text = with_input(question)

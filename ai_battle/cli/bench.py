@@ -41,7 +41,7 @@ from .trust import require_trust_in
 
 @click.group("bench")
 def command() -> None:
-    """Compare settings on real tasks: quality, cost and time, with how sure the comparison is."""
+    """Compare settings on real tasks: quality, cost and time. It tells how sure each difference is."""
 
 
 @command.command("run")
@@ -58,7 +58,7 @@ def command() -> None:
 @allow_unsandboxed
 @as_json
 def run(suite: str, out: Path | None, **how: object) -> int:
-    """Run the benchmark of SUITE: a YAML file, or the name of a packaged one such as recorded-gsm8k."""
+    """Run the benchmark of SUITE. That is a YAML file, or the name of a packaged one such as recorded-gsm8k."""
     loaded = load(suite, _load_options(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
     expected = forecast(loaded)
@@ -81,7 +81,7 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 @allow_unsandboxed
 @as_json
 def resume(results: Path, **how: object) -> int:
-    """Go on with the RESULTS of a benchmark that did not end; nothing that is finished is done again."""
+    """Go on with the RESULTS of a benchmark that did not end. Nothing that is finished is done again."""
     loaded, store = reopen(results, _load_options(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
     return _play(loaded, store, how)
@@ -91,7 +91,7 @@ def resume(results: Path, **how: object) -> int:
 @click.argument("results", type=FOLDER)
 @as_json
 def report(results: Path, *, as_json: bool) -> None:
-    """Sum up RESULTS, and write summary.json, results.csv and report.html beside them again."""
+    """Write the report of RESULTS anew. That is summary.json, results.csv and report.html beside them."""
     with closing(Store.open(results)) as store, lock_directory(results):
         show(store, as_json=as_json)
 
@@ -101,7 +101,7 @@ def report(results: Path, *, as_json: bool) -> None:
 @click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when a setting is worse.")
 @as_json
 def compare(what: tuple[Path, ...], *, fail_on_regression: bool, as_json: bool) -> int:
-    """Compare two folders of results, setting by setting, or with RESULTS two settings of that one."""
+    """Compare two folders of results, setting by setting. With RESULTS it compares two settings of that one."""
     if len(what) not in (2, 3):
         raise click.UsageError(f"two folders of results, or one and two of its settings; these are {len(what)}")
     first, *rest = what

@@ -47,7 +47,7 @@ def show(name: str) -> None:
 @click.argument("name", required=False)
 @as_json
 def templates(name: str | None, as_json: bool) -> None:
-    """List the templates of instructions with their parameters, or print that of NAME."""
+    """List the templates of instructions, or print that of NAME. The list has their parameters."""
     if name:
         click.echo(PACKAGED.read(name).template)
         return

@@ -31,7 +31,7 @@ HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")
 @verbose
 @as_json
 def command(question: str, members: Sequence[str], chair: str, **how: Any) -> None:
-    """Let models answer QUESTION, rank each other's answers without names, and make one answer of them."""
+    """Let models answer QUESTION, and make one answer of theirs. They rank each other's answers without names."""
     if len(members) < 2:
         raise click.UsageError("A council has two members or more: -m TYPE -m TYPE. One model answers with ask.")
     require_files(how["files"])

@@ -29,7 +29,7 @@ MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "
 @click.command("doctor")
 @as_json
 def command(as_json: bool) -> None:
-    """Tell what this machine has for discussions, and how to get what it lacks."""
+    """Tell what this machine has, and how to get what it lacks."""
     found = findings()
     if as_json:
         print_json([asdict(finding) for finding in found])

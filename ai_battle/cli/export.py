@@ -30,7 +30,7 @@ SUFFIXES = {"openai": "json", "finetune": "finetune.jsonl", "dpo": "dpo.jsonl"}
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a folder for several formats.")
 def command(run_dir: Path, formats: str, output: Path | None) -> None:
-    """Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place."""
+    """Write the run of RUN_DIR in one or more formats. They go to standard output unless --output names a place."""
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
     if output is None and len(wanted) > 1:
         raise ConfigError(f"{len(wanted)} formats don't fit on one output; name a folder with --output.")

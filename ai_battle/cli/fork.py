@@ -73,7 +73,7 @@ AT_ONCE = 4
 @approve
 @as_json
 def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: Any) -> int:
-    """Go on with the run of RUN_DIR from one of its turns, live and in a run of its own, once or several times.
+    """Go on from a turn of the run in RUN_DIR, in a run of its own. It is live, and once or several times.
 
     Nothing that was said before is paid for again. With a change and several branches, as many go on without the
     change, so that both can be compared.

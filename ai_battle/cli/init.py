@@ -23,7 +23,7 @@ from .survey import SurveyedProvider, survey
 @click.argument("template", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; by default its own name.")
 def command(template: str | None, output: Path | None) -> None:
-    """Write a discussion to start from: TEMPLATE is the name of a packaged one; without it, one for your models."""
+    """Write a discussion to start from. TEMPLATE is the name of a packaged one; without it, one for your models."""
     path = output or Path(f"{template or 'discussion'}.yaml")
     if path.exists():
         raise ConfigError(f"{path} exists; name another file with --output.")

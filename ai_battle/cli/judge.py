@@ -40,7 +40,7 @@ Judge: TypeAlias = Callable[[Path], Awaitable[Verdict]]
 def command(
     runs: tuple[Path, ...], models: tuple[str, ...], rubric: str, max_cost: float | None, quiet: bool, as_json: bool
 ) -> int:
-    """Judge each RUN by a rubric: models score its participants, and a score needs a true quotation.
+    """Judge each RUN by a rubric. Models score its participants, and a score needs a true quotation.
 
     Participants are judged under labels, twice, in both orders. The verdict is kept beside the journal, and reports
     show it; the run itself stays as it was.

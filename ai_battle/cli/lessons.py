@@ -25,14 +25,17 @@ T = TypeVar("T")
 
 @click.group("lessons")
 def command() -> None:
-    """Show what small models were taught by the large ones, or delete it."""
+    """Show or delete what large models taught small ones."""
 
 
 @command.command("list")
 @in_state
 @as_json
 def list_(state: Path | str | None, as_json: bool) -> None:
-    """List the lessons of all pairs: their requests, and how often they were shown and help was needed all the same."""
+    """List the lessons of all pairs.
+
+    With each stand its request, and how often it was shown and help was needed all the same.
+    """
     with closing(EvidenceStore.existing(state or state_directory())) as store:
         known = _read(store)
     if as_json:
@@ -55,7 +58,7 @@ def _line(lesson: Lesson) -> str:
 @click.argument("key")
 @in_state
 def show(key: str, state: Path | str | None) -> None:
-    """Show the lesson KEY: the request, the answer, and what was wrong at first."""
+    """Show the lesson KEY. That is the request, the answer, and what was wrong at first."""
     with closing(EvidenceStore.existing(state or state_directory())) as store:
         found = [*chain.from_iterable(_read(store).values())]
     for lesson in _require(found, [key], lambda lesson: lesson.key):
@@ -93,7 +96,9 @@ def show(key: str, state: Path | str | None) -> None:
 def export(
     runs: tuple[Path, ...], wanted: Literal["sft", "dpo"], shape: Shape, output: Path, state: Path | str | None
 ) -> None:
-    """Write what was taught as data to train a model on: lessons, what shadows have compared, and the turns of RUNS.
+    """Write what was taught as data to train a model on.
+
+    That is lessons, what shadows have compared, and the turns of RUNS.
 
     Answers alone (sft) are read by OpenAI, TRL and Unsloth alike. One request of ten is held back for validation.
     """

@@ -37,7 +37,7 @@ from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tokens import estimate_text
 from ai_battle.providers.person import NAME as PERSON
-from ai_battle.reporting.sentences import heard_words
+from ai_battle.reporting.sentences import STOPS, heard_words
 
 from .markdown import MarkdownStream
 from .output import dollars, duration, tokens
@@ -117,8 +117,8 @@ class PlainLines:
                 return _opening(message)
             case TurnFinished():
                 return _paragraph(event)
-            case Concluded(speaker=speaker, text=text):
-                return f"[outcome] {speaker}: {text}" if text else ""
+            case Concluded(speaker=speaker, text=text) if text:
+                return f"[outcome] {speaker}: {text}"
             case TurnFailed(speaker=speaker, error=error) if speaker in self._people:
                 return error
         return self._remarks.line(event) if is_wanted(event, self._options.notify_on) else ""
@@ -252,8 +252,7 @@ class LiveView:
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
             name = self._style(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
-            listeners = heard_words(event.heard_by)
-            about = printable(f"{model} · {listeners}" if listeners else model)
+            about = printable(" · ".join(filter(None, (model, heard_words(event.heard_by)))))
             self._screen.line(f"{name} {self._style(about, dim=True)}")
         self._show_status()
 
@@ -269,8 +268,8 @@ class LiveView:
             self._stream(event.message.text)
         self._screen.stream(self._markdown.flush())
         self._screen.end_line()
-        if event.stop == "length":
-            self._screen.line(self._style("! cut: the answer reached its length limit", fg=REMARK))
+        if event.stop in STOPS:
+            self._screen.line(self._style(f"! {STOPS[event.stop]}", fg=REMARK))
         self._show_status()
 
     def _conclude(self, event: Concluded) -> None:
@@ -302,8 +301,8 @@ class LiveView:
         if self._paused:
             return
         turn = f"turn {self._turn} of {self._options.turns}" if self._options.turns else f"turn {self._turn}"
-        usage = self._usage
-        figures = f"{tokens(usage)} · {dollars(usage.cost_usd)} · {duration(time.monotonic() - self._started)}"
+        used, taken = self._usage, time.monotonic() - self._started
+        figures = f"{tokens(used)} · {dollars(used.cost_usd)} · {duration(taken)}"
         rest = (self._doing, figures) if asking or self._is_typed else (figures, self._doing_now)
         self._screen.status(f" {turn} · {' · '.join(rest)}")
 
@@ -371,8 +370,9 @@ def _heading(event: RunStarted) -> str:
 
 
 def _paragraph(turn: TurnFinished) -> str:
-    listeners = heard_words(turn.heard_by)
-    return f"[{turn.turn}] {turn.speaker}{f' ({listeners})' if listeners else ''}: {turn.message.text.strip()}"
+    to = heard_words(turn.heard_by)
+    line = f"[{turn.turn}] {turn.speaker}{to and f' ({to})'}: {turn.message.text.strip()}"
+    return f"{line}\n! {STOPS[turn.stop]}" if turn.stop in STOPS else line
 
 
 def _opening(message: Message) -> str:

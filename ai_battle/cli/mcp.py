@@ -40,7 +40,7 @@ PORT = 8788
 @allow_unsandboxed
 @click.option("--approve", type=click.Choice(["allow", "deny"]), help="What becomes of all calls of tools.")
 def command(http: bool, port: int, token: str, folder: Path, **how: Any) -> int:
-    """Serve discussions, questions and runs to other assistants, as an MCP server."""
+    """Serve discussions, questions and runs as an MCP server. Its clients are other assistants."""
     optional("mcp.server", "mcp")
     from ai_battle.server import mcp, mcp_tools
 

@@ -28,7 +28,7 @@ from .tables import show_rows
 
 @click.group("models")
 def command() -> None:
-    """List the models that can be reached, and show or probe what one can do."""
+    """List the models in reach, and show or probe what one can do."""
 
 
 @command.command("list")
@@ -52,7 +52,7 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
 @click.argument("type_", metavar="TYPE")
 @as_json
 def show(type_: str, as_json: bool) -> None:
-    """Show what is known of the model TYPE, such as gpt-4o or ollama/phi4, and which source says so."""
+    """Show what is known of the model TYPE, and which source says so. TYPE is such as gpt-4o or ollama/phi4."""
     known = asyncio.run(knowledge(type_))
     if as_json:
         print_json(known.to_json())
@@ -68,7 +68,7 @@ def show(type_: str, as_json: bool) -> None:
 @click.argument("type_", metavar="TYPE")
 @as_json
 def probe(type_: str, as_json: bool) -> int:
-    """Try streaming, tools and JSON output of the model TYPE for real; this calls the model three times."""
+    """Try streaming, tools and JSON output of the model TYPE. This calls the model three times."""
     results = asyncio.run(_probe(type_))
     if as_json:
         print_json([result.to_json() for result in results])

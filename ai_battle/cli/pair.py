@@ -18,7 +18,7 @@ from .output import print_json, without_secrets
 
 @click.group("pair")
 def command() -> None:
-    """Tell what a pair of models has shown on requests of your own: what it loses, and what it saves."""
+    """Tell what a pair of models loses and saves on your requests."""
 
 
 @command.command("report")
@@ -26,7 +26,9 @@ def command() -> None:
 @in_state
 @as_json
 def report(pair: str, state: Path | str | None, as_json: bool) -> None:
-    """Show what the shadow of PAIR has found, or of all pairs: losses and savings, and the requests that were lost.
+    """Show what the shadow of PAIR, or of all pairs, has found.
+
+    That is losses and savings, and the requests that were lost.
 
     A pair has a shadow where its route says `shadow:`.
     """

@@ -105,6 +105,12 @@ def text_said(event: object) -> str:
     return ""
 
 
+def _attempt_failed(event: AttemptFailed) -> str:
+    """Names the model once: most reasons begin with it."""
+    named = "" if event.reason.startswith(event.model) else f"{event.model}: "
+    return f"✗ {named}{attempt_words(event)}"
+
+
 def _turn_failed(event: TurnFailed) -> str:
     then = "the turn is skipped" if event.policy == "skip" else "the run stops"
     return f"✗ {event.speaker} gave no answer ({then}){f': {event.error}' if event.error else ''}"
@@ -144,7 +150,7 @@ def _call_line(call: ToolCall) -> str:
 
 REMARKS: Mapping[type, Callable[[Any], str]] = {
     Warned: lambda event: f"! {event.message}",
-    AttemptFailed: lambda event: f"✗ {event.model}: {attempt_words(event)}",
+    AttemptFailed: _attempt_failed,
     Retrying: lambda event: f"↻ waiting {event.delay:.1f} s for {event.model}",
     TurnFailed: _turn_failed,
     PhaseStarted: lambda event: f"== {phase_title(event)} == {phase_words(event)}",

@@ -38,7 +38,7 @@ from .output import dollars, print_json, tokens
 @click.option("-q", "--quiet", is_flag=True, help="Show no more than the difference.")
 @as_json
 def command(run_dir: Path, swap: str | None, out: Path | None, judge: str | None, quiet: bool, as_json: bool) -> None:
-    """Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.
+    """Play the run of RUN_DIR again without calling a model. With --swap only that participant calls one.
 
     With --swap it becomes a run of its own, with a page that has both beside each other.
     """

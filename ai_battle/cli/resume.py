@@ -32,7 +32,7 @@ SHOWN, LONGEST = 3, 1_500
 @approve
 @as_json
 def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:
-    """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
+    """Go on with the run of RUN_DIR. Nothing that is finished is done again, and a finished run stays as it is."""
     loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
     if not (quiet or how["as_json"]) and sys.stdout and sys.stdout.isatty():

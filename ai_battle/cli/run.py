@@ -77,7 +77,7 @@ SEVERAL = "a folder, --modes, --repeat and --executor"
 @approve
 @as_json
 def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any) -> int:
-    """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart.
+    """Run the discussion of CONFIG. That is a YAML file, or the name of a packaged one such as quickstart.
 
     CONFIG may also be a folder: all discussions in it are run.
     """

@@ -64,7 +64,7 @@ def list_(folder: Path, limit: int, as_json: bool) -> None:
 @in_folder
 @as_json
 def search_(words: Sequence[str], folder: Path, as_json: bool) -> int:
-    """Find the runs in which one message, or the name, has all the WORDS."""
+    """Find the runs with all the WORDS in one message, or in the name."""
     hits = list(search(words, folder))
     if as_json:
         print_json([{"run": str(hit.run_dir), "speaker": hit.speaker, "text": hit.text} for hit in hits])
@@ -84,7 +84,7 @@ def search_(words: Sequence[str], folder: Path, as_json: bool) -> int:
 @in_folder
 @click.option("--no-browser", is_flag=True, help="Only print where the report is.")
 def open_(run: str, folder: Path, no_browser: bool) -> None:
-    """Open the report of RUN: a run directory, a part of its name, or `last`."""
+    """Open the report of RUN. That is a run directory, a part of its name, or `last`."""
     run_dir = find_run(run, folder)
     if RunOverview.read(run_dir).status == "running":
         click.echo("This run is not over; what is opened is as it stands now.", err=True)
@@ -102,7 +102,7 @@ def open_(run: str, folder: Path, no_browser: bool) -> None:
 @in_folder
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 def delete_(runs: Sequence[str], folder: Path, yes: bool) -> None:
-    """Delete each RUN for good: a run directory, a part of its name, or `last`."""
+    """Delete each RUN for good. That is a run directory, a part of its name, or `last`."""
     found = list(dict.fromkeys(find_run(run, folder) for run in runs))
     if not yes and not (sys.stdin and sys.stdin.isatty()):
         raise ConfigError("Nobody can be asked here whether to delete; say so with --yes.")

@@ -11,5 +11,5 @@ from ai_battle.providers import built_in_providers
 @click.command("schema")
 @click.argument("kind", type=click.Choice([*SCHEMAS]), default="discussion")
 def command(kind: str) -> None:
-    """Print the JSON Schema of a YAML format, for editors and programs."""
+    """Print the JSON Schema of a YAML format, for editors."""
     click.echo(json.dumps(json_schema(kind, built_in_providers()), indent=2, ensure_ascii=False))

@@ -34,7 +34,8 @@ from .tools import tool_descriptions
 @click.option("--request", "with_request", is_flag=True, help="Show what was sent: the system prompt and the messages.")
 @as_json
 def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
-    """Show one TURN of the run in RUN_DIR: what was said, by which model, what it took, and what led to it."""
+    """Show one TURN of the run in RUN_DIR. It tells what was said, by which model, what it took, and what led to
+    it."""
     found, request = find_turn(run_dir, turn), None
     entries = [entry for entry in turn_view(run_dir, found).entries if entry.words]
     ratings = [each for verdict in account(run_dir).verdicts for each in verdict.ratings if each.turn == turn]

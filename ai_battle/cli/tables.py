@@ -58,14 +58,18 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "T
 
 
 def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool = False, **options: Any) -> None:
-    """Shows columns under `heads`, whose cells take more lines where they are too long; `options` are those of rich."""
+    """Shows columns under `heads`, whose cells take more lines where they are too long; `options` are those of rich.
+
+    Cells may be styled with `click.style`.
+    """
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, **options)
     for head in heads:
         table.add_column(head, overflow="fold")
     for cells in rows:
-        table.add_row(*cells)
+        table.add_row(*map(Text.from_ansi, cells))
     show_table(table, err=err)
 
 

@@ -68,7 +68,7 @@ NAME_WIDTH = 40
 @approve
 @as_json
 def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
-    """Let models talk about TOPIC, and take part yourself with --me; no file is needed."""
+    """Let models talk about TOPIC, also with you (--me). No file is needed."""
     if how["save"] and how["save"].exists():
         raise ConfigError(f"{how['save']} exists; name another file with --save.")
     require_files(how["files"])

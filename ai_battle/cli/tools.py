@@ -49,7 +49,7 @@ def command() -> None:
 @drop_ins
 @as_json
 def list_(paths: tuple[str, ...], as_json: bool) -> None:
-    """List the tools that come with ai-battle or are installed, and those of the files given."""
+    """List the tools that come with ai-battle or are installed. Those of the files given are listed too."""
     registry = _registry(paths, {name: {} for name in builtin_names()}, LoadContext(Path()))
     if as_json:
         shown = {one.name: {"description": one.description, "parameters": one.schema} for one in registry.specs}
@@ -72,7 +72,7 @@ def list_(paths: tuple[str, ...], as_json: bool) -> None:
 @click.option("--allow-unsandboxed", is_flag=True, help="With --set sandbox=none: run code without a fence.")
 @drop_ins
 def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str, ...], **place: Any) -> int:
-    """Call the tool NAME with arguments in JSON, as a model would, and print its result."""
+    """Call the tool NAME with arguments in JSON, as a model would. Its result is printed."""
     if not name:
         raise ConfigError("NAME is empty; 'ai-battle tools list' says which tools there are.")
     wanted = ToolCall(name, _object(arguments))
@@ -87,7 +87,9 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
 @click.argument("config")
 @trust
 def accept(config: str, trust: bool) -> None:
-    """Take the tools of CONFIG's MCP servers for known as they describe themselves now, and list them.
+    """Accept the tools of CONFIG's MCP servers as they are now.
+
+    They are taken for known as they describe themselves, and listed.
 
     A tool that describes itself otherwise than at its first use is called only where a person allows it.
     """

@@ -24,7 +24,7 @@ PORT = 8790
 @click.option("--no-open", is_flag=True, help="Only print the address; open no browser.")
 @allow_unsandboxed
 def command(port: int, no_open: bool, allow_unsandboxed: bool) -> None:
-    """Open a page to start, watch, search and compare runs of this folder; it is seen on this machine only.
+    """Open a page to start, watch, search and compare runs. It is for this folder, and seen on this machine only.
 
     The address that is printed holds a key that can be used once. Ctrl-C ends the page; runs that it has started are
     kept as far as they are, and can be resumed.

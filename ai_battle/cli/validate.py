@@ -22,7 +22,7 @@ LOOKED_AT = 1_000_000
 @click.argument("configs", nargs=-1, required=True, metavar="CONFIG...")
 @as_json
 def command(configs: tuple[str, ...], as_json: bool) -> int:
-    """Check files of discussions, benchmarks, servers and rubrics without running them; exit 2 for a problem."""
+    """Check files of discussions, benchmarks, servers and rubrics. Nothing is run; exit code 2 means a problem."""
     reports = [_report(config) for config in configs]
     if as_json:
         print_json(reports)

@@ -72,8 +72,7 @@ def _each_problem(error: ValidationError, schema: type[Section], written: Node) 
 
 
 def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, otherwise: str) -> str:
-    templates = MESSAGES | MESSAGES_ON_PARTICIPANTS if path == PARTICIPANTS else MESSAGES
-    template = templates.get(kind)
+    template = _template(kind, path, value)
     if template is None:
         return otherwise
     expected = {name: _limit(limit) if isinstance(limit, int | float) else limit for name, limit in context.items()}
@@ -83,6 +82,14 @@ def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, o
         listed = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
         expected |= {"choices": listed, "near": hint if hint.startswith("; did") else ""}
     return template.format_map({**expected, "value": value})
+
+
+def _template(kind: str, path: KeyPath, value: str) -> str | None:
+    if path == PARTICIPANTS and kind in MESSAGES_ON_PARTICIPANTS:
+        return MESSAGES_ON_PARTICIPANTS[kind]
+    if path[:-1] == PARTICIPANTS and kind.startswith("model_") and value.startswith("'"):
+        return "must be a mapping of keys and values, such as {{type: {value}}}"
+    return MESSAGES.get(kind)
 
 
 def _limit(limit: float) -> str:

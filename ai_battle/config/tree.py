@@ -2,11 +2,14 @@
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import yaml
+from yaml.reader import Reader
 
 from ..core.errors import ConfigError
 from .problems import ConfigProblems, KeyPath, Located, dotted_path
@@ -134,9 +137,9 @@ def compose(text: str, name: str, kind: str = "discussion") -> tuple[Node, list[
     try:
         root = composer.root()
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-        raise ConfigProblems([Located(name, line, column, None, _syntax_advice(error))]) from None
+        line, column = _place_of_error(error, text)
+        advice = _indentation_advice(text, line, column) if SECOND_COLON in str(error) else _quote_advice(error, text)
+        raise ConfigProblems([Located(name, line, column, None, advice or _syntax_advice(error))]) from None
     if not isinstance(root.value, dict):
         composer.stop(root.place, composer.empty if root.value == "" else composer.no_mapping)
     return root, composer.problems
@@ -273,20 +276,55 @@ def _place(event: Any) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
+def _place_of_error(error: yaml.YAMLError, text: str) -> tuple[int, int]:
+    """Returns line and column, from 1; of a character that YAML does not allow, its first place."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark:
+        return mark.line + 1, mark.column + 1
+    found = Reader.NON_PRINTABLE.search(text)
+    before = text[: found.start() if found else 0]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def _indentation_advice(text: str, line: int, column: int) -> str:
+    """Says that a key is indented too far, where its line has no other colon that the parser could mean."""
+    if ": " in text.splitlines()[line - 1][: column - 1]:
+        return ""
+    return "this line is indented more than the key above, which has its value already; let the two line up"
+
+
+def _quote_advice(error: yaml.YAMLError, text: str) -> str:
+    """Says where the quote was opened that ends right before what the parser can't read."""
+    events: deque[Any] = deque(maxlen=1)
+    with suppress(yaml.YAMLError):
+        events.extend(yaml.parse(text, Loader=_LOADER))
+    last = events.pop() if events else None
+    mark = getattr(error, "problem_mark", None)
+    style = getattr(last, "style", None)
+    if style not in ("'", '"') or not last or not mark or last.end_mark.index != mark.index:
+        return ""
+    opened = last.start_mark.line
+    if opened < mark.line:
+        return f"the quote that is opened in line {opened + 1} is closed only here; it lacks its end there"
+    other = "double" if style == "'" else "single"
+    return f"the quoted text is over here, but the line goes on; put text that holds {style} between {other} quotes"
+
+
 def _syntax_advice(error: yaml.YAMLError) -> str:
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     return next((advice for part, advice in _SYNTAX if part in problem), f"this is not YAML: {problem}")
 
 
+SECOND_COLON = "mapping values are not allowed"
 _CONTROL = "a control character, which YAML does not allow; remove it"
 _SYNTAX = (
     ("exceeded maximum nesting depth", TOO_DEEP),  # of libyaml 0.2.6, which reads far ahead where brackets open
-    ("\\t", "a tab can't indent YAML; use spaces"),
+    *dict.fromkeys(("\\t", "tab character"), "a tab can't indent YAML; use spaces").items(),
     (
         "cannot start any token",
         "a tab, @, ` or % can't start a value; indent with spaces, and put quotes around the text",
     ),
-    ("mapping values are not allowed", "a second ': ' on this line; put quotes around text that holds a colon"),
+    (SECOND_COLON, "a second ': ' on this line; put quotes around text that holds a colon"),
     ("could not find expected ':'", "a key without its colon, or text whose lines are indented less than its first"),
     (
         "did not find expected key",

@@ -1,8 +1,10 @@
 """One turn: a participant is asked, answers, and what came of it is settled for all."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from math import inf, nextafter
 from typing import Literal, TypeAlias
 
 from ..core.errors import (
@@ -15,7 +17,7 @@ from ..core.errors import (
     Unreachable,
     Unscripted,
 )
-from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
+from ..core.events import BudgetReached, Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import EVERYTHING, NOTHING_USED, ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import FileDescribed, HintGiven
 from ..core.messages import Message, Part, Text, file_of
@@ -193,7 +195,8 @@ class TurnTaker:
             await emit(step.hint)
         try:
             with span("invoke_agent", step.participant.name, agent=step.participant.name):
-                response = await self._request_answer(step, listener)
+                async with self._within_seconds(step.participant):
+                    response = await self._request_answer(step, listener)
             return _turn_finished(step, response, listener)
         except JournalError:
             raise
@@ -203,6 +206,22 @@ class TurnTaker:
             # What was asked has cost something, and a resumed run has to know it: that is told on the way out.
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
+
+    @asynccontextmanager
+    async def _within_seconds(self, participant: Participant) -> AsyncIterator[None]:
+        """Ends what runs inside when the seconds of the run are over, however its models hang; a person may finish."""
+        limit, ledger = self._plan.limits.seconds, self._state.use.ledger
+        if limit is None or participant.role == "user":
+            yield
+            return
+        try:
+            async with asyncio.timeout(limit - ledger.seconds) as clock:
+                yield
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            reached = BudgetReached("seconds", max(ledger.seconds, nextafter(limit, inf)), limit)
+            raise BudgetExceeded(f"the {limit:g} seconds of the run are over", reached) from None
 
     async def _request_answer(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
         if step.participant.name in self.left:

@@ -41,6 +41,8 @@ def connection_fault(error: BaseException, access: Access) -> Unreachable:
         return Unreachable(f"{where}: no such host. {start or 'Is base_url right?'}", again="always")
     if text := _errno_text(chain):
         return Unreachable(f"{where}: {text} {start}".rstrip(), again="always")
+    if _first(chain, (aiohttp.ClientPayloadError,)):
+        return Unreachable(f"{where}: the connection broke in the middle of the answer.", again="always")
     return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
 
 

@@ -50,7 +50,7 @@ from .figures import count, count_of, dollars, duration
 LINE = 72
 """Characters of arguments or a result that stand in the title of a call."""
 HELP_HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
-_STOPS: Mapping[Stop, str] = {
+STOPS: Mapping[Stop, str] = {
     "length": "cut off at the length limit",
     "refusal": "refused to answer",
     "content_filter": "stopped by the provider's content filter",
@@ -69,7 +69,7 @@ _ACTIONS = {"hint": "a hint", "stronger": "a stronger hint", "template": "anothe
 _BOOST_OUTCOMES = {
     "summary": "answers itself",
     "guidance": "gives guidance",
-    "other": "says nothing that can be used, and is asked again",
+    "other": "says nothing that can be used",
     "fallback": "does not help; the model goes on alone",
 }
 
@@ -352,7 +352,7 @@ def badges(turn: TurnFinished) -> tuple[str, ...]:
     """Says what is out of the ordinary about a turn."""
     attempts = f"{turn.attempts} attempts" if turn.attempts > 1 else ""
     return tuple(
-        filter(None, (_KINDS.get(turn.kind, ""), heard_words(turn.heard_by), _STOPS.get(turn.stop, ""), attempts))
+        filter(None, (_KINDS.get(turn.kind, ""), heard_words(turn.heard_by), STOPS.get(turn.stop, ""), attempts))
     )
 
 

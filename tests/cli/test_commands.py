@@ -1,6 +1,7 @@
 """What people type, what they read, and the exit code."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -408,6 +409,18 @@ class TestValidateAndSchema:
         schema = json.loads(ai_battle("schema").out)
         jsonschema.Draft202012Validator.check_schema(schema)
         assert "discussion" in schema["properties"]
+
+
+def test_help_lists_each_command_by_a_whole_sentence(ai_battle: Run) -> None:
+    shown = "".join(ai_battle(*group, "--help").out for group in ([], *([name] for name in COMMANDS)))
+
+    listed = re.findall(r"^  [a-z]+ {2,}([A-Z].*)$", shown, re.MULTILINE)
+    assert len(listed) > 40
+    assert [line for line in listed if not re.search(r"[^.]\.$", line)] == []
+
+
+def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(ai_battle: Run) -> None:
+    assert "There is no command 'rnu'; did you mean 'run'?" in ai_battle("rnu").err
 
 
 def test_help_tells_the_beginning_of_what_each_command_says_itself() -> None:

@@ -121,7 +121,8 @@ async def test_another_reason_than_that_of_the_last_attempt_is_told_as_well() ->
 
 
 async def test_an_answer_that_was_cut_is_marked() -> None:
-    assert "cut: the answer reached its length limit" in await shown(finished("and then", stop="length"))
+    assert "! cut off at the length limit" in await shown(finished("and then", stop="length"))
+    assert "! stopped by the provider's content filter" in await shown(finished("and then", stop="content_filter"))
 
 
 async def test_the_status_line_tells_turn_tokens_cost_and_time() -> None:

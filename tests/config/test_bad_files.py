@@ -128,13 +128,25 @@ def test_tabs_are_explained(written: Written) -> None:
     ("text", "words"),
     [
         ("discussion:\n  goal: a: b\n", "2:10: a second ': ' on this line; put quotes around text that holds a colon"),
+        (
+            "discussion:\n  turns: 2\n   goal: Talk.\n",
+            "3:8: this line is indented more than the key above, which has its value already; let the two line up",
+        ),
+        (
+            "discussion:\n  goal: 'What's new?'\n",
+            "2:15: the quoted text is over here, but the line goes on; put text that holds ' between double quotes",
+        ),
+        (
+            'discussion:\n  goal: "What is new?\n  persona: "A cook."\n',
+            "3:13: the quote that is opened in line 2 is closed only here; it lacks its end there",
+        ),
         ("discussion:\n  goal: 'open\n", "a quote that is opened here or above is never closed"),
         ("discussion:\n  goal: Talk.\n turns: 3\n", "this does not line up with the keys above"),
         ("discussion: *nobody\n", "1:13: *nobody needs an &nobody above it; put quotes around text that starts with *"),
         ("discussion: {goal: ${TOPIC}}\n", "text in brackets needs quotes (as '${NAME}' does there)"),
         ("discussion:\n  goal: @you\n", "put quotes around the text"),
         ("discussion:\n  ? [a, b]\n  : c\n", "2:5: a key must be text, not a list or a mapping"),
-        ("discussion:\n  goal: a\x01b\n", "a control character"),
+        ("discussion:\n  goal: a\x01b\n", "talk.yaml:2:10: a control character, which YAML does not allow; remove it"),
     ],
 )
 def test_broken_yaml_is_told_in_plain_words(written: Written, text: str, words: str) -> None:
@@ -161,6 +173,12 @@ def test_yaml_text_in_place_of_a_path_is_told() -> None:
 
 def test_a_name_that_is_too_long_is_a_plain_error() -> None:
     assert "can't be read: File name too long" in refusal("x" * 5000)
+
+
+def test_a_participant_that_is_only_a_type_is_told_how_to_write_it(problems: Problems) -> None:
+    found = problems("discussion:\n  goal: Talk.\n  models:\n    Ann: gpt-4o\n    Bob: {type: gpt-4o}\n")
+
+    assert found[0].endswith("models.Ann: must be a mapping of keys and values, such as {type: 'gpt-4o'}")
 
 
 def test_more_than_a_hundred_participants_are_too_many(problems: Problems) -> None:

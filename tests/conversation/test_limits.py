@@ -7,7 +7,7 @@ import pytest
 
 from ai_battle import ConversationManager, Participant, RunResult
 from ai_battle.core.client import ModelClient
-from ai_battle.core.events import BudgetReached, Emit, EventLog, TurnFinished, Warned, ignore
+from ai_battle.core.events import BudgetReached, Emit, EventLog, TurnFailed, TurnFinished, Warned, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.core.messages import assistant
@@ -97,6 +97,19 @@ async def test_time_is_a_limit_too(tmp_path: Path) -> None:
 
     assert (result.status, result.stop_reason[:8]) == ("limit", "seconds:")
     assert 4 <= result.turns <= 8
+
+
+async def test_an_answer_that_does_not_come_holds_up_no_run_longer_than_its_seconds(tmp_path: Path) -> None:
+    slow = ScriptedClient("One word, and then nothing for an hour.", pace=3600)
+    people = [Participant("ada", ScriptedClient("Hm.")), Participant("bob", slow)]
+    manager = ConversationManager(people, goal="Talk.", turns=50, limits={"seconds": 0.5}, out=tmp_path / "run")
+
+    result = await manager.run_discussion(log := EventLog())
+
+    [failed] = [event for event in log.events if isinstance(event, TurnFailed)]
+    assert (result.status, result.stop_reason[:12], result.turns) == ("limit", "seconds: 0.5", 1)
+    assert (failed.speaker, failed.error) == ("bob", "the 0.5 seconds of the run are over")
+    assert failed.partial.strip() == "One"
 
 
 async def test_no_meta_ends_without_a_note(tmp_path: Path) -> None:

@@ -206,7 +206,8 @@ def _parse(option: str, tools: Tools) -> tuple[str, dict[str, str]]:
 
 def _verdict(word: str) -> str:
     if word.lower() not in VERDICTS:
-        raise _wrong(f"{word!r} is none of {', '.join(VERDICTS)}{near(word.lower(), [*VERDICTS])}")
+        hint = near(word.lower(), [*VERDICTS]).partition("; there is")[0]
+        raise _wrong(f"{word!r} is none of {', '.join(VERDICTS)}{hint}")
     return word.lower()
 
 

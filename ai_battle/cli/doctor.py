@@ -128,7 +128,8 @@ def _model_list(found: SurveyedProvider) -> str:
 def _conclusion(found: Iterable[SurveyedProvider]) -> Iterator[Finding]:
     ready = [one.provider for one in found if one.models]
     if ready:
-        yield Finding("next", "ok", f"ai-battle init writes a discussion for {ready[0]}", "ai-battle init")
+        message = f"there are models for a first discussion, of {' and '.join(ready[:2])}; this writes one"
+        yield Finding("next", "ok", message, "ai-battle init")
     else:
         message = "no model yet, but scripted ones work: ai-battle run quickstart"
         yield Finding("next", "optional", message, "install Ollama from ollama.com, or set one of the keys above")

@@ -34,7 +34,7 @@ class Located:
 
     def __str__(self) -> str:
         where = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        if self.path is None:
+        if self.path is None or (self.path and self.file.endswith(f" {self.path}")):  # an option names its path itself
             return f"{where}: {self.message}"
         return f"{where} {self.path}{': ' if self.path else ''}{self.message}".strip()
 

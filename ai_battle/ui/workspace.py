@@ -17,6 +17,7 @@ from ..config.loading import Loaded
 from ..config.packaged import description, in_brief, packaged_config, packaged_names, packaged_rubric
 from ..config.problems import ConfigProblems
 from ..config.server import load_server
+from ..conversation.reading import FILE as JOURNAL
 from ..conversation.runs import RUNS, SearchHit, run_directories, search
 from ..conversation.setup import load_checked, notes
 from ..core.errors import AIBattleError, ConfigError, NoSuchRecord
@@ -27,6 +28,8 @@ from ..reporting.benchmark_report import REPORT
 PACKAGED = "packaged:"
 LEVELS, MOST_FILES = 3, 500
 """How deep folders are looked into, and how many files are listed at the most."""
+RECORDS = (JOURNAL, RESULTS)
+"""What stands beside the file of a run or a benchmark that was begun: it is no file to start from."""
 SKIPPED = frozenset({"node_modules", "venv", str(RUNS)})
 
 
@@ -65,7 +68,8 @@ class Workspace:
     def configs(self) -> Iterator[dict[str, str]]:
         """Yields what can be chosen: the files of the folder, then packaged ones, each with what it says of itself."""
         for path in self._files(self.root, YAML):
-            yield _entry(str(path.relative_to(self.root)), path)
+            if not any(path.with_name(record).exists() for record in RECORDS):
+                yield _entry(str(path.relative_to(self.root)), path)
         for name in packaged_names():
             yield _entry(PACKAGED + name, self._path(PACKAGED + name))
 

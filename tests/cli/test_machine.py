@@ -47,6 +47,7 @@ class TestDoctor:
         assert findings["ollama"]["state"] == "ok"
         assert "phi4:latest" in findings["ollama"]["message"]
         assert findings["openai"]["state"] == "ok"
+        assert findings["next"]["message"].endswith("of ollama and anthropic; this writes one")
         assert findings["next"]["mend"] == "ai-battle init"
 
 

@@ -71,7 +71,7 @@ def test_an_anchor_is_changed_in_one_place_only(loaded: Load) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("discussion.trns=7", "--set discussion.trns discussion.trns: unknown key; did you mean 'turns'?"),
+        ("discussion.trns=7", "--set discussion.trns: unknown key; did you mean 'turns'?"),
         ("trns=7", "--set trns discussion.trns: unknown key; did you mean 'turns'?"),
         ("models.Ada.typ=x", "--set models.Ada.typ discussion.models.Ada.typ: unknown key; did you mean 'type'?"),
         ("turns=many", "--set turns discussion.turns: must be a whole number, not 'many'"),

@@ -28,6 +28,9 @@ async def test_files_of_the_folder_and_packaged_ones_are_listed(page: PageClient
     (here / ".hidden.yaml").write_text("")
     (here / "runs").mkdir()
     (here / "runs" / "config.yaml").write_text("")
+    (here / "first").mkdir()
+    (here / "first" / "config.yaml").write_text(talk())
+    (here / "first" / "journal.jsonl").write_text("")
 
     _, found = await page.get("/api/configs")
     entries = {each["source"]: each for each in found["configs"]}

@@ -79,14 +79,14 @@ class DiscussionRun:
         await self._open()
         while not self._is_over():
             await self._begin_phase()
-            if self._plan.position(self._state.taken).phase.parallel:
+            if self._state.position.phase.parallel:
                 await self._take_round()
             else:
                 await self._take(await self._speakers.next_speaker())
         return await self._close()
 
     async def _begin_phase(self) -> None:
-        at = self._plan.position(self._state.taken)
+        at = self._state.position
         phase = at.phase
         if phase.name and (at.number, phase.name) != self._state.phase:
             of = len(self._plan.schedule)
@@ -117,7 +117,7 @@ class DiscussionRun:
 
     def _is_over(self) -> bool:
         """A round in which all answer at once is played to its end: whoever was asked in it is heard."""
-        is_parallel = self._plan.position(self._state.taken).phase.parallel
+        is_parallel = self._state.position.phase.parallel
         if is_parallel and self._speakers.taken_in_round and not self._turns.ended_by:
             return False
         return bool(self._state.stop_reason or self._state.limit or self._reason_to_end)

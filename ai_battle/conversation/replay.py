@@ -252,7 +252,7 @@ def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
 
 def _round_start(plan: Plan, state: State) -> int:
     """The first turn of a round that is under way: who answers at the same time has not heard it."""
-    at = plan.position(state.taken)
+    at = state.position
     return state.turn + 1 - at.taken_in_round if at.phase.parallel and at.taken_in_round else 0
 
 

@@ -37,13 +37,13 @@ class SpeakerScheduler:
     @property
     def round_to_go(self) -> Sequence[Participant]:
         """Those who have not yet answered in this round."""
-        phase = self._plan.position(self._state.taken).phase
+        phase = self._state.position.phase
         return [self._by_name[name] for name in self._staying(phase.speakers[self.taken_in_round :])]
 
     @property
     def taken_in_round(self) -> int:
         """The turns of a round that an earlier process began; those who are left begin a round together."""
-        return 0 if self._left and not self._plan.phases else self._plan.position(self._state.taken).taken_in_round
+        return 0 if self._left and not self._plan.phases else self._state.position.taken_in_round
 
     @property
     def reason_to_end(self) -> str:
@@ -63,7 +63,7 @@ class SpeakerScheduler:
 
     async def next_speaker(self) -> Participant:
         state, plan = self._state, self._plan
-        at = plan.position(state.taken)
+        at = state.position
         order, last = at.phase.speakers, state.last_regular if at.taken else ""
         here = [name for name in order if name not in self._left] or order
         if state.selected in here:

@@ -76,9 +76,9 @@ class LadderPositions:
 class State:
     """Only events change it, through `apply`; its owner reads the attributes.
 
-    `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included;
-    `just_ended` says that nothing was spent for the next one yet. `spoken` counts the turns that each one was given,
-    `silent` has those who were asked and never answered, and why.
+    `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included, and
+    `position` is where in the phases the next one stands; `just_ended` says that nothing was spent for it yet. `spoken`
+    counts the turns that each one was given, `silent` has those who were asked and never answered, and why.
     `contexts` are what each participant has heard, `recent` the last few messages whatever was folded. `scale` is how
     far the estimate of tokens was off for each participant's model, by what it reported for its last request. `phase`
     is the number and the name of the last one that began.
@@ -90,6 +90,7 @@ class State:
         self.systems = {participant.name: system_prompt(plan, participant) for participant in plan.participants}
         self._system_tokens = {name: estimate_text(system) for name, system in self.systems.items()}
         self.turn = self.taken = self.finished = 0
+        self.position = plan.position(0)
         self.spoken: Counter[str] = Counter()
         self.silent: dict[str, str] = {}
         self.failed_in_a_row: Counter[str] = Counter()
@@ -211,7 +212,7 @@ class State:
         context = self.contexts.get(turn.speaker)
         if context is None:
             return 0
-        is_parallel = self._plan.position(self.taken).phase.parallel
+        is_parallel = self.position.phase.parallel
         if not is_parallel or turn.kind != "turn" or turn.speaker not in self._regulars:
             return context.tokens
         at_once = takewhile(lambda other: other.round == turn.round, reversed(context.turns))
@@ -233,6 +234,7 @@ class State:
         self.spoken[event.speaker] += 1
         if event.speaker in self._regulars and not self.wrapped_up:
             self.taken += 1
+            self.position = self._plan.position(self.taken)
             self.last_regular = event.speaker
             self.stop_reason = self.stop_reason or self._reason_to_stop()
 

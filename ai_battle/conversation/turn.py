@@ -87,7 +87,7 @@ class TurnFault:
 
 def next_step(plan: Plan, state: State, participant: Participant, kind: Kind = "turn", note: str = "") -> TurnStep:
     """The turn of a participant now: which round it is in, what its phase wants, and who hears it."""
-    at, name = plan.position(state.taken), participant.name
+    at, name = state.position, participant.name
     phase = at.phase if kind == "turn" and name in at.phase.speakers else None
     wanted = at.instructions(name, plan.goal) if phase else ""
     filled = prompt("phase", phase=at.phase.name, instructions=wanted.strip()) if wanted else ""
@@ -238,7 +238,8 @@ class TurnTaker:
 
     async def settle(self, step: TurnStep, result: TurnFinished | TurnFault) -> None:
         if isinstance(result, TurnFinished):
-            await self._emit(replace(result, signals=self._state.measures(result)))
+            measures = self._state.measures(result)
+            await self._emit(result if measures is None else replace(result, signals=measures))
             await self._warn_of_unknown_price(result)
         else:
             await self._give_up(step, result)

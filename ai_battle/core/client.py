@@ -110,7 +110,8 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
         await book_stated(Usage(estimate_request(request), written), estimated=True)
         raise
     finally:
-        with charge_to(budget):
-            for entry in () if own.ledger.calls else replies:
-                book(entry)
+        if replies and not own.ledger.calls:
+            with charge_to(budget):
+                for entry in replies:
+                    book(entry)
     return response

@@ -92,7 +92,7 @@ def file_of(part: Part) -> Mapping[str, Any]:
 
 
 def join_text(parts: Iterable[Part]) -> str:
-    return "".join(part.text for part in parts if isinstance(part, Text))
+    return "".join([part.text for part in parts if isinstance(part, Text)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +116,15 @@ class Message:
 
     @property
     def thinking(self) -> str:
-        return "".join(part.text for part in self.parts if isinstance(part, Thinking))
+        return "".join([part.text for part in self.parts if isinstance(part, Thinking)])
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+        return tuple([part for part in self.parts if isinstance(part, ToolResult)])
 
 
 def user(text: str, speaker: str = "") -> Message:

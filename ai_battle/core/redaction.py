@@ -189,7 +189,7 @@ class Redactor:
         """Each keeps a note that it was looked at: messages and tools are sent many times."""
         seen = map(contains, map(_ENCODED, values), repeat(self._seal))  # all but the last, as a rule: a talk grows
         new = {place: self._seal_value(clean(values[place])) for place in compress(count(), map(not_, seen))}
-        if all(value is values[place] for place, value in new.items()):
+        if all(map(is_, new.values(), map(values.__getitem__, new))):
             return values
         return tuple(new.get(place, value) for place, value in enumerate(values))
 

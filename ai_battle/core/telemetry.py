@@ -8,7 +8,7 @@ quote it.
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import attrgetter
@@ -163,15 +163,12 @@ def use_telemetry(telemetry: Telemetry | None) -> Iterator[None]:
         _active.reset(token)
 
 
-@contextmanager
-def span(operation: Operation, subject: str, **values: Any) -> Iterator[Attributes]:
+def span(operation: Operation, subject: str, **values: Any) -> AbstractContextManager[Attributes]:
     """Open `{operation} {subject}`; what is added to the mapping until its end is told with it."""
     if telemetry := _active.get():
         kind = "CLIENT" if operation == "chat" else "INTERNAL"
-        with telemetry.span(f"{operation} {subject}", kind, {"operation": operation, **values}) as added:
-            yield added
-    else:
-        yield {}
+        return telemetry.span(f"{operation} {subject}", kind, {"operation": operation, **values})
+    return nullcontext({})
 
 
 @contextmanager

@@ -212,10 +212,10 @@ class HttpClient(ModelClient):
             await self._report(answer, emit)
             raise
         await emit(UsageReported(response.usage))
-        if response.message.thinking:
-            await emit(ThinkingDelta(response.message.thinking))
-        if response.text:
-            await emit(TextDelta(response.text))
+        if thinking := response.message.thinking:
+            await emit(ThinkingDelta(thinking))
+        if text := response.text:
+            await emit(TextDelta(text))
         return response
 
     async def _report(self, bill: Any, emit: Emit) -> None:

@@ -14,6 +14,7 @@ from ..ui.browser import CHROMIUM
 from . import (
     _bare,
     _benchmarking,
+    _calls,
     _detecting,
     _dialects,
     _dispatching,
@@ -162,6 +163,19 @@ def tool_rounds() -> None:
         compared("cpu, 20 turns, eight tools at once in each", ours, bare)
 
 
+def calls() -> None:
+    """Functions of Python that a turn calls, which no load changes."""
+    unstreamed = partial(_bare.discussions, streamed=False)
+    for name, chunks, tools_called, ours, bare in (
+        ("nobody listens", 60, 0, _ours.unwatched, unstreamed),
+        ("an event per word", 60, 0, *BOTH),
+        ("eight tools at once", 12, 8, _tool_rounds.ours, _tool_rounds.bare),
+    ):
+        with server(words=60, chunks=chunks, calls=tools_called) as url:
+            our, their = (_calls.per_turn(partial(work, url)) for work in (ours, bare))
+        print(f"{f'calls of a turn, {name}':44} {our:9,.0f}    {their:9,.0f}    {our / their:5.2f}", flush=True)
+
+
 def dialects() -> None:
     """The reader of tool calls: speed on ordinary answers; CPU for 1 MB of each hostile pattern, against 64 KB."""
     texts = _dialects.answers()
@@ -237,6 +251,7 @@ BENCHMARKS = {
         memory,
         tools,
         tool_rounds,
+        calls,
         dialects,
         sandbox,
         serving,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from ..core.client import ModelClient
+from ..core.client import ModelClient, run_together
 from ..core.errors import ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
@@ -17,7 +17,7 @@ from ._attempts import CALLS_AGAIN, Candidate, Strategy, answer_in_place, draft_
 from ._checks import ANOTHER, COMPARED, Judges, assess, ballot_text, first_assessment, verify
 from ._prompts import HelpCase, calls_again, request_in_place, with_fact
 from ._turn import Draft, Helping, Turn
-from ._wrappers import MutedClient, run_together
+from ._wrappers import MutedClient
 
 LEARNED = "by its calibration, answers that agree like this are to be doubted"
 AHEAD = 2

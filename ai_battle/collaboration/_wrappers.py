@@ -1,9 +1,7 @@
 """Clients around a client: its words muted, or its first draft streamed as if it were final; requests redacted."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
 
 from ..core.client import ClientWrapper
 from ..core.errors import ConfigError, translate_errors
@@ -18,19 +16,6 @@ KEPT = STRUCTURE | {"name", "id", "speaker"}
 """What must be the same in a call and its result, or tells who speaks."""
 CORRECTION = "\n\n---\n\n**Correction:**\n\n"
 """Between an answer that was found poor and the one in its place, which are both part of what is returned."""
-
-T = TypeVar("T")
-
-
-async def run_together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """Returns the results in order. When one fails or the caller is cancelled, the others are cancelled and awaited."""
-    tasks = [asyncio.ensure_future(each) for each in work]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class MutedClient(ClientWrapper):

@@ -7,7 +7,7 @@ from hashlib import sha256
 from time import monotonic
 from typing import Any
 
-from ..core.client import ModelClient
+from ..core.client import ModelClient, run_together
 from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
@@ -32,7 +32,7 @@ from ._ranking import (
     without_thought,
 )
 from ._turn import Draft, Helping, Turn, consultation_event, why_unusable
-from ._wrappers import AnswerStream, MutedClient, run_together
+from ._wrappers import AnswerStream, MutedClient
 
 MOST = 12
 """Members; each reads the answers of all others."""

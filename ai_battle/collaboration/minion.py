@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ..core.client import ModelClient
+from ..core.client import ModelClient, run_together
 from ..core.errors import ConfigError, ProviderError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
@@ -23,7 +23,7 @@ from ._documents import (
 )
 from ._prompts import data_section, packaged_prompt, with_note
 from ._turn import Helping, Turn
-from ._wrappers import MutedClient, run_together
+from ._wrappers import MutedClient
 
 TRAITS = StrategyTraits(models={"secondary": CalledModel("for long documents, once in each round", "unknown")})
 PIECE = 12_000

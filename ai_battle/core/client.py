@@ -1,10 +1,11 @@
 """The one idea: everything that answers is a `ModelClient`."""
 
+import asyncio
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from .errors import CutShort
 from .events import Emit, Event, ModelReplied, ignore
@@ -12,6 +13,8 @@ from .exchange import UNKNOWN_USAGE, WHOLE_ANSWER, ModelRequest, ModelResponse, 
 from .ledger import Budget, book, charge_to
 from .messages import Image, Message, Part, Role, Text
 from .tokens import estimate_request, estimate_text
+
+T = TypeVar("T")
 
 
 class ModelClient(ABC):
@@ -115,3 +118,17 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
                 for entry in replies:
                     book(entry)
     return response
+
+
+async def run_together(*work: Awaitable[T]) -> list[T]:
+    """Returns the results in order. When one fails or the caller is cancelled, nothing is left running."""
+    if len(work) == 1:
+        return [await work[0]]
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        if left := [task for task in tasks if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)

@@ -154,28 +154,22 @@ def _families(data: Mapping[str, Any]) -> Mapping[Family, Rank]:
 
 def _are_ranks(value: Any) -> bool:
     is_by_family = isinstance(value, Mapping) and value.keys() <= {*FAMILIES}
-    return is_by_family and all(map(_is_rank, value.values()))
-
-
-def _is_rank(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(_are_numbers(each, 0) for each in value)
+    return is_by_family and all(_are_listed(rank_, 2) for rank_ in value.values())
 
 
 def _is_agreement(value: Any) -> bool:
     if not value:
         return True
-    features = value.get("features") if isinstance(value, Mapping) else None
-    numbers = {"tie_break": 0.0, **value} if isinstance(value, Mapping) else {}
-    if not isinstance(features, Mapping) or not all(_are_numbers(numbers.get(name), 0) for name in NUMBERS):
+    if not isinstance(value, Mapping) or not isinstance(features := value.get("features"), Mapping):
         return False
-    return all(map(_is_scale, features.values()))
+    numbers = {"tie_break": 0.0, **value}
+    # The second number of a feature divides.
+    divides = all(_are_listed(scale, 3) and scale[1] != 0 for scale in features.values())
+    return divides and all(_are_numbers(numbers.get(name), 0) for name in NUMBERS)
 
 
-def _is_scale(value: Any) -> bool:
-    """Three numbers, of which the second divides."""
-    return (
-        isinstance(value, list | tuple) and len(value) == 3 and all(_are_numbers(n, 0) for n in value) and value[1] != 0
-    )
+def _are_listed(value: Any, count: int) -> bool:
+    return isinstance(value, list | tuple) and len(value) == count and all(_are_numbers(each, 0) for each in value)
 
 
 def _are_numbers(value: Any, depth: int) -> bool:

@@ -5,7 +5,7 @@ import contextvars
 import os
 from asyncio.subprocess import Process
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -81,20 +81,6 @@ def _work(jobs: Jobs) -> None:
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
             loop.call_soon_threadsafe(outcome.settle, future)
         del work, loop, future, outcome
-
-
-async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:
-    """Makes all of it at once; when one fails, or the whole is cancelled, nothing is left running."""
-    if len(work) == 1:
-        return [await work[0]]
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        if left := [task for task in tasks if not task.done()]:
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
 
 
 async def start_process(*command: str, **options: Any) -> Process:

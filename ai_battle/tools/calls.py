@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Literal
 
+from ..core.client import run_together
 from ..core.errors import ConfigError, ToolError, translate_errors
 from ..core.events import Emit
 from ..core.ledger import book_tool_call, limit_reached
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolDecided, ToolReturned
 from ..wire.dialects.schemas import call_key
-from ._tasks import together
 from .approval import Consent, refusal_words
 from .manager import ToolManager
 from .results import LONGEST_ERROR, cut
@@ -225,7 +225,7 @@ class CallRunner:
         """A result for each call, in their order."""
         results: list[ToolResult] = []
         for group in _groups(map(self._plan, calls)):
-            results += await together([self._result(planned) for planned in group])
+            results += await run_together(*map(self._result, group))
         return tuple(results)
 
     def _plan(self, call: ToolCall) -> PlannedCall:

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from ..core.client import run_together
 from ..core.errors import ToolError
 from ..core.events import Emit
 from ..core.helping import VERIFICATION, AnswerChecked
@@ -28,7 +29,7 @@ from ..signals.final_answers import final_answer
 from ..signals.numbers import displayed_numbers, is_shown
 from ..signals.outcomes import Example, ProgramOutcome, confirms, examples, literal, program_for
 from ..signals.sums import asked_values
-from ._tasks import in_thread, together
+from ._tasks import in_thread
 from .sandbox import Level, NoFence, Outcome, Program, Sandbox, SandboxLimits, choose
 
 LIMITS = SandboxLimits(memory=256 << 20, tasks=16, disk=8 << 20, inodes=200, file_size=4 << 20)
@@ -291,7 +292,7 @@ class Verification:
 async def _twice_the_same(run: Callable[[], Awaitable[T | None]]) -> T | None:
     """Runs it twice at once in one place and returns what both come to; None where they differ, or come to nothing."""
     async with shared_places().place(next((budget.payer for budget in open_budgets()), "")):
-        first, second = await together([run(), run()])
+        first, second = await run_together(run(), run())
         return first if first == second else None
 
 

@@ -63,13 +63,17 @@ class BlockWriter(ABC):
     and what else is said meanwhile waits for the end of the answer: nearly no server mixes the fragments of calls, so
     as a rule nothing waits. An API that `interleaves` takes fragments of any call at any time.
 
-    `answer` is what later requests may refer to, when the answer has ended.
+    `model` is the name that the client asked for, `usage` whether it wants to be told the usage, `input_tokens` an
+    estimate until that is known. `answer` is what later requests may refer to, when the answer has ended.
     """
 
     interleaves: ClassVar[bool] = False
     answer: Mapping[str, Any] | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
+        self._model = model
+        self._usage = usage
+        self._input_tokens = input_tokens
         self.blocks: list[AnswerBlock] = []
         self._waiting: list[AnswerBlock] = []
         self._open: AnswerBlock | None = None

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ... import files
 from ...core import plugins
 from ...core.errors import ToolError
-from .. import web
 from .._tasks import in_thread, start_process
 from ..base import Tool, errors_as_fields
 from ..web.html import readable_page
+from ..web.requests import Bounds, Page, Web
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
-
-    from ..web.requests import Page
 
 HTML_SIZE, LINKS = 2 << 20, 200
 GRACE = 2.0
@@ -45,7 +43,7 @@ class WebFetchTool(Tool):
         self, timeout: float = 20.0, allow_addresses: Sequence[str] = (), resolver: "AbstractResolver | None" = None
     ) -> None:
         """Takes `allow_addresses`, private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
-        self.bounds = web.Bounds(seconds=timeout)
+        self.bounds = Bounds(seconds=timeout)
         self.timeout = timeout + GRACE
         self.allowed = frozenset(allow_addresses)
         self.resolver = resolver
@@ -53,7 +51,7 @@ class WebFetchTool(Tool):
     @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         ends = monotonic() + self.bounds.seconds
-        page = await web.Web(self.allowed, self.bounds, self.resolver).get(parameters["url"])
+        page = await Web(self.allowed, self.bounds, self.resolver).get(parameters["url"])
         if page.status >= 400:
             raise ToolError(f"{page.url} answered with the status {page.status}.")
         try:
@@ -64,7 +62,7 @@ class WebFetchTool(Tool):
         more = {"truncated": True} if page.is_cut else {}
         return {"url": page.url, "content_type": page.content_type, **fields, **more}
 
-    async def _read(self, page: "Page", ends: float, *, links: bool) -> dict[str, Any]:
+    async def _read(self, page: Page, ends: float, *, links: bool) -> dict[str, Any]:
         kind = page.content_type
         if kind == PDF or page.body.startswith(b"%PDF-"):
             return await self._pdf(page)
@@ -76,7 +74,7 @@ class WebFetchTool(Tool):
             return {"text": _decode(page)}
         raise ToolError(f"{page.url} is {kind}, which has no text to read.")
 
-    async def _pdf(self, page: "Page") -> dict[str, Any]:
+    async def _pdf(self, page: Page) -> dict[str, Any]:
         if page.is_cut:
             raise ToolError(f"{page.url} is a PDF of more than {self.bounds.size >> 20} MB.")
         return await _pdf_text(page.body)
@@ -86,7 +84,7 @@ def _is_text(kind: str) -> bool:
     return kind in TEXTS or kind.startswith("text/") or kind.endswith(("+json", "+xml"))
 
 
-def _decode(page: "Page") -> str:
+def _decode(page: Page) -> str:
     """Decodes a page by the charset of the answer, or else of the page; an unknown charset counts for nothing."""
     stated = CHARSET.search(page.body[:2048])
     for charset in (page.charset, stated[1].decode() if stated else ""):

@@ -4,19 +4,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from yarl import URL
 
 from ...core.errors import ConfigError, ToolError
 from ...core.plugins import near
-from .. import web
 from ..base import Tool, errors_as_fields
 from ..web.html import HtmlToken, plain_line, tokens
-
-if TYPE_CHECKING:
-    from ..web.requests import Page
+from ..web.requests import Bounds, Page, ask_service
 
 SECONDS, SIZE = 20.0, 4 << 20
 QUOTA = (402, 429, 432, 433)
@@ -95,8 +92,8 @@ class SearchEngine:
     address: str
     path: str
     ask: Callable[[str, int, str], Mapping[str, Any]]
-    read: Callable[["Page"], Iterable[SearchResult]]
-    refuses: Callable[["Page"], bool] = lambda _: False
+    read: Callable[[Page], Iterable[SearchResult]]
+    refuses: Callable[[Page], bool] = lambda _: False
     refusal: str = ""
     method: str = "GET"
     needs_key: bool = False
@@ -105,7 +102,7 @@ class SearchEngine:
     async def search(self, query: str, count: int) -> list[SearchResult]:
         """Raises `ToolError` for what is no answer: quota, a refused key, an error page, a form that nobody knows."""
         url = URL(self.address.rstrip("/") + self.path)
-        page = await web.ask_service(self.method, url, web.Bounds(SECONDS, SIZE), **self.ask(query, count, self.key))
+        page = await ask_service(self.method, url, Bounds(SECONDS, SIZE), **self.ask(query, count, self.key))
         if page.status != 200:
             raise ToolError(self._refusal(page))
         try:
@@ -114,7 +111,7 @@ class SearchEngine:
             text = f"{self.name} answered in a form that is not understood ({why}); is the address right?"
             raise ToolError(text) from why
 
-    def _refusal(self, page: "Page") -> str:
+    def _refusal(self, page: Page) -> str:
         if self.refuses(page):
             return self.refusal
         words = _service_message(page).replace(self.key or "\0", "***")
@@ -134,7 +131,7 @@ class UnknownForm(Exception):
     """Nothing that the service is known to answer."""
 
 
-def _json(page: "Page") -> Mapping[str, Any]:
+def _json(page: Page) -> Mapping[str, Any]:
     try:
         body = json.loads(page.body)
     except (ValueError, RecursionError) as error:
@@ -154,7 +151,7 @@ def _results_in_list(listed: Any, snippet: str) -> Iterator[SearchResult]:
             yield SearchResult(title, one["url"], text)
 
 
-def _read_searxng(page: "Page") -> Iterable[SearchResult]:
+def _read_searxng(page: Page) -> Iterable[SearchResult]:
     body = _json(page)
     listed = list(_results_in_list(body.get("results"), "content"))
     if not listed and (silent := body.get("unresponsive_engines")):
@@ -162,7 +159,7 @@ def _read_searxng(page: "Page") -> Iterable[SearchResult]:
     return listed
 
 
-def _read_brave(page: "Page") -> Iterable[SearchResult]:
+def _read_brave(page: Page) -> Iterable[SearchResult]:
     body = _json(page)
     if "web" not in body and body.get("type") != "search":
         raise UnknownForm("no search")
@@ -170,11 +167,11 @@ def _read_brave(page: "Page") -> Iterable[SearchResult]:
     return _results_in_list(found.get("results", []) if isinstance(found, Mapping) else None, "description")
 
 
-def _read_tavily(page: "Page") -> Iterable[SearchResult]:
+def _read_tavily(page: Page) -> Iterable[SearchResult]:
     return _results_in_list(_json(page).get("results"), "content")
 
 
-def _read_duckduckgo(page: "Page") -> Iterable[SearchResult]:
+def _read_duckduckgo(page: Page) -> Iterable[SearchResult]:
     text = page.body.decode(errors="replace")
     if _asks_for_proof(text):
         raise ToolError(PROOF)
@@ -234,7 +231,7 @@ def _bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def _service_message(page: "Page") -> str:
+def _service_message(page: Page) -> str:
     """Returns what the service says of itself, in the one line that it is worth."""
     try:
         body = json.loads(page.body)

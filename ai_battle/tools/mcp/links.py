@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
@@ -155,7 +155,16 @@ class UnreadableLine(ValueError):
         self.answers = answers
 
 
-class _ProgramOutput:
+class _ProgramStream:
+    """What the SDK enters and leaves; the program's end is told elsewhere."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+
+class _ProgramOutput(_ProgramStream):
     """The messages of the program, one in each line; one without an end is the end."""
 
     def __init__(self, stdout: asyncio.StreamReader, last_words: bytearray) -> None:
@@ -163,11 +172,6 @@ class _ProgramOutput:
         self._last_words = last_words
         self._read = optional("mcp.types", "mcp").jsonrpc_message_adapter.validate_json
         self._message = optional("mcp.shared.message", "mcp").SessionMessage
-
-    async def __aenter__(self) -> "_ProgramOutput":
-        return self
-
-    async def __aexit__(self, *error: object) -> None: ...
 
     async def __anext__(self) -> Any:
         """The next message, or why it is none; what is not meant to be one, such as a greeting, is passed over."""
@@ -196,17 +200,12 @@ def _unreadable(line: bytes, error: ValueError) -> UnreadableLine:
     return UnreadableLine(str(error), number if isinstance(number, int | str) else NO_REQUEST)
 
 
-class _ProgramInput:
+class _ProgramInput(_ProgramStream):
     """The messages to the program."""
 
     def __init__(self, stdin: asyncio.StreamWriter) -> None:
         self._stdin = stdin
         self._gone = optional("anyio", "mcp").BrokenResourceError
-
-    async def __aenter__(self) -> "_ProgramInput":
-        return self
-
-    async def __aexit__(self, *error: object) -> None: ...
 
     async def send(self, item: Any) -> None:
         try:

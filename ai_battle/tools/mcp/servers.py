@@ -14,12 +14,13 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Protocol
 
 from ...config.tools import McpServer
+from ...core.client import run_together
 from ...core.errors import AIBattleError, ConfigError, ToolError
 from ...core.events import Emit, Warned, ignore
 from ...core.files import make_private, write_private
 from ...core.messages import Image
 from ...core.plugins import optional
-from .._tasks import in_thread, together
+from .._tasks import in_thread
 from ..base import Parameters, Tool
 from ..results import cut
 from .links import link
@@ -55,7 +56,7 @@ class McpServers:
         async with AsyncExitStack() as unless_started:
             unless_started.push_async_callback(self.aclose)
             # All are started before any is offered: where one fails, models have seen the tools of none.
-            found = await together([server.start() for server in self._servers])
+            found = await run_together(*(server.start() for server in self._servers))
             for server, tools in zip(self._servers, found, strict=True):
                 await server.offer(tools)
             unless_started.pop_all()

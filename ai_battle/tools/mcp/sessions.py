@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from pydantic_core import ValidationError
 
@@ -185,19 +185,23 @@ def _words(error: McpServerError) -> str:
     return " ".join(str(cause).split())[:LONGEST] or type(cause).__name__
 
 
-class _Outbound:
-    """The stream of what is said to the server."""
+class _SessionStream:
+    """A stream of the SDK's that the session looks into."""
 
     def __init__(self, stream: Any, session: Session) -> None:
         self._stream = stream
         self._session = session
 
-    async def __aenter__(self) -> "_Outbound":
+    async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
         return self
 
     async def __aexit__(self, *error: Any) -> None:
         await self._stream.__aexit__(*error)
+
+
+class _Outbound(_SessionStream):
+    """The stream of what is said to the server."""
 
     async def send(self, item: Any) -> None:
         if (number := getattr(item.message, "id", None)) is not None and hasattr(item.message, "method"):
@@ -205,12 +209,11 @@ class _Outbound:
         await self._stream.send(item)
 
 
-class _Inbound:
+class _Inbound(_SessionStream):
     """The stream of what the server says, as the SDK can read it."""
 
     def __init__(self, stream: Any, session: Session) -> None:
-        self._stream = stream
-        self._session = session
+        super().__init__(stream, session)
         self._types = optional("mcp.types", "mcp")
         self._message = optional("mcp.shared.message", "mcp").SessionMessage
         self._failed: list[Any] = []
@@ -219,15 +222,11 @@ class _Inbound:
     def last_context(self) -> Any:
         return getattr(self._stream, "last_context", None)
 
-    async def __aenter__(self) -> "_Inbound":
-        await self._stream.__aenter__()
-        return self
-
     async def __aexit__(self, *error: Any) -> None:
         self._session.end()
-        await self._stream.__aexit__(*error)
+        await super().__aexit__(*error)
 
-    def __aiter__(self) -> "_Inbound":
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:

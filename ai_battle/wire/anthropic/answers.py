@@ -299,16 +299,9 @@ def _citations_event(citations: list[Any]) -> Event:
 
 
 class MessagesWriter(BlockWriter):
-    """One per answer. `model` is the name that the client asked for, `input_tokens` an estimate until usage is known.
+    """One per answer. This API always tells the usage."""
 
-    This API always tells the usage.
-    """
-
-    def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
-        super().__init__()
-        self._model = model
-        self._input_tokens = input_tokens
-        self._before = b""
+    _before = b""
 
     def begin(self) -> bytes:
         message: dict[str, Any] = {

@@ -291,14 +291,9 @@ class _GrowingCall:
 
 
 class ChatWriter(BlockWriter):
-    """One per answer. `model` is the name that the client asked for, `usage` whether it wants to be told the usage."""
+    """One per answer."""
 
     interleaves = True
-
-    def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
-        super().__init__()
-        self._model = model
-        self._usage = usage
 
     @cached_property
     def _head(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ _NEVER = _Growth("", "")
 
 
 class ResponsesWriter(BlockWriter):
-    """One per answer. `model` is the name that the client asked for, `request` what is answered.
+    """One per answer to `request`.
 
     This API always tells the usage. `answer` is the whole response when it has ended well. Blocks are items here. A
     custom tool's text stands inside of arguments: it is written when they are whole.
@@ -57,7 +57,7 @@ class ResponsesWriter(BlockWriter):
     def __init__(
         self, model: str, *, usage: bool = True, input_tokens: int = 0, request: ModelRequest | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(model, usage=usage, input_tokens=input_tokens)
         self._response = new_response(model, request)
         self._tools = known_to_client(request)
         self._output: list[dict[str, Any]] = []

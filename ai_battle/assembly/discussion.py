@@ -192,12 +192,9 @@ def _named_types(pairs: Pairs) -> Iterator[str]:
         yield discussion.describe_with
 
 
-def check(loaded: Loaded, recordings: RecordingFiles = NO_RECORDING) -> list[Problem]:
-    """Returns what would keep the models from being made; code that the file names is not imported."""
-    return list(_problems(loaded, BuildContext.of(loaded, recordings=replace(recordings, record=""))))
-
-
-def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
+def check(loaded: Loaded, recordings: RecordingFiles = NO_RECORDING) -> Iterator[Problem]:
+    """Yields what would keep the models from being made; code that the file names is not imported."""
+    context = BuildContext.of(loaded, recordings=replace(recordings, record=""))
     discussion = loaded.file.discussion
     wrong = tuple(section_problems(context))
     yield from wrong

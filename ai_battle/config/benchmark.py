@@ -21,6 +21,7 @@ from .values import (
     Seconds,
     Section,
     Short,
+    Unpriced,
 )
 
 Unscored = Literal["wrong", "exclude"]
@@ -91,10 +92,7 @@ class SuiteLimits(Section):
 
     cost_usd: Amount | None = Field(default=None, description="Dollars.", examples=[5])
     seconds: Seconds | None = Field(default=None, description="Wall time.", examples=[3600])
-    unpriced: Literal["refuse", "allow"] = Field(
-        default="refuse",
-        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it.",
-    )
+    unpriced: Unpriced = "refuse"
 
 
 class Benchmark(Section):

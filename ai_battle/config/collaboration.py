@@ -9,7 +9,6 @@ from pydantic_core import PydanticCustomError
 from .participants import ModelSettings
 from .values import (
     AS_NUMBER,
-    TEXT,
     Amount,
     Count,
     Flag,
@@ -19,18 +18,15 @@ from .values import (
     Seconds,
     Section,
     Share,
-    Short,
+    Unpriced,
     free,
+    short_for,
 )
 
 Attempts = Annotated[int, Field(ge=1, le=100), AS_NUMBER]
 
 LONGEST_WAIT = 86_400
 """In seconds."""
-
-
-def _model(raw: Any) -> Any:
-    return {"type": raw} if isinstance(raw, str) else raw
 
 
 class HelperSettings(ModelSettings):
@@ -49,7 +45,7 @@ class HelperSettings(ModelSettings):
     )
 
 
-Helper = Annotated[HelperSettings, Short(_model, TEXT)]
+Helper = Annotated[HelperSettings, short_for("type")]
 
 
 class PairLimits(Section):
@@ -59,10 +55,7 @@ class PairLimits(Section):
     tokens: Count | None = Field(default=None, description="Tokens of the helper.")
     cost_usd: Amount | None = Field(default=None, description="Dollars for the helper.")
     per: Literal["turn", "run"] = Field(default="run", description="What the limits count over.")
-    unpriced: Literal["refuse", "allow"] = Field(
-        default="refuse",
-        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it.",
-    )
+    unpriced: Unpriced = "refuse"
 
 
 def _wait(raw: Any) -> Any:

@@ -15,8 +15,8 @@ from .providers import BaseDirectory, ContextWindows, Prices, Providers
 from .tools import AnyTools, Sandbox
 from .values import (
     AS_NUMBER,
+    ENTRIES,
     LARGE,
-    TEXT,
     Amount,
     Count,
     Flag,
@@ -28,14 +28,12 @@ from .values import (
     Section,
     Share,
     Short,
+    Unpriced,
     is_null,
+    short_for,
 )
 
 SteeringStep: TypeAlias = Literal["hint", "stronger", "template"]
-
-
-def _written_out(raw: Any) -> Any:
-    return {"enabled": raw} if isinstance(raw, bool | str) else raw
 
 
 class SignalThresholds(Section):
@@ -64,19 +62,11 @@ class Signals(Section):
     )
 
 
-AnySignals = Annotated[Signals, Short(_written_out, {"type": "boolean"})]
+AnySignals = Annotated[Signals, short_for("enabled", bool | str, {"type": "boolean"})]
 
 
 FileType = Literal["image", "video", "text", "code", "pdf"]
 Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]
-
-
-def _file(raw: Any) -> Any:
-    return {"path": raw} if isinstance(raw, str) else raw
-
-
-def _files(raw: Any) -> Any:
-    return {"files": raw} if isinstance(raw, list | tuple) else raw
 
 
 MAX_RESOLUTION = "Pictures and frames of videos are fitted into this; by default 1568x1568, frames 768x768."
@@ -100,7 +90,7 @@ class InputFile(Section):
         return base / os.path.expanduser(self.path)
 
 
-AnyFile = Annotated[InputFile, Short(_file, TEXT)]
+AnyFile = Annotated[InputFile, short_for("path")]
 
 
 class InputFiles(Section):
@@ -117,7 +107,7 @@ class InputFiles(Section):
     resend: Flag | None = Field(default=None, description=f"For files that say nothing: {RESEND}")
 
 
-AnyFiles = Annotated[InputFiles, Short(_files, {"type": "array", "items": {"type": ["string", "object"]}})]
+AnyFiles = Annotated[InputFiles, short_for("files", list | tuple, ENTRIES)]
 
 
 MODES = {"default": "no-meta", "no-meta-prompting": "no-meta"}
@@ -178,10 +168,7 @@ class Limits(Section):
     tokens: Positive | None = Field(default=None, description="Tokens, read and written.", examples=[200_000])
     seconds: Seconds | None = Field(default=None, description="Wall time.", examples=[1800])
     tool_calls: Count | None = Field(default=None, description="Calls of tools.", examples=[50])
-    unpriced: Literal["refuse", "allow"] = Field(
-        default="refuse",
-        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it.",
-    )
+    unpriced: Unpriced = "refuse"
 
 
 class Timeouts(Section):

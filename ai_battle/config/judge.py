@@ -13,17 +13,13 @@ from .collaboration import Helper
 from .documents import ConfigDocument, FileKind, Source, read_document
 from .packaged import packaged_rubric
 from .problems import KeyPath, Problem
-from .values import AS_NUMBER, LARGE, TEXT, Listed, Name, Section, Short
+from .values import AS_NUMBER, LARGE, Listed, Name, Section, Short, short_for
 
 Number = Annotated[float, Field(ge=-LARGE, le=LARGE), AS_NUMBER]
 Scale = Annotated[tuple[Number, ...], Field(min_length=2, max_length=2)]
 USUAL = "discussion"
 WHOLE = (1.0, 100.0)
 """What weights may add up to: shares, or percentages."""
-
-
-def _criterion(raw: Any) -> Any:
-    return {"asks": raw} if isinstance(raw, str) else raw
 
 
 class Criterion(Section):
@@ -38,7 +34,7 @@ class Criterion(Section):
     )
 
 
-Criteria = dict[Name, Annotated[Criterion, Short(_criterion, TEXT)]]
+Criteria = dict[Name, Annotated[Criterion, short_for("asks")]]
 
 
 class Rubric(Section):
@@ -106,10 +102,8 @@ def rubric_problems(criteria: Mapping[str, Criterion], scale: tuple[float, ...],
         yield Problem((*path, "scale"), words)
 
 
-def judge_problems(settings: JudgeSettings | None, path: KeyPath) -> Iterator[Problem]:
+def judge_problems(settings: JudgeSettings, path: KeyPath) -> Iterator[Problem]:
     """Finds what is wrong with a rubric that stands in a discussion."""
-    if not settings:
-        return
     if settings.criteria and settings.rubric:
         yield Problem((*path, "rubric"), "'criteria' says already what is judged; leave one of the two out")
     if settings.criteria:

@@ -80,7 +80,8 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
     for path, helper in _helpers(discussion):
         yield from _unknown_tools(helper.tools or (), known, (*path, "tools"))
     yield from _listening_helpers(discussion)
-    yield from judge_problems(discussion.judge, ("discussion", "judge"))
+    if discussion.judge:
+        yield from judge_problems(discussion.judge, ("discussion", "judge"))
     if discussion.tools:
         yield from _approved_tools(discussion.tools.approval, known, ("discussion", "tools", "approval"))
         yield from _registered_once(discussion.tools)

@@ -8,7 +8,20 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 from pydantic_core import PydanticCustomError
 
 from .tools import Approval
-from .values import AS_NUMBER, TEXT, Amount, Count, Flag, FreeMapping, Listed, Name, Positive, Section, Share, Short
+from .values import (
+    AS_NUMBER,
+    Amount,
+    Count,
+    Flag,
+    FreeMapping,
+    Listed,
+    Name,
+    Positive,
+    Section,
+    Share,
+    Short,
+    short_for,
+)
 
 
 class Capabilities(Section):
@@ -31,10 +44,6 @@ class Capabilities(Section):
     @property
     def lacking(self) -> frozenset[str]:
         return frozenset(name for name, value in self.stated_values().items() if value is False)
-
-
-def _script_entry(raw: Any) -> Any:
-    return {"say": raw} if isinstance(raw, str) else raw
 
 
 class Parameters(Section):
@@ -112,7 +121,7 @@ class ScriptRule(ScriptEntry):
     match: Pattern = Field(description="Regular expression that is looked for in what was said last.")
 
 
-Script = tuple[Annotated[ScriptEntry, Short(_script_entry, TEXT)], ...]
+Script = tuple[Annotated[ScriptEntry, short_for("say")], ...]
 
 
 class VeilSettings(Section):
@@ -171,10 +180,6 @@ Role = Literal["human", "assistant", "moderator", "observer", "user"]
 ROLES: tuple[str, ...] = get_args(Role)
 
 
-def _instructions(raw: Any) -> Any:
-    return {"text": raw} if isinstance(raw, str) else raw
-
-
 class Instructions(Section):
     """How the participant is to behave: a text, or a packaged template filled with `params`."""
 
@@ -205,7 +210,7 @@ class ParticipantSettings(ModelSettings):
         default="", description="The model.", examples=["ollama/phi4", "claude-3-sonnet", "openai/gpt-4o"]
     )
     persona: str = Field(default="", description="Who the participant is, kept verbatim.")
-    instructions: Annotated[Instructions, Short(_instructions, TEXT)] = Field(
+    instructions: Annotated[Instructions, short_for("text")] = Field(
         default=Instructions(), description="A text, or {template, params}."
     )
     secret: str = Field(

@@ -12,17 +12,9 @@ from .documents import ConfigDocument, FileKind, Source, read_document
 from .providers import ContextWindows, Prices, Providers
 from .rewriting import renamed_below
 from .tree import Node
-from .values import AS_NUMBER, LARGE, TEXT, Amount, Count, Flag, Name, Positive, Seconds, Section, Short
+from .values import AS_NUMBER, LARGE, TEXT, Amount, Count, Flag, Name, Positive, Seconds, Section, Short, short_for
 
 Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
-
-
-def _model(raw: Any) -> Any:
-    return {"model": raw} if isinstance(raw, str) else raw
-
-
-def _key(raw: Any) -> Any:
-    return {"key": raw} if isinstance(raw, str) else raw
 
 
 def _advisor(raw: Any) -> Any:
@@ -132,8 +124,8 @@ class Server(Section):
     host: str = Field(default="127.0.0.1", description="Address to listen on; a public one needs keys.")
     port: Port = Field(default=8787, description="Port to listen on; 0 takes a free one.")
     workers: Positive = Field(default=1, description="Processes that answer; each uses one core.")
-    keys: tuple[Annotated[ServeKey, Short(_key, TEXT)], ...] = Field(default=(), description="What clients present.")
-    routes: dict[Name, Annotated[RouteSettings, Short(_model, TEXT)]] = Field(
+    keys: tuple[Annotated[ServeKey, short_for("key")], ...] = Field(default=(), description="What clients present.")
+    routes: dict[Name, Annotated[RouteSettings, short_for("model")]] = Field(
         default={}, description="What answers to which model name.", examples=[{"small+big": {"model": "ollama/phi4"}}]
     )
     tiers: Tiers = Field(default=Tiers(), description="Models by tier.")

@@ -1,20 +1,12 @@
 """The schema of `discussion.tools`."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, Short
+from .values import AS_NUMBER, ENTRIES, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, short_for
 
 Sandbox = Literal["auto", "strict", "docker", "none"]
-
-
-def _entry(raw: Any) -> Any:
-    return {"name": raw} if isinstance(raw, str) else raw
-
-
-def _tools(raw: Any) -> Any:
-    return {"enabled": True, "registry": raw} if isinstance(raw, list | tuple) else raw
 
 
 class RegisteredTool(Section):
@@ -81,7 +73,7 @@ class Tools(Section):
     """Tools that the models may use; a plain list of names is short for an enabled registry."""
 
     enabled: Flag = Field(default=True, description="Whether tools are used at all.")
-    registry: tuple[Annotated[RegisteredTool, Short(_entry, TEXT)], ...] = Field(default=(), description="The tools.")
+    registry: tuple[Annotated[RegisteredTool, short_for("name")], ...] = Field(default=(), description="The tools.")
     paths: Listed[Name] = Field(
         default=(), description="Python files with drop-in tools.", examples=[["../tools/dice.py"]]
     )
@@ -104,4 +96,4 @@ class Tools(Section):
     runner: Runner = Field(default=Runner(), description="How calls are run.")
 
 
-AnyTools = Annotated[Tools, Short(_tools, {"type": "array", "items": {"type": ["string", "object"]}})]
+AnyTools = Annotated[Tools, short_for("registry", list | tuple, ENTRIES)]

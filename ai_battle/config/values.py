@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -19,6 +20,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from .tree import Plain, resolve
 
 LARGE = 1_000_000_000
+TEXT = {"type": "string"}
+ENTRIES = {"type": "array", "items": {"type": ["string", "object"]}}
 
 
 class Section(BaseModel):
@@ -94,12 +97,16 @@ class Short:
         return {"anyOf": [dict(self.spelling or whole["items"]), whole]}
 
 
+def short_for(key: str, kinds: type | UnionType = str, spelling: Mapping[str, Any] = TEXT) -> Short:
+    """Returns the shorter spelling of a mapping: what alone stands for it is the value of one of its keys."""
+    return Short(lambda value: {key: value} if isinstance(value, kinds) else value, spelling)
+
+
 def _one_or_more(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
 T = TypeVar("T")
-TEXT = {"type": "string"}
 REFERENCE = {"type": "string", "pattern": r"\$\{"}
 Listed = Annotated[tuple[T, ...], Short(_one_or_more)]
 Free = Annotated[Any, BeforeValidator(free)]
@@ -112,3 +119,9 @@ Positive = Annotated[int, Field(ge=1, le=LARGE), AS_NUMBER]
 Amount = Annotated[float, Field(ge=0, le=LARGE), AS_NUMBER]
 Share = Annotated[float, Field(ge=0, le=1), Short(_share, REFERENCE)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000), AS_NUMBER]
+Unpriced = Annotated[
+    Literal["refuse", "allow"],
+    Field(
+        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it."
+    ),
+]

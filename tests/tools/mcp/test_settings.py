@@ -47,7 +47,7 @@ def test_a_discussion_is_checked_without_starting_its_servers(tmp_path: Path) ->
     mark = tmp_path / "mark"
     loaded = load(settings(trap={"command": "touch", "args": [str(mark)]}))
 
-    assert discussion.check(loaded) == []
+    assert not [*discussion.check(loaded)]
     assert discussion.named_code(loaded) == (f"touch {mark}",)
     assert not mark.exists()
 

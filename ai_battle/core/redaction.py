@@ -31,7 +31,7 @@ STRUCTURE = frozenset(
 """What stands under these keys is written by this package or by an API, and has a meaning."""
 
 KEYS = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+"
+    r"(?<![0-9A-Za-z_])(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|AIza[\w-]{10,})|(?<=Bearer )\S+"
     r"|(?<=[?&]key=)[^&\s\"']+|(?i:(?<=api key provided: )|(?<=api key: )|(?<=x-api-key: ))\S+?(?=[.,]?(?:\s|$))"
 )
 

@@ -11,21 +11,27 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 from unicodedata import normalize
 
 from ..core.errors import ConfigError
 from ..core.redaction import KEYS
+from ._private_numbers import ASCII, END, NAME, near_numbers
 
 KINDS = ("PERSON", "EMAIL", "PHONE", "IBAN", "CARD", "KEY", "ADDRESS", "TERM")
 KNOWN_TEXTS = 2_000
 LONGEST_PIECE = 1_000
 """Characters that a user's pattern is given at once: as many as it was tried with."""
-BEFORE = 80
-"""Characters before a number that may be the name of its street."""
+FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 Signs = tuple[str, ...]
-_NAME = r"[A-ZÀ-ÖØ-ÞŠŽĆČŁŚŻ][\w'\u2019-]{0,30}"
+_UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+_BEGIN, _STOP = rf"(?:(?<!\w)|(?<={_UNSPACED})|(?={_UNSPACED}))", rf"(?:(?!\w)|(?={_UNSPACED})|(?<={_UNSPACED}))"
+"""Of words, in a text that may be in one of those languages."""
 _SHORT = "Mr|Mrs|Ms|Dr|Prof|Mme|Sr|Sra"
-_TITLES = "Miss|Mister|Professor|Doctor|Sir|Madam|Herr|Herrn|Frau|Madame|Monsieur|Señor|Señora"
+_TITLES = (
+    "Miss|Mister|Professor|Doctor|Sir|Madam|Herr|Herrn|Frau|Madame|Monsieur|Mademoiselle|Mlle|Señor|Señora|Señorita|Doña|"
+    "Signor|Signora|Signorina|Sig|Dott|Senhor|Senhora|Meneer|Mevrouw|Dhr|Pani"
+)
 _TITLE = (
     "(?:"
     + "|".join(
@@ -34,9 +40,12 @@ _TITLE = (
     )
     + ")"
 )
-_SECRET = r"(?:password|passwd|pwd|passphrase|secret|token|api[ _-]?key)"  # noqa: S105 - the word alone
+_SECRET = (
+    r"(?:password|passwd|pwd|passphrase|secret|token"  # noqa: S105 - the words alone
+    r"|(?:api|secret|access|private|account|auth|signing|encryption)(?:[ _-]?access)?[ _-]?key)"
+)
 _KEYS = (
-    r"\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}\b|gh[oprsu]_\w{20,255}|github_pat_\w{20,255}|glpat-[\w-]{20,64}"
+    rf"(?<![{ASCII}])(?:(?:AKIA|ASIA)[0-9A-Z]{{16}}{END}|gh[oprsu]_\w{{20,255}}|github_pat_\w{{20,255}}|glpat-[\w-]{{20,64}}"
     r"|xox[abprs]-[\w-]{10,200}|eyJ[\w-]{8,4000}\.[\w-]{8,4000}\.[\w-]{4,4000})"
 )
 _PEM = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{1,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----"
@@ -49,62 +58,8 @@ _BASIC = r"(?i:authorization[\"']?\s?[:=]\s?[\"']?basic )([\w+/=-]{8,4000})"
 _AT, _DOT = r"(?:@|%40|&#64;|\s?[\[(]\s?(?i:at)\s?[\])]\s?)", r"(?:\.|\s?[\[(]\s?(?i:dot)\s?[\])]\s?)"
 _EMAIL = rf"(?<!\w)[\w.+-]{{1,200}}+{_AT}[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{1,8}}"
 _BOX = r"(?<!\w)(?i:p\.? ?o\.? box|postfach) \d[\d ]{0,9}"
-_PERSON = rf"(?<!\w){_TITLE}\s(?:{_TITLE}\s)?({_NAME}(?:[ \xa0]{_NAME}){{0,2}})"
-_ROAD = (
-    "Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Court|Ct|Way|Square|Sq|Terrace|Close|Crescent|Grove|"
-    "Gardens|Hill|Place|Pl|Highway|Hwy|Parkway|Pkwy|Circle|Cir|Mews|Row|Quay|Walk|Rise|Green|Alley|Broadway"
-)
-_RUE = "rue|avenue|av\\.|boulevard|bd\\.?|place|chemin|allée|impasse|quai|cours|route|square|passage|faubourg"
-_TOWN = (
-    rf"(?:,?\s(?:[A-Z]{{1,2}}[- ])?\d{{4,5}}\s{_NAME}(?:[ -]{_NAME})?|,\s{_NAME}(?:\s{_NAME})?,\s[A-Z]{{2}}\s\d{{5}})?"
-)
-_CUES = ("phone", "tel", "tél", "telephone", "mobile", "cell", "fax", "call", "dial", "telefon", "handy")
-_DIALLED = "|".join(f"(?<={cue}{sign} )" for cue in _CUES for sign in ("", ":", r"\."))
-_GAP = r"[ .\xa0-]"
-_NUMBERS: Mapping[str, str] = {
-    # The names of groups are kinds; a number behind them tells rules of one kind apart.
-    "PHONE1": r"(?<![\w.])(?:\+|00)[1-9]\d{0,2}(?:[ ./()\xa0-]{0,3}\d){6,13}(?!\w)",
-    "CARD1": r"(?<![\w.])(?:3[0689]\d{12}|3[47]\d{13}|(?:2[2-7]|[456]\d)\d{14}|[46]\d{18})(?!\w|\.\d)",
-    "CARD2": rf"(?<![\w.])(?:[2456]\d{{3}}(?P<gap1>{_GAP})\d{{4}}(?P=gap1)\d{{4}}(?P=gap1)\d{{4}}"
-    rf"|3\d{{3}}(?P<gap2>{_GAP})\d{{6}}(?P=gap2)\d{{4,5}})(?!\w)",
-    "PHONE2": r"(?<![\w.,/-])(?!\d\d[./-](?:\d\d[./-])?\d{4}\b)"
-    r"\(?0\d{1,5}\)?[ /.\xa0-]{1,3}\d{2,8}(?:[ .\xa0-]?\d{2,5}){0,3}(?![\w.,]\d|\w)",
-    "PHONE3": r"(?<![\w.,/-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])",
-    "PHONE4": rf"(?i:{_DIALLED})\d(?:[ ./-]?\d){{5,14}}(?!\w)",
-    "ADDRESS1": rf"(?<![\w.])\d{{1,5}}[a-zA-Z]?,?\s(?:{_NAME}\s){{1,3}}(?:{_ROAD})\b\.?(?:\s(?:[NS][EW]?|[EW])\b)?"
-    rf"{_TOWN}",
-    "ADDRESS2": rf"(?<![\w.])\d{{1,4}}(?:\s?(?:bis|ter))?,?\s(?i:{_RUE})\s(?:[\w'\u2019]{{1,12}}\s){{0,3}}"
-    rf"(?:[dl]['\u2019])?{_NAME}{_TOWN}",
-}
-_NUMBER = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _NUMBERS.items()))
-_IBANS = (
-    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 "
-    "DK18 DO28 EE20 EG29 ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 "
-    "IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 "
-    "MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 "
-    "SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
-)
-"""The length by country (ISO 13616, registry of the IBAN)."""
-_LENGTHS = {each[:2]: int(each[2:]) for each in _IBANS.split()}
-_IBAN_SIGN = re.compile(rf"{_GAP}?[A-Za-z0-9]")
-_HOUSE = re.compile(rf"\d{{1,4}}\s?[a-zA-Z]?\b(?![.,:]\d|%){_TOWN}")
-_STREETS = (
-    "straße", "strasse", "str.", "weg", "platz", "allee", "gasse", "ufer", "damm", "markt", "graben", "straat", "laan",
-    "plein", "gracht", "kade", "singel", "gatan", "vägen", "gränden", "torget", "gade", "vej", "plads", "katu", "tie",
-)  # fmt: skip
-"""Ends of a street's name that has its number behind it."""
-_STREET_FIRST = (
-    "calle", "c/", "avenida", "avda", "avda.", "plaza", "paseo", "carrera", "via", "viale", "piazza", "corso", "largo",
-    "vicolo", "rua", "travessa", "praça", "rue", "ul.", "ulica", "al.", "aleja", "pl.", "plac", "os.", "avenue",
-)  # fmt: skip
-"""Words before such a name."""
-_ALONG = ("am", "an der", "an den", "auf der", "auf dem", "unter den", "im", "in der", "zum", "zur", "beim", "vor dem")
-_PLACES = (
-    "markt", "platz", "park", "see", "bach", "berg", "hang", "wald", "feld", "tor", "linden", "eichen", "birken", "hof",
-    "kirche", "mühle", "brücke", "schloss", "ufer", "hafen", "bahnhof", "anger", "dorf", "garten", "wiese", "heide",
-    "kamp", "winkel", "weiher", "teich", "wall", "deich", "burg", "turm", "brunnen", "quelle", "alster", "elbe",
-)  # fmt: skip
-"""Names of German places, which are streets behind words such as "Am"."""
+_PARTICLES = r"(?:(?:van|von|vom|zu|der|den|de|da|do|dos|das|del|della|di|du|la|le|al|bin|ter|ten|af|y) ){0,3}"
+_PERSON = rf"(?<!\w){_TITLE}\s(?:{_TITLE}\s)?({_PARTICLES}{NAME}(?:[ \xa0]{_PARTICLES}{NAME}){{0,2}})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +96,17 @@ class PrivacyRule:
 
 
 def _rule(kind: str, signs: str, pattern: str) -> PrivacyRule:
-    return PrivacyRule(kind, tuple(signs.split("|")), re.compile(pattern))
+    """A sign that has another one in it tells nothing more."""
+    words = signs.split("|")
+    alone = (word for word in words if not any(other in word and other != word for other in words))
+    return PrivacyRule(kind, tuple(alone), re.compile(pattern))
 
 
 _RULES = (
     _rule("KEY", "-----begin", _PEM),
     _rule("KEY", "akia|asia|ghp_|gho_|ghr_|ghs_|ghu_|github_pat_|glpat-|xox|eyj", _KEYS),
     _rule("KEY", "sk-|sk_|pk-|pk_|rk-|rk_|xai-|xai_|hf-|hf_|r8-|r8_|pplx|nvapi|aiza|bearer|key", KEYS.pattern),
-    _rule("KEY", "pass|pwd|secret|token|api", _CUED_KEY),
+    _rule("KEY", "pass|pwd|secret|token|key", _CUED_KEY),
     _rule("KEY", "://", _LOGIN),
     _rule("KEY", "basic ", _BASIC),
     _rule("EMAIL", "@|%40|&#64;|at)|at]|at )|at ]", _EMAIL),
@@ -168,9 +126,8 @@ class PrivateTexts:
     def __init__(self, rules: VeilRules) -> None:
         taken = re.compile(rf"(?<!\w){placeholder_pattern((*KINDS, *rules.patterns))}")
         listed = (
-            PrivacyRule("PERSON", _signs(rules.names), _any_of(rules.names)),
-            PrivacyRule("PERSON", _signs(rules.names), _parts(rules.names)),
-            PrivacyRule("TERM", _signs(rules.terms), _any_of(rules.terms)),
+            PrivacyRule("PERSON", _signs(rules.names), re.compile(f"{_any_of(rules.names)}|{_parts(rules.names)}")),
+            PrivacyRule("TERM", _signs(rules.terms), re.compile(_any_of(rules.terms))),
             PrivacyRule("TERM", ("_",), taken),
         )
         self._rules = (*(rule for rule in listed if rule.signs), *_RULES)
@@ -180,7 +137,7 @@ class PrivateTexts:
     def _find(self, text: str) -> tuple[PrivateSpan, ...]:
         lowered = text.lower()
         found = [span for number, rule in enumerate(self._rules) for span in _matches(number, rule, text, lowered)]
-        found += _near_numbers(text, len(self._rules))
+        found += (PrivateSpan(start, len(self._rules), end, kind) for start, end, kind in near_numbers(text))
         for kind, pattern in self._patterns.items():
             found += _pattern_matches(kind, pattern, text)
         return union(found)
@@ -256,99 +213,17 @@ def union(spans: Iterable[PrivateSpan]) -> tuple[PrivateSpan, ...]:
     return tuple(whole)
 
 
-def _near_numbers(text: str, rule: int) -> Iterator[PrivateSpan]:
-    """Yields telephone numbers, accounts, cards and addresses."""
-    until = 0
-    for digits in re.finditer(r"\d+", text):
-        at = digits.start()
-        if at < until:
-            continue
-        for start, end, kind in (*_iban_at(text, at), *_number_at(text, at), *_house_at(text, at)):
-            until = max(until, end)
-            yield PrivateSpan(start, rule, end, kind)
-
-
-def _number_at(text: str, digits: int) -> Iterator[tuple[int, int, str]]:
-    """Before its digits there may be a plus and parentheses, which are its own or not."""
-    first = digits
-    while first and text[first - 1] in "+(":
-        first -= 1
-    for at in range(first, digits + 1):
-        if found := _NUMBER.match(text, at):
-            kind = next(name for name in _NUMBERS if found[name]).rstrip("0123456789")
-            if kind != "CARD" or _is_card(found[0]):
-                yield at, found.end(), kind
-                return
-
-
-def _iban_at(text: str, digits: int) -> Iterator[tuple[int, int, str]]:
-    """Its country stands before its digits."""
-    for start in (digits - 2, digits - 3):
-        is_begun = start >= 0 and text[start : start + 2].isalpha() and text[digits : digits + 2].isdigit()
-        if is_begun and not (start and text[start - 1].isalnum()):
-            end = _iban_end(text, start)
-            if end and _is_iban(text[start:end]):
-                yield start, end, "IBAN"
-
-
-def _iban_end(text: str, start: int) -> int:
-    """Returns where one ends that begins here, by the length of its country; 0 where none can."""
-    at = start
-    for _ in range(_LENGTHS.get(text[start : start + 2].upper(), 0)):
-        if not (found := _IBAN_SIGN.match(text, at)):
-            return 0
-        at = found.end()
-    return 0 if text[at : at + 1].isalnum() else at
-
-
-def _house_at(text: str, at: int) -> Iterator[tuple[int, int, str]]:
-    """A street before its number; most numbers have no such word before them, so that is looked at first."""
-    if at < 4 or text[at - 1] not in " \xa0\n":
-        return
-    before = text[max(0, at - BEFORE) : at]
-    if not (last := before.rsplit(None, 1)[-1:]) or not _plain_word(last[0])[:1].isupper():
-        return
-    house, start = _HOUSE.match(text, at), _street_start([*re.finditer(r"\S+", before)])
-    if house and start is not None:
-        yield at - len(before) + start, house.end(), "ADDRESS"
-
-
-def _plain_word(word: str) -> str:
-    return word.strip("\"'([{|,;:")
-
-
-def _street_start(words: "Sequence[re.Match[str]]") -> int | None:
-    """Returns where the name of a street begins that ends with these words, None where they are none."""
-    plain = [_plain_word(word[0]) for word in words]
-    last = plain[-1]
-    befores = range(len(words) - 2, max(-1, len(words) - 6), -1)
-    first = next((place for place in befores if _begins_street(plain[place:])), None)
-    if first is None and len(last) > 5 and last.lower().endswith(_STREETS):
-        first = len(words) - 1
-    return None if first is None else words[first].start() + words[first][0].index(plain[first])
-
-
-def _begins_street(words: Sequence[str]) -> bool:
-    """Says whether the first of them are what stands before the name of a street, and the last is such a name."""
-    if words[0].lower() in _STREET_FIRST:
-        return True
-    along = " ".join(words[:2] if words[1].islower() else words[:1]).lower()
-    return along in _ALONG and words[-1].lower().endswith(_PLACES)
-
-
-def _is_iban(text: str) -> bool:
-    plain = re.sub(_GAP, "", text).upper()
-    return int("".join(str(int(each, 36)) for each in plain[4:] + plain[:4])) % 97 == 1
-
-
-def _is_card(text: str) -> bool:
-    digits = [int(each) for each in text if each.isdigit()][::-1]
-    return (sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])) % 10 == 0
+def whole_words(patterns: Iterable[str]) -> str:
+    """Returns a pattern for any of them where it is no part of a longer word, as far as that can be seen."""
+    return f"{_BEGIN}(?:{'|'.join(patterns)}){_STOP}"
 
 
 def _spellings(values: Sequence[str]) -> list[str]:
-    """Returns the values in both spellings of accents, the longest first."""
-    return sorted({normalize(form, value) for value in values for form in ("NFC", "NFD")}, key=len, reverse=True)
+    """Returns the values in both spellings of accents, and with ss for ß, the longest first."""
+    spelled = (
+        normalize(form, each) for value in values for each in (value, value.replace("ß", "ss")) for form in FORMS
+    )
+    return sorted({*spelled}, key=len, reverse=True)
 
 
 def _signs(values: Sequence[str]) -> Signs:
@@ -356,14 +231,14 @@ def _signs(values: Sequence[str]) -> Signs:
     return tuple(dict.fromkeys(word.lower() for value in _spellings(values) for word in value.split()))
 
 
-def _any_of(values: Sequence[str]) -> "re.Pattern[str]":
+def _any_of(values: Sequence[str]) -> str:
     """Returns a pattern for the values in any case and with any white space."""
     words = ("\\s+".join(map(re.escape, each.split())) for each in _spellings(values))
-    return re.compile(rf"(?i:(?<!\w)(?:{'|'.join(words)})(?!\w))")
+    return f"(?i:{whole_words(words)})"
 
 
-def _parts(names: Sequence[str]) -> "re.Pattern[str]":
+def _parts(names: Sequence[str]) -> str:
     """Returns a pattern for single words of the names as they are written, or in capitals: some are words as well."""
     parts = {part for name in _spellings(names) for part in name.split() if len(part) > 2}
     words = sorted({each for part in parts for each in (part, part.upper())}, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)" if words else "(?!)")
+    return whole_words(map(re.escape, words)) if words else "(?!)"

@@ -28,7 +28,7 @@ from ..core.messages import Document, Image, Message, Part, Thinking, ToolCall, 
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text, printable
 from ._filters import Piece
-from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, placeholder_pattern, union
+from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, placeholder_pattern, union, whole_words
 
 MOST_VALUES = 100_000
 PIECE, OVERLAP = 6_000, 100
@@ -78,7 +78,7 @@ class Veil:
         """From now on these are private wherever they stand, as they are written."""
         if (known := self._found | {*values}) != self._found and len(known) <= MOST_VALUES:
             self._found, words = known, sorted(map(re.escape, known), key=len, reverse=True)
-            self._found_pattern = re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)")
+            self._found_pattern = re.compile(whole_words(words))
 
     def _spans(self, text: str) -> Sequence[PrivateSpan]:
         spans = self._private.find(text)

@@ -108,11 +108,35 @@ async def test_what_looks_like_a_placeholder_already_comes_back_as_it_was(fakes:
 
 
 @pytest.mark.parametrize(
+    ("text", "leaves"),
+    [
+        ("请问王小明的电话: +86 138 0013 8000。", "请问PERSON_1的电话: PHONE_1。"),
+        ("王小明的手机是138 0013 8000。账号是DE89370400440532013000的", "PERSON_1的手机是PHONE_1。账号是IBAN_1的"),
+        ("携帯 090-1234-5678 03-1234-5678", "携帯 PHONE_1 PHONE_2"),
+        ("密钥是sk-proj-abc123DEF456ghi789", "密钥是KEY_1"),
+        ("jürgen weiss and JÜRGEN WEISS", "PERSON_1 and PERSON_2"),
+        ("Frau Ursula von der Leyen met Sr. João da Silva.", "Frau PERSON_1 met Sr. PERSON_2."),
+        ("Pani Anna Nowak, ul. Długa 5/7, 31-147 Kraków", "Pani PERSON_1, ADDRESS_1"),
+        ("Write to 221B Baker Street, London NW1 6XE.", "Write to ADDRESS_1."),
+        ("The phone number is 5551234567, teléfono 915 22 33 44.", "The phone number is PHONE_1, teléfono PHONE_2."),
+        ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG", "aws_secret_access_key = KEY_1"),
+    ],
+)
+async def test_what_is_private_is_found_in_the_ways_of_several_languages(
+    fakes: FakeProviders, text: str, leaves: str
+) -> None:
+    rules = VeilRules(names=("王小明", "Jürgen Weiß"))
+    await veil_client(rules).complete(ModelRequest((user(text),)))
+    assert placeholders(fakes) == leaves
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "The build 2024-11-23 14:05 took 1,234.56 s on 10.0.0.5.", "Order 4111 1111 1111 1112 of 2,000 pieces.",
         "He will park the car; mark it.", "Version 3.12.1 of the API, RFC 2616, § 0815.",
-        "The secret is revealed later.",
+        "The secret is revealed later.", "Due 04/29 or 05/06, at the latest 01/02/23.",
+        "max_tokens: 100000; key: customer_id", "Call order 1234567 of 3 rows.",
     ],
 )  # fmt: skip
 async def test_ordinary_numbers_and_words_are_sent_as_they_are(fakes: FakeProviders, text: str) -> None:

@@ -134,11 +134,21 @@ def without_note(request: ModelRequest) -> ModelRequest:
     return replace(request, messages=before) if is_note else request
 
 
-def without_advised(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
-    """The messages without advice, and without the calls that had failed before the last of it."""
+def without_overcome(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
+    """The messages without advice, and without failed calls that it came after, or something from the same tool did.
+
+    A client of a server sends what failed with each step, and knows nothing of the advice that came of it.
+    """
     results = [result for message in messages for result in message.tool_results]
-    last = max((place for place, result in enumerate(results) if result.call.name == tool), default=-1)
-    gone = {result.call.id for result in results[: last + 1] if result.is_error or result.call.name == tool}
+    fails = [step.is_failure for step in steps_of(messages)]
+    names = [result.call.name for result in results]
+    newest = {name: place for place, name in enumerate(names) if name == tool or not fails[place]}
+    advised = newest.get(tool, -1)
+    gone = {
+        result.call.id
+        for place, result in enumerate(results)
+        if names[place] == tool or (fails[place] and place < max(advised, newest.get(names[place], -1)))
+    }
     return tuple(_without_calls(message, gone) for message in messages) if gone else tuple(messages)
 
 

@@ -31,8 +31,8 @@ from ._advice import (
     parts_without_calls,
     trouble_now,
     with_forced_calls_in_rounds,
-    without_advised,
     without_note,
+    without_overcome,
 )
 from ._attempts import CALLS_AGAIN, Attempts, Candidate, Strategy, draft_or_silence
 from ._checks import Judges
@@ -208,7 +208,7 @@ class AdvisedStep:
 
         Advice itself is nothing that a tool has found out.
         """
-        messages = without_advised((*self._asked.messages, *self._steps), self._tool.name)
+        messages = without_overcome((*self._asked.messages, *self._steps), self._tool.name)
         judged = replace(self._asked, messages=messages)
         return Attempts(self._model.primary, self._model.detector, self._turn, judged, self._model.before)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..core.messages import ToolCall
+from ..core.messages import ToolCall, ToolResult
 from ..signals.arithmetic import Calculation, Claim, calculation
 from ..signals.cleaning import cleaned_answer
 from ..signals.code import code_blocks
@@ -167,6 +167,11 @@ class Case:
     @cached_property
     def reading(self) -> Reading:
         return read(head_and_tail(self.received), self.context.tools)
+
+    @cached_property
+    def results(self) -> tuple[ToolResult, ...]:
+        """What the tools have returned since the prompt."""
+        return self.context.results
 
     @cached_property
     def steps(self) -> tuple[ToolStep, ...]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ..core.exchange import ToolSpec
@@ -92,7 +93,7 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], prompt_stems: frozens
 
     So it is where a prompt gives a tool nothing to work with: no name, figure or quotation.
     """
-    if case.context.results or not names_something(case.prompt):
+    if case.results or not names_something(case.prompt):
         return {}
     due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
     names = (tool.name for tool in tools_meant(case.prompt, tools.values()))
@@ -208,13 +209,18 @@ def _denies_more(case: Case) -> bool:
     """Says whether "no" is more than what there is to tell, as "No, it isn't." and "none" of an empty list may be."""
     if not has_word_anywhere(case.text, "negation") or _BARE_NO.match(case.text):
         return False
-    return not any(_EMPTY_VALUE.search(result.text) for result in case.context.results)
+    return not any(_has_empty_value(result.text) for result in case.results)
+
+
+@lru_cache(maxsize=256)
+def _has_empty_value(text: str) -> bool:
+    return _EMPTY_VALUE.search(text) is not None
 
 
 def _uses_results(case: Case) -> bool:
     """It tells something of the results that the prompt and the calls did not have."""
-    given = Known((case.prompt, *map(_arguments_text, case.context.results)))
-    returned = Known([result.text for result in case.context.results])
+    given = Known((case.prompt, *map(_arguments_text, case.results)))
+    returned = Known([result.text for result in case.results])
     if (stems(returned.text) - stems(given.text)) & stems(case.text):
         return True
     return any(returned.supports(fact) and not given.supports(fact) for fact in facts(case.text))

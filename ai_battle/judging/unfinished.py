@@ -6,7 +6,7 @@ What is found is evidence and no proof, as it may be right to ask back or to be 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from unicodedata import normalize
 
 from ..core.exchange import ToolSpec
@@ -121,7 +121,7 @@ class EndOfWork:
 
     @cached_property
     def found(self) -> frozenset[str]:
-        return _roots(self.returned)
+        return frozenset().union(*(_roots(result.text) for result in self.results))
 
     @cached_property
     def done(self) -> frozenset[str]:
@@ -326,5 +326,6 @@ def _stop_words() -> frozenset[str]:
     return _TELLING.union(_plain(word) for kind in kinds for word in words_everywhere(kind)) - {"list"}
 
 
+@lru_cache(maxsize=256)  # a result is the same at each answer of its turn
 def _roots(text: str) -> frozenset[str]:
     return frozenset(word[:AKIN] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _stop_words())

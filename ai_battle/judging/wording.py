@@ -52,7 +52,7 @@ def denial(case: Case) -> float:
 
 def only_gives_up_(case: Case) -> float:
     """It says that it can't, and nothing else. That nothing was found may be what a tool has returned."""
-    if _may_refuse(case) or (case.context.results and not say_much(case)):
+    if _may_refuse(case) or (case.results and not say_much(case)):
         return 0.0
     return float(only_gives_up(case.text, case.prompt))
 
@@ -62,7 +62,7 @@ def empty_promise(case: Case) -> float:
     if case.calls:
         return 0.0
     is_pick = case.family == "mcq" and case.final is not None
-    announces = not case.context.results and not is_pick and only_announces(case.text, case.prompt)
+    announces = not case.results and not is_pick and only_announces(case.text, case.prompt)
     return float(leads_nowhere(case.text) or announces)
 
 
@@ -73,7 +73,7 @@ def only_offers(case: Case) -> float:
 
 def wrong_form(case: Case) -> float:
     """It lacks a form that the prompt plainly asks for; of results a tool has given, nobody knows the number."""
-    return float(not case.calls and not case.context.results and misses_form(case.text, case.question))
+    return float(not case.calls and not case.results and misses_form(case.text, case.question))
 
 
 def _may_refuse(case: Case) -> bool:
@@ -128,7 +128,7 @@ def no_answer(case: Case) -> float:
 
 def unfit_again(case: Case) -> float:
     """A call does not fit its schema, after one such call had failed."""
-    failed = any(result.is_error for result in case.context.results)
+    failed = any(result.is_error for result in case.results)
     if case.family != "tool" or not failed:
         return 0.0
     measures = case.once(call_measures)
@@ -168,4 +168,4 @@ def _latest_texts(case: Case, role: Role) -> list[str]:
 
 def wrong_language(case: Case) -> float:
     """Returns 1 for another language than the prompt's, but not behind results, whose language it may follow."""
-    return float(case.family == "chat" and not case.context.results and is_in_wrong_language(case.text, case.prompt))
+    return float(case.family == "chat" and not case.results and is_in_wrong_language(case.text, case.prompt))

@@ -189,6 +189,7 @@ def why_no_progress(steps: Iterable[ToolStep]) -> str:
     return record.stalled
 
 
+@lru_cache(maxsize=128)
 def tells_failure(step: ToolStep) -> bool:
     """Says whether a step brought nothing, or something that says in words that it failed."""
     ends = f"{step.result[:LONGEST_MESSAGE]}\n{step.result[-LONGEST_MESSAGE:]}"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, combinations, groupby, islice, product
+from itertools import accumulate, chain, combinations, groupby, islice, product
 from typing import Any, Literal, NamedTuple
 
 from .numbers import LATIN, plain_digits
@@ -100,12 +100,20 @@ class _TableCell(NamedTuple):
         return text.find(same[0].casefold()) if len(same) == 1 else -1
 
 
-def facts(text: str) -> Iterator[Fact]:
+def facts(text: str) -> tuple[Fact, ...]:
     """Figures, times, codes and addresses in their order, then names.
 
     The numbers of a list, and what stands in blocks of code, are none.
     """
-    plain = _JOINED.sub(" ", plain_digits(_NO_FACTS.sub("\n", text[:LONGEST])))
+    return _facts(text[:LONGEST])
+
+
+@lru_cache(maxsize=256)  # several checks read a result, and a turn of many steps has the same results at each of them
+def _facts(text: str) -> tuple[Fact, ...]:
+    return tuple(_read_facts(_JOINED.sub(" ", plain_digits(_NO_FACTS.sub("\n", text)))))
+
+
+def _read_facts(plain: str) -> Iterator[Fact]:
     for _, found in zip(range(MOST), _FACT.finditer(plain), strict=False):
         kind: Kind = found.lastgroup  # type: ignore[assignment]
         match_text = found.group()
@@ -140,17 +148,24 @@ class Known:
     """What was there before a text: `sources` are prompts, earlier messages, arguments and results of calls."""
 
     def __init__(self, sources: Iterable[str], known_facts: Sequence[Fact] | None = None) -> None:
-        """Keeps the sources; `told` are their facts and others beside them, where the sources have been read."""
-        self.text = "\n".join(_with_spaced_cells(source[:LONGEST]) for source in sources)[: 4 * LONGEST]
+        """Keeps the sources; `known_facts` are theirs and others beside them, where the sources have been read."""
+        self._sources = [_with_spaced_cells(source[:LONGEST]) for source in sources]
+        self.text = "\n".join(self._sources)[: 4 * LONGEST]
         self._told = known_facts
 
     @cached_property
     def _facts(self) -> Sequence[Fact]:
-        return [*facts(self.text)] if self._told is None else self._told
+        """Each source is read by itself: as a conversation goes on, all but the newest have been read before."""
+        if self._told is not None:
+            return self._told
+        starts = accumulate(map(len, self._sources), initial=0)
+        rooms = (max(0, LONGEST - start) for start in starts)
+        found = (facts(text[:room]) for text, room in zip(self._sources, rooms, strict=False))
+        return [*islice(chain.from_iterable(found), MOST)]
 
     def with_more(self, more: Iterable[Fact]) -> "Known":
         """The same with facts that somebody tells; what is here is not read again."""
-        return Known((self.text,), [*self._facts, *more])
+        return Known(self._sources, [*self._facts, *more])
 
     def supports(self, fact: Fact) -> bool:
         """Says whether a fact was there, as it stands or one step away, or is common knowledge of units and days."""
@@ -199,8 +214,7 @@ class Known:
     @cached_property
     def _parts(self) -> frozenset[int]:
         """Whole runs of digits: days, hours, and whatever else is part of a longer figure."""
-        plain = _DECIMAL.sub(" ", plain_digits(self.text))
-        return frozenset(int(digits) for digits in _DIGITS.findall(plain) if len(digits) <= 15)
+        return frozenset().union(*map(_integers, self._sources))
 
     @cached_property
     def _times(self) -> frozenset[float]:
@@ -246,6 +260,12 @@ _LOOKUPS: Mapping[Kind, Callable[[Known, Fact], bool]] = {
     "time": Known.has_time,
     "number": Known.has_number,
 }
+
+
+@lru_cache(maxsize=256)
+def _integers(text: str) -> frozenset[int]:
+    plain = _DECIMAL.sub(" ", plain_digits(text))
+    return frozenset(int(digits) for digits in _DIGITS.findall(plain) if len(digits) <= 15)
 
 
 def is_constant(fact: Fact) -> bool:
@@ -317,7 +337,7 @@ def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int) -> bool:
 def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[list[int]]:
     """Returns, for each column of which a text tells enough values, their rows in the order in which it tells them."""
     columns: dict[Hashable, list[tuple[int, int]]] = {}
-    found_facts = list(facts(text))
+    found_facts = facts(text)
     for cell in cells:
         if (place := cell.place_in(text, found_facts)) >= 0:
             columns.setdefault(cell.column, []).append((place, cell.row))

@@ -15,6 +15,8 @@ TIMES = 40
 SAID = (
     "Each of the files says that it is what it was, and nothing else stands in any of them, as far as I have seen here."
 )
+ENDS = ("That is all.", "There is no more to it.", "Nothing else stands there.", "No file differs from that.")
+BEGINNINGS = ("In short:", "To sum up:", "All read.", "Here it is.", "As asked:", "Well:", "In a word:", "Done.", "So:")
 READ = ToolSpec("read", "Reads a file.", {"properties": {"path": {"type": "string"}}, "required": ["path"]})
 
 
@@ -30,36 +32,38 @@ class Says(ModelClient):
         return ModelResponse(Message("assistant", (self._part(self._count),)))
 
 
-def conversation(results: int) -> ModelRequest:
-    """A prompt and results of a kilobyte, made anew as a server makes them of each body."""
+def conversation(results: int, talk: int) -> ModelRequest:
+    """A prompt and results of a kilobyte, made anew as a server makes them of each body; those of two talks differ."""
     messages = [user("Read all files, and tell me what stands in them.")]
     for number in range(results):
         call = ToolCall("read", {"path": f"folder/file-{number}.txt"}, f"call_{number}")
-        text = f"{'The file says that it is what it was. ' * 24}{number}"
+        text = f"{'The file says that it is what it was. ' * 24}{number} of talk {talk}"
         messages += (Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text(text),)),)))
     return ModelRequest(tuple(messages), tools=(READ,) if results else ())
 
 
 def answer(number: int) -> Part:
-    return Text(f"{SAID} That is {number}.")
+    """An answer that nothing speaks against: a poor one brings the advice whose absence is measured."""
+    begin, end = divmod(number, len(ENDS))
+    return Text(f"{BEGINNINGS[begin % len(BEGINNINGS)]} {SAID} {ENDS[end]}")
 
 
 def another_call(number: int) -> Part:
     return ToolCall("read", {"path": f"folder/other-{number}.txt"}, f"more_{number}")
 
 
-def milliseconds(part: Callable[[int], Part], results: int) -> list[float]:
-    """CPU of each request."""
+def milliseconds(part: Callable[[int], Part], results: int, talks: int) -> list[float]:
+    """CPU of each request, which are of so many talks: with one of each, nothing in them was read before."""
     pair = advisor.create(Says(part), Says(answer), stuck_detector=StuckDetector(), helping=Helping())
 
-    async def taken() -> float:
-        request = conversation(results)
+    async def taken(number: int) -> float:
+        request = conversation(results, number % talks)
         before = time.thread_time()
         await pair.complete(request)
         return 1e3 * (time.thread_time() - before)
 
     async def all_taken() -> list[float]:
-        return [await taken() for _ in range(TIMES)]
+        return [await taken(number) for number in range(TIMES)]
 
     return asyncio.run(all_taken())[3:]
 
@@ -67,7 +71,8 @@ def milliseconds(part: Callable[[int], Part], results: int) -> list[float]:
 def advising() -> None:
     """CPU of a request with an advisor that is not asked; the model behind it takes none."""
     for results in (0, 6, 100):
-        for kind, part in (("an answer", answer), ("a call", another_call)):
-            low, middle, high = quantiles(milliseconds(part, results), n=4)
+        kinds = (("an answer", answer, 1), ("an answer, all new", answer, TIMES), ("a call", another_call, 1))
+        for kind, part, talks in kinds:
+            low, middle, high = quantiles(milliseconds(part, results, talks), n=4)
             name = f"cpu of an unused advisor, {results} results, {kind}"
             print(f"{name:60} {middle:6.2f} ms ({low:.2f} to {high:.2f})", flush=True)

@@ -62,7 +62,10 @@ async def test_trouble_is_met_once_though_its_client_knows_of_no_advice(fakes: F
             steps += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [back]}]
             fakes.ollama.says(call("read_file", path=f"{number + 1}.py"))
             await asked(address, "/v1/messages", {**body("/v1/messages"), "messages": steps})
+        fakes.ollama.says("All is fine in 3.py.")
+        _, answered = await asked(address, "/v1/messages", {**body("/v1/messages"), "messages": steps})
 
+    assert answered["content"][0]["text"] == "All is fine in 3.py."  # the answer is not doubted for what was overcome
     assert len(fakes.anthropic.questions) == 1
     assert "Error: no b.py" in json.dumps(fakes.anthropic.questions[0].body)
 

@@ -22,7 +22,7 @@ from ai_battle.wire.genai import usage_to_json
 from .arguments import MODEL, describe_with
 from .live import LiveView, PlainLines, ViewOptions, view
 from .options import USD, WithStrategies, as_json, attached, quiet, require_files, verbose
-from .output import dollars, print_json, tokens
+from .output import bill, print_json
 from .remarks import Remarks
 
 TITLE = 70
@@ -131,7 +131,7 @@ def show_answer(answer: Answered, *, quiet: bool) -> None:
         click.echo(printable(response.text))
     if not quiet:
         models = ", ".join(dict.fromkeys(printable(reply.model) for reply in answer.replies))
-        spent = f"{tokens(response.usage)}, {dollars(response.usage.cost_usd)}"
+        spent = bill(response.usage)
         click.secho(f"{models}: {spent}, {answer.seconds:.1f} s", dim=True, err=True)
 
 

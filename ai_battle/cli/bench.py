@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -57,13 +58,13 @@ def command() -> None:
 @trust
 @allow_unsandboxed
 @as_json
-def run(suite: str, out: Path | None, **how: object) -> int:
+def run(suite: str, out: Path | None, **how: Any) -> int:
     """Run the benchmark of SUITE. That is a YAML file, or the name of a packaged one such as recorded-gsm8k."""
     loaded = load(suite, _load_options(how))
-    require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
+    require_trust_in(loaded.document, named_code(loaded), given=how["trust"])
     expected = forecast(loaded)
     if how["dry_run"]:
-        return _forecast(expected, as_json=bool(how["as_json"]))
+        return _forecast(expected, as_json=how["as_json"])
     if not how["quiet"]:
         click.echo(forecast_line(expected), err=True)
     asyncio.run(require_models(loaded))
@@ -80,10 +81,10 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 @trust
 @allow_unsandboxed
 @as_json
-def resume(results: Path, **how: object) -> int:
+def resume(results: Path, **how: Any) -> int:
     """Go on with the RESULTS of a benchmark that did not end. Nothing that is finished is done again."""
     loaded, store = reopen(results, _load_options(how))
-    require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
+    require_trust_in(loaded.document, named_code(loaded), given=how["trust"])
     return _play(loaded, store, how)
 
 
@@ -116,15 +117,13 @@ def compare(what: tuple[Path, ...], *, fail_on_regression: bool, as_json: bool) 
     return FAILED if fail_on_regression and found.regressions else DONE
 
 
-def _load_options(how: dict[str, object]) -> LoadOptions:
-    changes = [str(change) for change in how.get("changes") or ()]  # type: ignore[attr-defined]
+def _load_options(how: dict[str, Any]) -> LoadOptions:
+    changes = [*how.get("changes", ())]
     if how["max_cost"] is not None:
         changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
     if how["executor"]:
         changes.append(f"benchmark.executor={how['executor']}")
-    limit = how.get("limit")
-    unfenced = bool(how["allow_unsandboxed"])
-    return LoadOptions(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced, bool(how["trust"]))
+    return LoadOptions(changes, how.get("limit"), allow_unsandboxed=how["allow_unsandboxed"], trust=how["trust"])
 
 
 def _forecast(expected: Forecast, *, as_json: bool) -> int:
@@ -137,37 +136,27 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
     return DONE
 
 
-def _play(suite: Suite, store: Store, how: dict[str, object]) -> int:
+def _play(suite: Suite, store: Store, how: dict[str, Any]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
     set_up_telemetry(os.environ, partial(click.echo, err=True))
-    shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
-    options = RunOptions(
-        shown,
-        discuss,
-        bool(how.get("retry_failed")),
-        bool(how["allow_unsandboxed"]),
-        tell=shown.tell,
-        address=str(how["address"]),
-    )
+    shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=how["quiet"])
+    again, unfenced = how.get("retry_failed", False), how["allow_unsandboxed"]
+    options = RunOptions(shown, discuss, again, unfenced, tell=shown.tell, address=how["address"])
+    resume_it = f"ai-battle bench resume {shown_path(store.folder)}"
     try:
-        ended = play(suite, store, options)
-        shown.close()
-        summary = show(store, as_json=bool(how["as_json"]), quiet=bool(how["quiet"]))
+        with closing(shown):
+            ended = play(suite, store, options)
+        summary = show(store, as_json=how["as_json"], quiet=how["quiet"])
     except KeyboardInterrupt:
-        shown.close()
-        click.echo(f"Interrupted; go on with: ai-battle bench resume {shown_path(store.folder)}", err=True)
+        click.echo(f"Interrupted; go on with: {resume_it}", err=True)
         return INTERRUPTED
     except AIBattleError:
-        shown.close()
-        click.echo(f"What is finished is kept; go on with: ai-battle bench resume {shown_path(store.folder)}", err=True)
+        click.echo(f"What is finished is kept; go on with: {resume_it}", err=True)
         raise
     finally:
         store.close()
     if ended.reason:
-        click.echo(
-            f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {shown_path(store.folder)} --max-cost USD",
-            err=True,
-        )
+        click.echo(f"Stopped by {ended.reason}. Go on with: {resume_it} --max-cost USD", err=True)
     nothing = all(row.failed == row.samples for row in summary.settings)
     return FAILED if ended.reason or nothing else DONE
 

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.files import state_directory
 from ai_battle.evidence.store import EvidenceStore
 from ai_battle.evidence.trials import labelled_answers
 from ai_battle.judging.calibrate import Report, Target
@@ -30,7 +29,10 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
     raise click.BadParameter(f"is a share from 0 to 1, not {value:.6g}{way_out}")
 
 
-TARGETS = ("target-help-rate", "target-quality", "target-pgr", "max-cost", "promise")
+TARGETS = {"help_rate": "target_help_rate", "quality": "target_quality", "pgr": "target_pgr"}
+TARGETS |= {"promise": "promise", "max_cost": "max_cost"}
+"""The option of each kind of target."""
+
 _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -58,7 +60,7 @@ _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--report", type=click.Path(), help="HTML file for the curve as a picture.")
 @as_json
 def command(
-    data: str | None, pair: str | None, state: Path | str | None, out: str | None, report: str | None, as_json: bool,
+    data: str | None, pair: str | None, state: Path | str, out: str | None, report: str | None, as_json: bool,
     models: str | None, confidence: float, sort: str | None, **targets: Any,
 ) -> None:  # fmt: skip
     """Choose when a small model is helped, from answers of your own.
@@ -76,8 +78,8 @@ def command(
     target = replace(_target(**targets), models=_models(models, pair or ""), confidence=confidence)
     if bool(data) == bool(pair):
         raise ConfigError("Say either DATA, a file of answers, or --from-shadow PAIR.")
-    source, known = (data, read_answers(Path(data))) if data else (pair, _read_shadow(pair or "", state))
-    found, answers = _calibrate(f"{source}", known, target), len(known)
+    known = read_answers(Path(data)) if data else _read_shadow(pair or "", state)
+    found, answers = _calibrate(f"{data or pair}", known, target), len(known)
     if out:
         write_file(Path(out), [json.dumps(found.calibration.as_json(), indent=2), "\n"], "--out")
     if report:
@@ -107,8 +109,8 @@ def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -
         raise ConfigError(f"{source}: {error}") from error
 
 
-def _read_shadow(pair: str, state: Path | str | None) -> Sequence[LabelledAnswer]:
-    with closing(EvidenceStore.existing(state or state_directory())) as store:
+def _read_shadow(pair: str, state: Path | str) -> Sequence[LabelledAnswer]:
+    with closing(EvidenceStore.existing(state)) as store:
         return labelled_answers(store, pair)
 
 
@@ -122,18 +124,8 @@ def _models(named: str | None, pair: str) -> tuple[str, ...]:
     return small, large
 
 
-def _target(
-    target_help_rate: float | None,
-    target_quality: float | None,
-    target_pgr: float | None,
-    promise: float | None,
-    max_cost: float | None,
-    helper_price: float,
-    own_price: float,
-) -> Target:
-    targets = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "promise": promise}
-    targets["max_cost"] = max_cost
-    given = [(kind, value) for kind, value in targets.items() if value is not None]
+def _target(helper_price: float, own_price: float, **targets: float | None) -> Target:
+    given = [(kind, value) for kind, option in TARGETS.items() if (value := targets[option]) is not None]
     if len(given) != 1:
         raise ConfigError(
             "Say one target: --target-help-rate, --target-quality, --target-pgr, --max-cost or --promise."

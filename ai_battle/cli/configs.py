@@ -1,7 +1,5 @@
 """`ai-battle configs`: the discussions that come with the package."""
 
-from typing import Any
-
 import click
 
 from ai_battle.config.packaged import description, in_brief, packaged_config, packaged_names
@@ -12,8 +10,6 @@ from ai_battle.core.plugins import near
 from .options import as_json
 from .output import print_json
 from .tables import show_rows
-
-GAPS: dict[str, Any] = {"padding": (0, 2, 0, 0)}
 
 
 @click.group("configs", invoke_without_command=True)
@@ -32,7 +28,7 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    show_rows(("config", "what it shows", "needs"), ((name, *in_brief(text)) for name, text in found.items()), **GAPS)
+    show_rows(("config", "what it shows", "needs"), ((name, *in_brief(text)) for name, text in found.items()))
     click.echo("ai-battle run NAME runs one, ai-battle init NAME writes it here as a file of yours.", err=True)
 
 
@@ -56,7 +52,7 @@ def templates(name: str | None, as_json: bool) -> None:
         print_json({each: {"params": found[each].get_identifiers(), "text": found[each].template} for each in found})
         return
     rows = ((each, ", ".join(found[each].get_identifiers()), found[each].template.split("\n")[0]) for each in found)
-    show_rows(("template", "params", "begins"), rows, **GAPS)
+    show_rows(("template", "params", "begins"), rows)
 
 
 def _text(name: str) -> str:

@@ -44,7 +44,9 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
     show_answer(answer, quiet=how["quiet"])
     for event in answer.events if not how["quiet"] else ():
         if isinstance(event, AnswersRanked):
-            show_rows(HEADS, [*_rows(event, members), _chair_row(answer, chair or members[0])], err=True)
+            show_rows(
+                HEADS, [*_rows(event, members), _chair_row(answer, chair or members[0])], err=True, padding=(0, 1)
+            )
             click.echo("\n".join(map(printable, event.left_out)), nl=bool(event.left_out), err=True)
 
 

@@ -12,7 +12,7 @@ from ai_battle.core.texts import printable
 from ai_battle.reporting.figures import count_of
 from ai_battle.wire.genai import usage_to_json
 
-from .output import dollars, print_json, tokens
+from .output import bill, dollars, print_json
 from .planned import MODE, PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
@@ -61,7 +61,7 @@ def _show(expected: Iterable[Expected]) -> None:
         _show_files(one)
         for tool in tool_descriptions(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
-        click.echo(f"  expected: {count_of(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
+        click.echo(f"  expected: {count_of(one.turns, 'turn')}, {bill(one.usage)}")
         for help_ in one.help:
             click.echo(f"  {_help_line(help_)}")
 
@@ -77,14 +77,14 @@ def _show_files(one: Expected) -> None:
 def _help_line(one: ExpectedHelp) -> str:
     """A model that is called beside a participant; what is not in the sum says so."""
     if one.calls is None:
-        cost = f"{tokens(one.each)}, {dollars(one.each.cost_usd)} each time"
+        cost = f"{bill(one.each)} each time"
         return f"{one.role} {printable(one.model)}, {one.when}: {cost}, not in the sum"
     calls = "1 call" if one.calls == 1 else f"{one.calls:.4g} calls"
-    return f"{one.role} {printable(one.model)}, {one.when}: {calls}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
+    return f"{one.role} {printable(one.model)}, {one.when}: {calls}, {bill(one.usage)}"
 
 
 def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:
-    click.echo(f"\nAll together about {tokens(usage)}, {dollars(usage.cost_usd)}. No model was called.")
+    click.echo(f"\nAll together about {bill(usage)}. No model was called.")
     if any(one.calls is None for each in expected for one in each.help):
         click.echo("What is not in the sum comes to that: how often help is needed, only the answers tell.")
 

@@ -18,24 +18,7 @@ from ai_battle.reporting.comparison import RECORDED, ComparedRun
 from .approval import with_approval
 from .arguments import run_dir
 from .live import ViewOptions
-from .options import (
-    FOLDER,
-    USD,
-    address,
-    allow_unsandboxed,
-    approve,
-    as_json,
-    at_once,
-    changes,
-    executor,
-    judge,
-    max_time,
-    quiet,
-    shortcuts,
-    split_swap,
-    trust,
-    turns,
-)
+from .options import FOLDER, USD, changes, for_several, for_tools, quiet, shortcuts, split_swap, turns
 from .planned import PlannedRun, plan_run, runs_at_once
 from .running import Display
 from .series import Series
@@ -62,16 +45,9 @@ AT_ONCE = 4
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that all may cost.")
 @click.option("--out", type=FOLDER, help="The folder of all branches, instead of runs/.")
-@max_time
-@judge
-@at_once
-@executor
-@address
+@for_several
 @quiet
-@trust
-@allow_unsandboxed
-@approve
-@as_json
+@for_tools
 def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: Any) -> int:
     """Go on from a turn of the run in RUN_DIR, in a run of its own. It is live, and once or several times.
 

@@ -24,7 +24,7 @@ from ai_battle.reporting.figures import count_of
 from . import DONE, FAILED
 from .arguments import MODEL, RunName
 from .options import USD, as_json, quiet
-from .output import dollars, print_json, tokens, without_secrets
+from .output import bill, print_json, tokens, without_secrets
 from .tables import show_rows
 
 Judge: TypeAlias = Callable[[Path], Awaitable[Verdict]]
@@ -104,10 +104,8 @@ def show_verdict(run_dir: Path, verdict: Verdict) -> None:
     """Shows the scores of a run, and how far they can be trusted."""
     click.secho(shown_path(run_dir), bold=True)
     head, *rows = [[*map(printable, row)] for row in verdict.rows]
-    show_rows(head, rows, padding=(0, 2, 0, 0))
+    show_rows(head, rows)
     for words in filter(None, (verdict.outcome, *verdict.remarks)):
         click.echo(printable(words))
-    click.echo(
-        f"Judging took {tokens(verdict.usage)}, {dollars(verdict.usage.cost_usd)}; the run has a bill of its own."
-    )
+    click.echo(f"Judging took {bill(verdict.usage)}; the run has a bill of its own.")
     click.echo(shown_path(run_dir / FILE))

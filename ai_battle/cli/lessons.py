@@ -10,7 +10,6 @@ from typing import Literal, TypeVar
 import click
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.files import state_directory
 from ai_battle.core.plugins import near
 from ai_battle.core.texts import one_line, printable
 from ai_battle.evidence.lessons import LESSONS, Lesson, lessons_of
@@ -31,12 +30,12 @@ def command() -> None:
 @command.command("list")
 @in_state
 @as_json
-def list_(state: Path | str | None, as_json: bool) -> None:
+def list_(state: Path | str, as_json: bool) -> None:
     """List the lessons of all pairs.
 
     With each stand its request, and how often it was shown and help was needed all the same.
     """
-    with closing(EvidenceStore.existing(state or state_directory())) as store:
+    with closing(EvidenceStore.existing(state)) as store:
         known = _read(store)
     if as_json:
         print_json({pair: list(map(asdict, lessons)) for pair, lessons in known.items()})
@@ -57,9 +56,9 @@ def _line(lesson: Lesson) -> str:
 @command.command("show")
 @click.argument("key")
 @in_state
-def show(key: str, state: Path | str | None) -> None:
+def show(key: str, state: Path | str) -> None:
     """Show the lesson KEY. That is the request, the answer, and what was wrong at first."""
-    with closing(EvidenceStore.existing(state or state_directory())) as store:
+    with closing(EvidenceStore.existing(state)) as store:
         found = [*chain.from_iterable(_read(store).values())]
     for lesson in _require(found, [key], lambda lesson: lesson.key):
         click.echo(
@@ -94,7 +93,7 @@ def show(key: str, state: Path | str | None) -> None:
 )
 @in_state
 def export(
-    runs: tuple[Path, ...], wanted: Literal["sft", "dpo"], shape: Shape, output: Path, state: Path | str | None
+    runs: tuple[Path, ...], wanted: Literal["sft", "dpo"], shape: Shape, output: Path, state: Path | str
 ) -> None:
     """Write what was taught as data to train a model on.
 
@@ -102,8 +101,7 @@ def export(
 
     Answers alone (sft) are read by OpenAI, TRL and Unsloth alike. One request of ten is held back for validation.
     """
-    place = state or state_directory()
-    with closing(EvidenceStore.existing(place)) if not runs or is_there(place) else nullcontext() as store:
+    with closing(EvidenceStore.existing(state)) if not runs or is_there(state) else nullcontext() as store:
         written = training_set(store, runs, wanted, shape)
     for name, lines in zip(("train", "validation"), written, strict=True):
         write_file(output / f"{name}.jsonl", map(without_secrets, lines), "--output")
@@ -114,11 +112,11 @@ def export(
 @click.argument("keys", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All lessons of all pairs.")
 @in_state
-def delete(keys: tuple[str, ...], everything: bool, state: Path | str | None) -> None:
+def delete(keys: tuple[str, ...], everything: bool, state: Path | str) -> None:
     """Delete the lessons KEYS."""
     if bool(keys) == everything:
         raise ConfigError("Say which lessons: their keys, or --all.")
-    with closing(EvidenceStore.existing(state or state_directory())) as store:
+    with closing(EvidenceStore.existing(state)) as store:
         known = [(pair, lesson.key) for pair, lessons in _read(store).items() for lesson in lessons]
         wanted = known if everything else _require(known, keys, lambda one: one[1])
         number = sum(store.remove(LESSONS, pair, [key]) for pair, key in wanted)

@@ -104,7 +104,7 @@ class PlainLines:
         if isinstance(event, RunStarted | RunResumed):
             self._people = {speaker for speaker, model in event.participants.items() if model == PERSON}
         if line := self._line(event):
-            self._print(line)
+            print(printable(line), file=self._out, flush=True)
 
     def close(self) -> None:
         self._out.flush()
@@ -122,9 +122,6 @@ class PlainLines:
             case TurnFailed(speaker=speaker, error=error) if speaker in self._people:
                 return error
         return self._remarks.line(event) if is_wanted(event, self._options.notify_on) else ""
-
-    def _print(self, text: str) -> None:
-        print(printable(text), file=self._out, flush=True)
 
 
 class LiveView:

@@ -53,7 +53,8 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
 @as_json
 def show(type_: str, as_json: bool) -> None:
     """Show what is known of the model TYPE, and which source says so. TYPE is such as gpt-4o or ollama/phi4."""
-    known = asyncio.run(knowledge(type_))
+    model = parse(type_)
+    known = Knowledge(model, asyncio.run(capabilities(model)), price(model))
     if as_json:
         print_json(known.to_json())
         return
@@ -71,7 +72,7 @@ def probe(type_: str, as_json: bool) -> int:
     """Try streaming, tools and JSON output of the model TYPE. This calls the model three times."""
     results = asyncio.run(_probe(type_))
     if as_json:
-        print_json([result.to_json() for result in results])
+        print_json([*map(asdict, results)])
     else:
         for result in results:
             mark = click.style("works", fg="green") if result.works else click.style("fails", fg="red")
@@ -149,11 +150,6 @@ class Knowledge:
         return "price", f"${self.price.input:g} in, ${self.price.output:g} out", "per million tokens, genai-prices"
 
 
-async def knowledge(spelled: str) -> Knowledge:
-    name = parse(spelled)
-    return Knowledge(name, await capabilities(name), price(name))
-
-
 def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -173,9 +169,6 @@ class ProbeResult:
     works: bool
     seconds: float
     message: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 async def _probe(type_: str) -> Sequence[ProbeResult]:

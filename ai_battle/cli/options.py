@@ -1,12 +1,14 @@
 """Options and words that several commands have."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+from ai_battle.core.files import state_directory
 from ai_battle.core.object_store import WorkingCopy, is_address
 from ai_battle.core.redis_scripts import is_store_address
 
@@ -56,6 +58,7 @@ class StorePlace(click.ParamType[Path | str]):
 in_state = click.option(
     "--state",
     type=StorePlace(),
+    default=state_directory,
     metavar="DIR|URL",
     help="Where it is kept; usually in XDG_STATE_HOME, or at the redis:// address that servers share.",
 )
@@ -117,6 +120,14 @@ def split_swap(spelled: str) -> tuple[str, str]:
     return name, model
 
 
+C = TypeVar("C", bound=Callable[..., Any] | click.Command)
+
+
+def together(*options: Callable[[C], C]) -> Callable[[C], C]:
+    """Returns one decorator for options that go together, which help lists in this order."""
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
+
+
 at_once = click.option(
     "--at-once",
     type=click.IntRange(1, 1000),
@@ -133,6 +144,12 @@ address = click.option(
     default="",
     help="The head of the Ray cluster; else RAY_ADDRESS, or a new one here.",
 )
+
+for_several = together(max_time, judge, at_once, executor, address)
+"""For commands that play a series."""
+
+for_tools = together(trust, allow_unsandboxed, approve, as_json)
+"""For commands that run what participants call; a document on stdout goes with them."""
 
 
 class WithStrategies(click.Command):

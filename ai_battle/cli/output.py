@@ -64,6 +64,11 @@ def tokens(usage: Usage) -> str:
     return f"{mark}{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
 
 
+def bill(usage: Usage) -> str:
+    """Returns what was used as tokens and dollars."""
+    return f"{tokens(usage)}, {dollars(usage.cost_usd)}"
+
+
 def duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.files import state_directory
 from ai_battle.core.plugins import near
 from ai_battle.evidence.store import EvidenceStore
 from ai_battle.evidence.versions import VERSIONS, undo_version
@@ -25,7 +24,7 @@ def command() -> None:
 @click.argument("pair", default="")
 @in_state
 @as_json
-def report(pair: str, state: Path | str | None, as_json: bool) -> None:
+def report(pair: str, state: Path | str, as_json: bool) -> None:
     """Show what the shadow of PAIR, or of all pairs, has found.
 
     That is losses and savings, and the requests that were lost.
@@ -44,12 +43,12 @@ def report(pair: str, state: Path | str | None, as_json: bool) -> None:
 @command.command("undo")
 @click.argument("pair", default="")
 @in_state
-def undo(pair: str, state: Path | str | None) -> None:
+def undo(pair: str, state: Path | str) -> None:
     """Let PAIR ask for help as it did before it last calibrated itself.
 
     PAIR may be left out where only one does. It calibrates itself anew when enough is new; each version stays.
     """
-    with closing(EvidenceStore.existing(state or state_directory())) as store:
+    with closing(EvidenceStore.existing(state)) as store:
         undone, now = undo_version(store, pair or _only_pair(store))
     click.echo(f"Undone: {undone.words}.\nNow: {now.words}.", err=True)
 
@@ -61,9 +60,9 @@ def _only_pair(store: EvidenceStore) -> str:
     return known[0]
 
 
-def _read(state: Path | str | None, pair: str) -> list[PairEvidence]:
+def _read(state: Path | str, pair: str) -> list[PairEvidence]:
     """Raises `ConfigError` where nothing is known, or not of that pair."""
-    with closing(EvidenceStore.existing(state or state_directory())) as store:
+    with closing(EvidenceStore.existing(state)) as store:
         found = read_evidence(store)
     known = [each.pair for each in found]
     if pair and pair not in known:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from .arguments import run_dir
 from .judge import try_to_judge
 from .live import view
 from .options import FOLDER, as_json, split_swap
-from .output import dollars, print_json, tokens
+from .output import bill, print_json
 
 
 @click.command("replay")
@@ -47,7 +47,7 @@ def command(run_dir: Path, swap: str | None, out: Path | None, judge: str | None
     if swap is None:
         asyncio.run(_replay(run_dir, quiet=quiet or as_json))
         if as_json:
-            _print_messages(run_dir)
+            print_json([message_to_json(message) for message in messages(run_dir)])
     else:
         name, model = split_swap(swap)
         swapped = asyncio.run(_swap(run_dir, name, model, out, quiet=quiet, as_json=as_json))
@@ -97,7 +97,7 @@ def _report(run_dir: Path, swapped: Path, variant: str, *, as_json: bool) -> Non
         if run.verdict:
             click.echo(printable(f"{run.label}: {verdict_words(run.verdict)}"), err=as_json)
     usage = runs[1].account.usage
-    click.echo(f"The new answers took {tokens(usage)}, {dollars(usage.cost_usd)}.", err=as_json)
+    click.echo(f"The new answers took {bill(usage)}.", err=as_json)
     click.echo(f"Both beside each other: {swapped / COMPARISON}\n{swapped}", err=as_json)
 
 
@@ -113,14 +113,4 @@ def _show(differences: list[Difference], *, as_json: bool) -> None:
 
 
 def _to_json(difference: Difference) -> dict[str, Any]:
-    return {
-        "turn": difference.turn,
-        "speaker": difference.speaker,
-        "before": difference.before,
-        "now": difference.now,
-        "diff": difference.diff,
-    }
-
-
-def _print_messages(run_dir: Path) -> None:
-    print_json([message_to_json(m) for m in messages(run_dir)])
+    return {**asdict(difference), "diff": difference.diff}

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ from ai_battle.reporting.account import account
 from .approval import with_approval
 from .arguments import run_dir_to_write
 from .live import ViewOptions
-from .options import allow_unsandboxed, approve, as_json, quiet, trust
+from .options import for_tools, quiet
 from .running import Display, run
 from .trust import require_trust
 
@@ -27,10 +28,7 @@ SHOWN, LONGEST = 3, 1_500
 @run_dir_to_write
 @click.option("--accept-changes", is_flag=True, help="Go on although config.yaml was changed since the start.")
 @quiet
-@trust
-@allow_unsandboxed
-@approve
-@as_json
+@for_tools
 def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:
     """Go on with the run of RUN_DIR. Nothing that is finished is done again, and a finished run stays as it is."""
     loaded = with_approval(of_run(run_dir), approve)
@@ -45,8 +43,7 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
         allow_unsandboxed=how["allow_unsandboxed"],
         approve=display.person.approve,
     )
-    discuss = lambda emit, wants: manager.resume(run_dir, emit, wants, accept_changes=accept_changes)  # noqa: E731
-    return run(discuss, display, str(run_dir))
+    return run(partial(manager.resume, run_dir, accept_changes=accept_changes), display, str(run_dir))
 
 
 def _show_last_messages(run_dir: Path) -> None:

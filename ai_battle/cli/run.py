@@ -20,19 +20,12 @@ from .options import (
     FOLDER,
     USD,
     WithStrategies,
-    address,
-    allow_unsandboxed,
-    approve,
-    as_json,
-    at_once,
     changes,
     dry_run,
-    executor,
-    judge,
-    max_time,
+    for_several,
+    for_tools,
     quiet,
     shortcuts,
-    trust,
     turns,
     verbose,
 )
@@ -64,18 +57,11 @@ SEVERAL = "a folder, --modes, --repeat and --executor"
 )
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
 @click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
-@max_time
-@judge
-@at_once
-@executor
-@address
+@for_several
 @quiet
 @verbose
 @dry_run
-@trust
-@allow_unsandboxed
-@approve
-@as_json
+@for_tools
 def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any) -> int:
     """Run the discussion of CONFIG. That is a YAML file, or the name of a packaged one such as quickstart.
 

@@ -31,7 +31,7 @@ from ai_battle.wire.genai import message_to_json, usage_to_json
 from . import DONE, FAILED, INTERRUPTED
 from .approval import TerminalPrompt
 from .live import LiveView, PlainLines, ViewOptions, view
-from .output import dollars, print_json, tokens, without_secrets
+from .output import bill, print_json, without_secrets
 from .summary import show_participants
 
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
@@ -230,7 +230,7 @@ def print_summary(result: RunResult, display: Display) -> None:
     how = ENDINGS[result.status]
     is_told = result.status == "failed" and not display.quiet and _one_place()
     reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
-    spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
+    spent = bill(result.usage)
     click.echo(f"{how}{reason} after {count_of(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
     if result.help:
         click.echo(sentence(result.help), err=result.status == "failed")

@@ -54,7 +54,7 @@ def list_(folder: Path, limit: int, as_json: bool) -> None:
     if not found:
         click.echo(f'{folder} has no runs; to begin one: ai-battle talk "a topic" -m TYPE -m TYPE', err=True)
         return
-    show_rows(("run", "models", "status", "turns", "cost"), map(_cells, found), padding=(0, 2, 0, 0))
+    show_rows(("run", "models", "status", "turns", "cost"), map(_cells, found))
     if len(places) > limit:
         click.echo(f"{count_of(len(places) - limit, 'older run')}: --limit {len(places)} shows all.", err=True)
 

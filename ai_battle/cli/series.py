@@ -30,7 +30,7 @@ from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChan
 from ai_battle.reporting.figures import count_of
 
 from . import INTERRUPTED
-from .output import dollars, duration, print_json, tokens
+from .output import bill, dollars, duration, print_json, tokens
 from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer, runs_by_variant
 from .running import Display, document, exit_code, play, play_together, print_summary
 from .tables import show_rows
@@ -247,12 +247,12 @@ class Series:
         if not self.display.quiet:
             click.echo()
         heads = ("run", self.kind, "repeat", "status", "turns", "tokens", "cost", "seconds")
-        show_rows(heads, map(_cells, self._ended), padding=(0, 2, 0, 0))
+        show_rows(heads, map(_cells, self._ended))
         judging = sum((run.account.judging for run in ended), NOTHING_USED)
         used = sum((each.result.usage for each in self._ended), NOTHING_USED)
-        click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
+        click.echo(f"All together: {bill(used)}.")
         if judging.total_tokens:
-            click.echo(f"Judging them took {tokens(judging)}, {dollars(judging.cost_usd)}.")
+            click.echo(f"Judging them took {bill(judging)}.")
         for change in changes:
             click.echo(change.sentence)
 

@@ -24,7 +24,7 @@ from ai_battle.wire.genai import message_to_json
 
 from .arguments import run_dir
 from .options import as_json
-from .output import dollars, print_json, tokens
+from .output import bill, print_json
 from .tools import tool_descriptions
 
 
@@ -82,7 +82,7 @@ def _request_to_json(request: ModelRequest) -> dict[str, Any]:
 
 
 def _show_turn(turn: Turn) -> None:
-    took = f"{tokens(turn.usage)}, {dollars(turn.usage.cost_usd)}"
+    took = bill(turn.usage)
     if isinstance(turn, TurnFinished):
         attempts = f", {turn.attempts} attempts" if turn.attempts > 1 else ""
         took = f"{printable(turn.model)}, {turn.seconds:.1f} s{attempts}, {took}"

@@ -22,7 +22,7 @@ def show_participants(run_dir: Path) -> None:
     run = account(run_dir)
     most = max((each.usage.total_tokens for each in run.participants.values()), default=0)
     heads = ("", "model", "turns", "in", "out", "cost", "seconds", "tokens")
-    show_rows(heads, (_cells(each, most) for each in run.participants.values()), padding=(0, 2, 0, 0))
+    show_rows(heads, (_cells(each, most) for each in run.participants.values()))
     sizes = [sum(took[0] for took in bar.values()) for bar in run.bars.bars]
     if len(sizes) > 2:
         each = "turn" if run.bars.width == 1 else f"{run.bars.width} turns"

@@ -65,7 +65,7 @@ def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, **options)
+    table = Table(box=None, **{"padding": (0, GAP, 0, 0), **options})
     for head in heads:
         table.add_column(head, overflow="fold")
     for cells in rows:

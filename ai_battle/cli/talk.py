@@ -23,16 +23,13 @@ from .options import (
     FOLDER,
     USD,
     WithStrategies,
-    allow_unsandboxed,
-    approve,
-    as_json,
     attached,
     changes,
     dry_run,
+    for_tools,
     quiet,
     require_files,
     shortcuts,
-    trust,
     turns,
     verbose,
 )
@@ -63,10 +60,7 @@ NAME_WIDTH = 40
 @quiet
 @verbose
 @dry_run
-@trust
-@allow_unsandboxed
-@approve
-@as_json
+@for_tools
 def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
     """Let models talk about TOPIC, also with you (--me). No file is needed."""
     if how["save"] and how["save"].exists():

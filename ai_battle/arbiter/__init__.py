@@ -6,8 +6,7 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from .judging import Arbiter, judge_run
-    from .verdict import Verdict
 
-__all__ = ["Arbiter", "Verdict", "judge_run"]
+__all__ = ["Arbiter", "judge_run"]
 
-__getattr__ = names_of(__name__, {"judging": ("Arbiter", "judge_run"), "verdict": ("Verdict",)})
+__getattr__ = names_of(__name__, {"judging": ("Arbiter", "judge_run")})

@@ -10,7 +10,7 @@ from ai_battle.conversation.reading import progress
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import lock_directory
 from ai_battle.core.texts import one_line
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 
 from .arguments import run_dir
 from .output import without_secrets, write_file

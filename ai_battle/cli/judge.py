@@ -17,8 +17,8 @@ from ai_battle.core.events import Event, ModelReplied, ignore
 from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.object_store import copy_of, shown_path
 from ai_battle.core.texts import printable
-from ai_battle.reporting import write_reports
 from ai_battle.reporting.comparison import ComparedRun, write_comparison
+from ai_battle.reporting.exports import write_reports
 from ai_battle.reporting.figures import count_of
 
 from . import DONE, FAILED

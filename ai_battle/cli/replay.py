@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ai_battle.arbiter import judge_run
+from ai_battle.arbiter.judging import judge_run
 from ai_battle.config.judge import load_rubric
 from ai_battle.conversation import rundir
 from ai_battle.conversation.journal import Journal
@@ -18,8 +18,8 @@ from ai_battle.conversation.replay import Difference, replay, swap
 from ai_battle.conversation.run_config import recast
 from ai_battle.core.events import RunStarted, ignore
 from ai_battle.core.texts import printable
-from ai_battle.reporting import write_reports
 from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
+from ai_battle.reporting.exports import write_reports
 from ai_battle.reporting.sentences import verdict_words
 from ai_battle.wire.genai import message_to_json
 

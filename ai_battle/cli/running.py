@@ -23,7 +23,7 @@ from ai_battle.core.object_store import shown_path
 from ai_battle.core.telemetry import set_up_telemetry
 from ai_battle.core.texts import one_line, printable
 from ai_battle.executors import Executor
-from ai_battle.reporting import write_reports
+from ai_battle.reporting.exports import write_reports
 from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence, verdict_words
 from ai_battle.wire.genai import message_to_json, usage_to_json

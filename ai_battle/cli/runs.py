@@ -12,8 +12,7 @@ import click
 from ai_battle.conversation.runs import RUNS, RunOverview, delete, find_run, run_directories, search
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.texts import one_line, printable
-from ai_battle.reporting import export, write_reports
-from ai_battle.reporting.exports import write_whole
+from ai_battle.reporting.exports import export, write_reports, write_whole
 from ai_battle.reporting.figures import count_of
 
 from .arguments import RunName

@@ -28,7 +28,7 @@ from .stopping import nearest
 from .turn import Kind, RunFailed, TurnFault, TurnStep, TurnTaker, next_step, turn_failed
 
 if TYPE_CHECKING:
-    from ..arbiter import Verdict
+    from ..arbiter.verdict import Verdict
 
 Status = Literal["done", "limit", "failed"]
 Judge = Callable[[Emit], Awaitable["Verdict"]]

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
-from .. import arbiter, collaboration
+from .. import collaboration
 from .. import tools as toolbox
+from ..arbiter.verdict import Verdict
 from ..assembly.models import NO_RECORDING, RecordingFiles, spelling
 from ..config.collaboration import Pair
 from ..config.documents import Source, checked_section, environment_redactor
@@ -65,7 +66,7 @@ class RunResult:
     run_dir: Path
     messages: Sequence[Message] = field(repr=False)
     help: HelpSummed | None = None
-    verdict: "arbiter.Verdict | None" = None
+    verdict: Verdict | None = None
 
 
 class DiscussionSettings(TypedDict, total=False):
@@ -306,7 +307,7 @@ async def _run(setup: RunSetup, journal: Journal, dispatcher: EventDispatcher, *
 
 def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None, judged: RunJudged | None) -> RunResult:
     messages = reading.messages(run_dir)
-    verdict = arbiter.Verdict.from_json(judged.verdict) if judged else None
+    verdict = Verdict.from_json(judged.verdict) if judged else None
     return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, messages, help_, verdict)
 
 

@@ -99,15 +99,8 @@ class TurnBars:
                 height = took[place] * unit
                 y -= height
                 if height:
-                    width = round(step - min(2, step / 4), 2)
-                    yield (
-                        colours.get(name, "nobody"),
-                        is_other,
-                        round(n * step, 2),
-                        round(y, 1),
-                        width,
-                        round(height, 1),
-                    )
+                    box = (round(n * step, 2), round(y, 1), round(step - min(2, step / 4), 2), round(height, 1))
+                    yield (colours.get(name, "nobody"), is_other, *box)
 
 
 def _sum(one: Bar, other: Bar) -> Bar:

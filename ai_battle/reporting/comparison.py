@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ..arbiter import Verdict
+from ..arbiter.verdict import Verdict
 from ..benchmark.intervals import Interval, mean_difference_interval, rate_difference_interval
 from ..conversation.reading import read
 from ..conversation.rundir import REPORT

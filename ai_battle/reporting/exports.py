@@ -44,7 +44,7 @@ COLUMNS = (
     "turn", "round", "kind", "speaker", "model", "text", "seconds", "attempts", "stop",
     "input_tokens", "output_tokens", "cost_usd", *MEASURES,
 )  # fmt: skip
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -160,7 +160,7 @@ def html(run_dir: Path) -> Iterator[str]:
         colours={name: colour(n) for n, name in enumerate(run.participants)},
         timeline=timeline(run_dir),
         help_heads=HELP_HEADS,
-        pictures=_PICTURES,
+        pictures=PICTURES,
     )
 
 

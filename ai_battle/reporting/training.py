@@ -151,8 +151,8 @@ class _Learners:
                     body = learner.body(answered=False)
                     yield {
                         "input": body,
-                        "preferred_output": _answer(answer),
-                        "non_preferred_output": _answer(draft),
+                        "preferred_output": answer_of(answer),
+                        "non_preferred_output": answer_of(draft),
                     }
             for _ in self._hear(turn):
                 pass
@@ -209,5 +209,5 @@ def _parts(message: Message) -> Iterator[Part]:
             yield part
 
 
-def _answer(text: str) -> list[dict[str, str]]:
+def answer_of(text: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text}]

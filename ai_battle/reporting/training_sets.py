@@ -12,7 +12,7 @@ from ..core.errors import ConfigError
 from ..evidence.lessons import LESSONS, lessons_of
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import TRIALS, ShadowTrial, read_trials
-from .training import documents_of
+from .training import answer_of, documents_of
 
 Shape: TypeAlias = Literal["openai", "trl"]
 """Whose trainer reads it; of answers alone (sft) both read the same, and so does Unsloth."""
@@ -54,13 +54,13 @@ def _of_store(store: EvidenceStore, wanted: str) -> Iterator[Mapping[str, Any]]:
     lessons = chain.from_iterable(lessons_of(store, pair) for pair in store.pairs(LESSONS))
     taught = ((trial.prompt, trial.large) for _, trial in trials if trial.outcome == "loss")
     answers = chain(taught, ((lesson.prompt, lesson.answer) for lesson in lessons))
-    return ({"messages": [*_question(prompt), *_answer(answer)]} for prompt, answer in answers)
+    return ({"messages": [*_question(prompt), *answer_of(answer)]} for prompt, answer in answers)
 
 
 def _comparison(trial: ShadowTrial) -> Mapping[str, Any]:
     """An answer beside a poorer one, whoever gave it."""
     better, poorer = (trial.large, trial.small) if trial.outcome == "loss" else (trial.small, trial.large)
-    answers = {"preferred_output": _answer(better), "non_preferred_output": _answer(poorer)}
+    answers = {"preferred_output": answer_of(better), "non_preferred_output": answer_of(poorer)}
     return {"input": {"messages": _question(trial.prompt)}, **answers}
 
 
@@ -73,7 +73,3 @@ def _for_trl(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _question(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text}]
-
-
-def _answer(text: str) -> list[dict[str, str]]:
-    return [{"role": "assistant", "content": text}]

@@ -25,7 +25,7 @@ from ..core.events import Event, ModelReplied, RunStarted, TurnStarted, Warned
 from ..core.exchange import WHOLE_ANSWER
 from ..core.ledger import Ledger, SpendingLimits
 from ..core.tooling import ToolDecided
-from ..reporting import write_reports
+from ..reporting.exports import write_reports
 from ..reporting.figures import dollars
 from .mcp_schemas import (
     AskArguments,

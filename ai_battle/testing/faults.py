@@ -124,7 +124,7 @@ def half_then(*after: Step) -> Callable[[Scene], HttpAnswer]:
 
     def answer(scene: Scene) -> HttpAnswer:
         half, length = _first_half(scene)
-        return _with_bill(scene, replace(_body(scene, (half, *after)), length=length))
+        return _spoiled_answer(scene, half, *after, length=length)
 
     return answer
 
@@ -133,10 +133,10 @@ def only(*steps: Step) -> Callable[[Scene], HttpAnswer]:
     return lambda scene: _body(scene, steps)
 
 
-def _with_bill(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
-    """Adds the price of what is sent of a spoiled answer."""
+def _spoiled_answer(scene: Scene, *steps: Step, length: int | None = None) -> HttpAnswer:
+    """Returns an answer of other steps than it should have; what of it is sent has its price."""
     sound = reply_answer(scene.api, scene.question, scene.reply)
-    return replace(answer, usage=sound.usage, size=sound.size)
+    return replace(_body(scene, steps), length=length, usage=sound.usage, size=sound.size)
 
 
 def _body(scene: Scene, steps: Iterable[Step]) -> HttpAnswer:
@@ -146,25 +146,25 @@ def _body(scene: Scene, steps: Iterable[Step]) -> HttpAnswer:
     return HttpAnswer(steps, 200, {"Content-Type": "application/json"})
 
 
-def ends_in_the_middle(scene: Scene) -> HttpAnswer:
-    return _with_bill(scene, _body(scene, (_first_half(scene)[0],)))
+def cut(by: int = 0) -> Callable[[Scene], HttpAnswer]:
+    """Sends less than the first half, so that an event of a stream is cut; the end of the HTTP body is in order."""
 
+    def answer(scene: Scene) -> HttpAnswer:
+        half, _ = _first_half(scene)
+        return _spoiled_answer(scene, half[: len(half) - by])
 
-def truncated_json(scene: Scene) -> HttpAnswer:
-    """Returns an answer that is cut; in a stream one event is, and the end of the HTTP body is in order."""
-    half, _ = _first_half(scene)
-    return _with_bill(scene, _body(scene, (half[:-20],)))
+    return answer
 
 
 def malformed_json(scene: Scene) -> HttpAnswer:
     """Returns an answer that is no JSON; in a stream only the event in the middle is none."""
     if not scene.question.stream:
         whole = dumps(scene.api.whole(scene.reply, scene.question))
-        return _with_bill(scene, _body(scene, (whole.replace(b":", b"=", 3),)))
+        return _spoiled_answer(scene, whole.replace(b":", b"=", 3))
     events = list(scene.api.stream(scene.reply, scene.question).all)
     middle = len(events) // 2
     events[middle] = events[middle].replace(b'":', b'"=')
-    return _with_bill(scene, _body(scene, (b"".join(events),)))
+    return _spoiled_answer(scene, b"".join(events))
 
 
 def error_event(scene: Scene) -> HttpAnswer:
@@ -172,7 +172,7 @@ def error_event(scene: Scene) -> HttpAnswer:
         return error_object(scene)
     half, _ = _first_half(scene)
     error = scene.api.error_event(ApiError("overloaded", model=scene.question.model))
-    return _with_bill(scene, _body(scene, (half, error)))
+    return _spoiled_answer(scene, half, error)
 
 
 def error_object(scene: Scene) -> HttpAnswer:
@@ -187,8 +187,7 @@ def hollow(scene: Scene) -> HttpAnswer:
 
 def invalid_utf8(scene: Scene) -> HttpAnswer:
     """Writes Latin-1 in the place of UTF-8."""
-    reply = complete_reply(Reply("A café is not a caf\u00e9 in every encoding."), scene.question.number, 9)
-    answer = reply_answer(scene.api, scene.question, reply)
+    answer = _answer(scene, Reply("A café is not a caf\u00e9 in every encoding."))
     return replace(answer, steps=(answer.data.replace("é".encode(), b"\xe9"),), length=None)
 
 
@@ -252,10 +251,11 @@ def bomb(scene: Scene) -> HttpAnswer:
 
 
 def says(reply: Reply) -> Callable[[Scene], HttpAnswer]:
-    def answer(scene: Scene) -> HttpAnswer:
-        return reply_answer(scene.api, scene.question, complete_reply(reply, scene.question.number, 9))
+    return lambda scene: _answer(scene, reply)
 
-    return answer
+
+def _answer(scene: Scene, reply: Reply) -> HttpAnswer:
+    return reply_answer(scene.api, scene.question, complete_reply(reply, scene.question.number, 9))
 
 
 def without_ids(scene: Scene) -> HttpAnswer:
@@ -291,14 +291,14 @@ _KNOWN = (
     Fault("reset_mid_stream", "The connection is reset (RST) in mid-answer.", half_then(0.05, Break.RESET)),
     Fault("close_before_headers", "The connection is closed (FIN) before an answer.", only(Break.CLOSE)),
     Fault("close_mid_stream", "The connection is closed (FIN) in mid-answer.", half_then(Break.CLOSE)),
-    Fault("end_mid_stream", "The body ends in mid-answer as if it were whole.", ends_in_the_middle),
+    Fault("end_mid_stream", "The body ends in mid-answer as if it were whole.", cut()),
     Fault("slow_drip", "The answer comes byte by byte, five a second.", drip),
     Fault("ping_for_ever", "Signs of life come, and never an answer.", pings),
     Fault("redirect_same_origin", "HTTP 307 to another path of the same server.", redirect(lambda _: "/redirected")),
     Fault("redirect_other_origin", "HTTP 307 to another server.", redirect(lambda scene: scene.elsewhere)),
     Fault("error_event_mid_stream", "An error comes in the midst of a 200.", error_event),
     Fault("error_200", "An error object comes with status 200.", error_object),
-    Fault("truncated_json", "The JSON ends before its end.", truncated_json),
+    Fault("truncated_json", "The JSON ends before its end.", cut(by=20)),
     Fault("malformed_json", "The JSON, or that of one event, is none.", malformed_json),
     Fault("empty_body", "Nothing comes, with status 200.", only(b"")),
     Fault("empty_answer", "A well-formed answer says nothing.", says(Reply())),

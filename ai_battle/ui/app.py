@@ -24,8 +24,8 @@ from ..core.events import Emit
 from ..core.exchange import EVERYTHING, Wants
 from ..core.ledger import SpendingLimits
 from ..core.texts import each_text, printable
-from ..reporting import export, write_reports
 from ..reporting.comparison import ComparedRun, comparison_page
+from ..reporting.exports import export, write_reports
 from ..reporting.figures import count_of, dollars, moment
 from .following import RunFollower, stream
 from .live import LiveRuns

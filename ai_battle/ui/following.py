@@ -22,6 +22,7 @@ from ..core.files import is_locked
 from ..core.messages import Document, Image, Part, Text, Thinking
 from ..core.texts import about, each_text, printable
 from ..reporting.account import RunAccount
+from ..reporting.exports import PICTURES
 from ..reporting.figures import colour, count, count_of, dollars, duration, moment
 from ..reporting.pages import base64_text, excerpt, prose_tree
 from ..reporting.sentences import arguments, attachment, badges, phase_title, phase_words, sentence, verdict_words
@@ -32,7 +33,6 @@ FRAME, LOOK, ALIVE = 0.04, 1.0, 15.0
 """Seconds between two pieces of a stream, between two looks at runs of other processes, and between signs of life."""
 FIRST_BATCH, LARGEST_BATCH = 40, 320
 """Records in a piece: the first of a long run are seen at once, and each piece after them costs the browser a frame."""
-PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 LARGEST_PICTURE = 2_000_000
 NO_RESULT = {"failed": False, "result": ""}
 

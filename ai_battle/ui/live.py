@@ -28,7 +28,7 @@ from ..core.helping import DraftDropped, StuckFound
 from ..core.messages import ToolCall
 from ..core.texts import visible
 from ..core.tooling import ToolCalled, ToolReturned
-from ..reporting import write_reports
+from ..reporting.exports import write_reports
 from ..reporting.sentences import call_words, result_words, sentence
 from ..tools.approval import Answer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.arbiter import Verdict
+from ai_battle.arbiter.verdict import Verdict
 from ai_battle.conversation.reading import read
 from ai_battle.core.files import lock_directory
 from ai_battle.core.helping import RunJudged

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle.arbiter import Arbiter, Verdict
+from ai_battle.arbiter.judging import Arbiter
+from ai_battle.arbiter.verdict import Verdict
 from ai_battle.assembly.models import live_model
 from ai_battle.config.judge import Criterion, Rubric
 from ai_battle.core.errors import ConfigError, ProviderError

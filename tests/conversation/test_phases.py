@@ -22,7 +22,7 @@ from ai_battle.core.events import Emit, EventLog, PhaseStarted, Summarised, Turn
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import Image, Message, assistant
 from ai_battle.core.tokens import estimate_text
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 
 NAMES = ("Ann", "Bob", "Eve")
 

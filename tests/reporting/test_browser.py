@@ -15,7 +15,7 @@ import pytest
 
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.helping import HelpSummed
-from ai_battle.reporting import write_reports
+from ai_battle.reporting.exports import write_reports
 
 from ..server.advisor.node import install
 from .hostile import events

@@ -8,7 +8,7 @@ import pytest
 from ai_battle.core.events import TurnFailed, TurnFinished, TurnStarted
 from ai_battle.core.messages import Message, ToolCall, assistant
 from ai_battle.core.tooling import By, ToolDecided
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 
 from .runs import ANN, CALL, EVENTS, written
 

@@ -12,7 +12,7 @@ import pytest
 
 from ai_battle.conversation.reading import messages
 from ai_battle.core.errors import ConfigError, JournalError
-from ai_battle.reporting import FORMATS, export, write_reports
+from ai_battle.reporting.exports import FORMATS, export, write_reports
 from ai_battle.wire.genai import message_from_json
 
 from .runs import EVENTS, HOSTILE, STEPS, written
@@ -88,7 +88,7 @@ async def test_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path, 
 
     script = """
         import resource, sys; from pathlib import Path
-        from ai_battle.reporting import export
+        from ai_battle.reporting.exports import export
         def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         before, size = peak(), sum(len(piece) for piece in export(Path(sys.argv[1]), sys.argv[2]))
         assert size > 8_000_000

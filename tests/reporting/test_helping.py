@@ -9,7 +9,7 @@ from ai_battle.conversation.help_account import HelpAccount
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
 from ai_battle.core.helping import AnswersCompared, DraftDropped, HelpAsked, Role, StuckFound
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 from ai_battle.reporting.sentences import sentence
 
 from .runs import written

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.events import RunStarted
-from ai_battle.reporting import export, write_reports
+from ai_battle.reporting.exports import export, write_reports
 
 from .runs import written
 

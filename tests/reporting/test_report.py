@@ -7,7 +7,7 @@ import pytest
 from ai_battle import CollaborativeConversationManager
 from ai_battle.core.events import TurnFinished, TurnStarted
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 from ai_battle.testing import FakeProviders
 
 from .runs import ANN, EVENTS, written

@@ -7,7 +7,7 @@ import pytest
 from ai_battle.core.events import TurnFinished
 from ai_battle.core.messages import assistant
 from ai_battle.core.tooling import FabricationSuspected
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 
 from .runs import ANN, EVENTS, written
 

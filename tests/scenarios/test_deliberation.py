@@ -18,7 +18,7 @@ from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, ModelReplied, TurnFinished, Warned
 from ai_battle.core.helping import AnswersMerged, AnswersRanked
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 from ai_battle.testing import FakeProviders
 
 from ..cli.conftest import Run

@@ -13,7 +13,7 @@ from ai_battle.conversation.replay import replay
 from ai_battle.core.events import Event, EventLog, ModelReplied, TurnFinished
 from ai_battle.core.exchange import NOTHING_USED
 from ai_battle.core.helping import AnswerChecked, BoostStep, DraftDropped, HelpFailed, ModelConsulted
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 from ai_battle.testing import FakeProviders, ScriptedClient, fault
 
 from ..cli.conftest import Run

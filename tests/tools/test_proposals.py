@@ -10,7 +10,7 @@ from ai_battle import ConversationManager, ToolUseProtocol
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import EventLog, TextDelta
 from ai_battle.core.tooling import ToolProposed
-from ai_battle.reporting import export
+from ai_battle.reporting.exports import export
 from ai_battle.testing import FakeProviders, ScriptedClient
 from ai_battle.tools.base import ToolRegistry
 from ai_battle.tools.client import ToolCapableClient

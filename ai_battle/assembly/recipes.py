@@ -223,9 +223,8 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
     settings = recipe.help.lessons
     if not settings or context.recording:
         return recipe
-    if settings.source == "shadow" and not (isinstance(recipe.help, UsedHelp) and recipe.help.shadow):
-        words = "shadow takes lessons from what the pair's shadow finds, and the pair has none"
-        raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
+    if settings.source == "shadow":
+        _require_shadow(recipe.help)
     large = recipe.large
     terms = LessonTerms(
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
@@ -240,6 +239,12 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
         embeds = _embedding_model(settings.embeddings, recipe, context)
         terms = replace(terms, embeds=embeds.client, placed_by=str(embeds.name))
     return replace(recipe, lessons=Lessons(terms))
+
+
+def _require_shadow(pair: Help) -> None:
+    if not (isinstance(pair, UsedHelp) and pair.shadow):
+        words = "shadow takes lessons from what the pair's shadow finds, and the pair has none"
+        raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
 
 
 def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Model:

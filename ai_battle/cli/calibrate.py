@@ -76,10 +76,8 @@ def command(
         _sort(data, sort)
         return
     target = replace(_target(**targets), models=_models(models, pair or ""), confidence=confidence)
-    if bool(data) == bool(pair):
-        raise ConfigError("Say either DATA, a file of answers, or --from-shadow PAIR.")
-    known = read_answers(Path(data)) if data else _read_shadow(pair or "", state)
-    found, answers = _calibrate(f"{data or pair}", known, target), len(known)
+    source, known = _read_source(data, pair, state)
+    found, answers = _calibrate(source, known, target), len(known)
     if out:
         write_file(Path(out), [json.dumps(found.calibration.as_json(), indent=2), "\n"], "--out")
     if report:
@@ -109,9 +107,14 @@ def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -
         raise ConfigError(f"{source}: {error}") from error
 
 
-def _read_shadow(pair: str, state: Path | str) -> Sequence[LabelledAnswer]:
-    with closing(EvidenceStore.existing(state)) as store:
-        return labelled_answers(store, pair)
+def _read_source(data: str | None, pair: str | None, state: Path | str) -> tuple[str, Sequence[LabelledAnswer]]:
+    """Returns where the answers come from, and these."""
+    if data and not pair:
+        return data, read_answers(Path(data))
+    if pair and not data:
+        with closing(EvidenceStore.existing(state)) as store:
+            return pair, labelled_answers(store, pair)
+    raise ConfigError("Say either DATA, a file of answers, or --from-shadow PAIR.")
 
 
 def _models(named: str | None, pair: str) -> tuple[str, ...]:

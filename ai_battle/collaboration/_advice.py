@@ -1,7 +1,7 @@
 """Advice in the midst of a turn: the tool that brings it, what there was of it so far, and whether it is due."""
 
 from bisect import bisect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import compress
@@ -140,16 +140,18 @@ def without_overcome(messages: Sequence[Message], tool: str) -> tuple[Message, .
     A client of a server sends what failed with each step, and knows nothing of the advice that came of it.
     """
     results = [result for message in messages for result in message.tool_results]
-    fails = [step.is_failure for step in steps_of(messages)]
-    names = [result.call.name for result in results]
+    gone = _overcome([result.call.name for result in results], [step.is_failure for step in steps_of(messages)], tool)
+    calls = {results[place].call.id for place in gone}
+    return tuple(_without_calls(message, calls) for message in messages) if calls else tuple(messages)
+
+
+def _overcome(names: Sequence[str], fails: Sequence[bool], tool: str) -> Iterator[int]:
+    """Yields the places of advice, and of failures before the newest advice or the newest success of the same tool."""
     newest = {name: place for place, name in enumerate(names) if name == tool or not fails[place]}
     advised = newest.get(tool, -1)
-    gone = {
-        result.call.id
-        for place, result in enumerate(results)
-        if names[place] == tool or (fails[place] and place < max(advised, newest.get(names[place], -1)))
-    }
-    return tuple(_without_calls(message, gone) for message in messages) if gone else tuple(messages)
+    for place, name in enumerate(names):
+        if name == tool or (fails[place] and place < max(advised, newest.get(name, -1))):
+            yield place
 
 
 def parts_without_calls(response: ModelResponse) -> tuple[Part, ...]:

@@ -113,10 +113,9 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
         await book_stated(Usage(estimate_request(request), written), estimated=True)
         raise
     finally:
-        if replies and not own.ledger.calls:
-            with charge_to(budget):
-                for entry in replies:
-                    book(entry)
+        with charge_to(budget):
+            for entry in () if own.ledger.calls else replies:
+                book(entry)
     return response
 
 

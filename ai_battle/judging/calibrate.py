@@ -1,11 +1,11 @@
 """Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import sqrt
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from ..core.errors import ConfigError
 from .calibration import BESIDE, INTERCEPT, Calibration, Point, Rank, rank
@@ -18,6 +18,7 @@ from .promise import MOST_PROMPTS, Promise, digest, least_labels, safe_cut
 from .regression import RegressionProblem, Term, fit
 from .weights import Head, Score, Weights, score, shipped_weights
 
+T = TypeVar("T")
 LEAST, REFITS = 20, 50
 """Answers below which there is no help rate, and no correction of weights."""
 FOLDS = 5
@@ -167,14 +168,17 @@ def _by_promise(answers: Sequence[LabelledAnswer], target: Target, weights: Weig
     samples = [_sample(answer) for answer in answers]
     gains = _gains(samples, weights, {})
     tested = tested_places(answers, _ranks(gains, answers))
-    answers = [answers[at] for at in tested]
-    samples, gains = [samples[at] for at in tested], [gains[at] for at in tested]
+    answers, samples, gains = _picked(answers, tested), _picked(samples, tested), _picked(gains, tested)
     small, large = [each.small for each in samples], [each.large for each in samples]
     families = [each.family for each in samples]
     made, promise = promised_cut(_ranks(gains, answers), losses_of(answers, small, large), target, answers, families)
     labels = sum(answer.is_labelled for answer in answers)
     report = Report(made.with_promise(promise), labels, refit=False, lengths=lengths(answers))
     return report.with_curve(gains, small, large) if labels == len(answers) else report
+
+
+def _picked(values: Sequence[T], places: Iterable[int]) -> list[T]:
+    return [values[place] for place in places]
 
 
 def promised_cut(

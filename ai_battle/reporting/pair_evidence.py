@@ -178,15 +178,20 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
     newest = {record.key: trial for record, trial in found if trial.cut in cuts}
     trials = [trial for trial in newest.values() if trial.cut == cut]
     counts = _daily_counts(store, pair)
-    unsteady = fmean(not trial.is_steady for trial in trials) if trials else 0.0
+    unsteady = sum(not trial.is_steady for trial in trials) / max(1, len(trials))
     watch = find_watch(store, pair, cut)
     advised = sum(trial.is_advised for trial in trials)
     lost = [*_lost_requests(newest)]
     versions = read_versions(store, pair)
-    since = fsum(trial.weight for trial in trials) / fsum(trial.weight for _, trial in found) if found else 1.0
+    of_all = _weight(trial for _, trial in found)
+    since = _weight(trials) / of_all if found else 1.0
     return PairEvidence(
         pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback, versions, len(found), since
     )
+
+
+def _weight(trials: Iterable[ShadowTrial]) -> float:
+    return fsum(trial.weight for trial in trials)
 
 
 def _daily_counts(store: EvidenceStore, pair: str) -> Counter[str]:

@@ -118,6 +118,13 @@ def _is_nothing(value: object) -> bool:
     return not words_said or (isinstance(words_said, str) and bool(_NOTHING.fullmatch(words_said)))
 
 
+def _result_words(step: ToolStep) -> frozenset[str]:
+    """Returns the words of a result; none where it brought nothing, in whatever words it says so."""
+    if not step.is_failure and not step.brought_something:
+        return frozenset()
+    return frozenset(words(_CLOCK.sub("#", step.result)))
+
+
 @dataclass(slots=True)
 class WorkRecord:
     """Steps as they come. Of the newest one `lack` says why it brought nothing, `trouble` why advice is due.
@@ -136,15 +143,15 @@ class WorkRecord:
     _has_failed: bool = False
 
     def add(self, step: ToolStep) -> None:
-        is_empty = not step.is_failure and not step.brought_something  # in whatever words
-        call = words(step.call)
-        result = frozenset[str]() if is_empty else frozenset(words(_CLOCK.sub("#", step.result)))
+        call, result = words(step.call), _result_words(step)
         results, fails = self._results.setdefault(call, Counter()), tells_failure(step)
         times = results[result]
-        is_again = times > 0 and not (times < WAITS and len(result) <= FEW and _WAITING.search(step.result))
-        self.lack = (
-            self._lack_of_failure(step, call, times) if fails else _AGAIN if is_again else self._lack_of_news(step)
-        )
+        is_waiting = times < WAITS and len(result) <= FEW and _WAITING.search(step.result)
+        is_again = times > 0 and not is_waiting
+        if fails:
+            self.lack = self._lack_of_failure(step, call, times)
+        else:
+            self.lack = _AGAIN if is_again else self._lack_of_news(step)
         self.trouble = self._trouble(step, is_again=is_again, fails=fails)
         results[result] += 1
         self._seen |= _pairs(step.result)

@@ -20,7 +20,7 @@ KIN = {"mixtral": "mistral", "mathstral": "mistral"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredQuestion:
     """What one model answered to each question, and 1 where it was right; what running refutes has no ballot."""
 
     model: str
@@ -38,10 +38,10 @@ class Table:
     """All answers to one set of questions; `ids` are the questions, `prompts` their texts, where they are there."""
 
     ids: tuple[str, ...]
-    answered: Mapping[str, Answered]
+    answered: Mapping[str, AnsweredQuestion]
     prompts: tuple[str, ...] = ()
 
-    def of(self, *names: str) -> list[Answered]:
+    def of(self, *names: str) -> list[AnsweredQuestion]:
         return [self.answered[name] for name in names]
 
 
@@ -78,11 +78,11 @@ def said(answer: str, kind: Kind) -> Ballot | None:
 
 def _answered(
     model: str, rows: Sequence[Mapping[str, Any]], kind: Kind, outcomes: Mapping[str, ProgramOutcome]
-) -> Answered:
+) -> AnsweredQuestion:
     given = [row["answers"].get(model) or {} for row in rows]
     shown = [is_confirmed(each.get("answer"), outcomes.get(row["id"])) for each, row in zip(given, rows, strict=True)]
     ballots = [said(each["answer"], kind) if each.get("answer") is not None else None for each in given]
-    return Answered(
+    return AnsweredQuestion(
         model,
         tuple(None if holds is False else ballot for ballot, holds in zip(ballots, shown, strict=True)),
         tuple(float(each.get("correct", False)) for each in given),

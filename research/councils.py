@@ -19,7 +19,7 @@ from ai_battle.judging.assessment import Assessment
 from ai_battle.judging.measures import apgr, curve
 from ai_battle.judging.regression import folds
 from ai_battle.signals.outcomes import ProgramOutcome
-from research.answer_tables import Answered, Table, read_table
+from research.answer_tables import AnsweredQuestion, Table, read_table
 
 DIVISIONS = 4
 LARGE = "gpt-4o-2024-08-06"
@@ -99,8 +99,8 @@ class Session:
     """What a council with a reserve does with each question, without any label."""
 
     members: int
-    voters: Sequence[Answered]
-    helper: Answered
+    voters: Sequence[AnsweredQuestion]
+    helper: AnsweredQuestion
     verdicts: Sequence[Verdict]
     prompts: Sequence[str]
 

@@ -13,30 +13,30 @@ from typing import TypeAlias
 
 from ai_battle.collaboration._ranking import Ranking, pool, reading_order
 from ai_battle.judging.agreement import VoteCount
-from research.answer_tables import Answered, read_table
+from research.answer_tables import AnsweredQuestion, read_table
 from research.councils import THIRTEEN
 
-Favour: TypeAlias = Callable[[Sequence[Answered], int, int, int], bool]
+Favour: TypeAlias = Callable[[Sequence[AnsweredQuestion], int, int, int], bool]
 """Whether a member (the third) puts the answer of another (the fourth) to a question (the second) before others."""
 
 
-def says_the_same(members: Sequence[Answered], question: int, reader: int, other: int) -> bool:
+def says_the_same(members: Sequence[AnsweredQuestion], question: int, reader: int, other: int) -> bool:
     own, its = members[reader].ballots[question], members[other].ballots[question]
     return own is not None and own == its
 
 
-def is_right(members: Sequence[Answered], question: int, reader: int, other: int) -> bool:
+def is_right(members: Sequence[AnsweredQuestion], question: int, reader: int, other: int) -> bool:
     return members[other].right[question] > 0
 
 
-def is_drawn(members: Sequence[Answered], question: int, reader: int, other: int) -> bool:
+def is_drawn(members: Sequence[AnsweredQuestion], question: int, reader: int, other: int) -> bool:
     return False
 
 
 RULES: dict[str, Favour] = {"own": says_the_same, "truth": is_right, "lots": is_drawn}
 
 
-def served_by_ranks(members: Sequence[Answered], question: int, favour: Favour) -> int:
+def served_by_ranks(members: Sequence[AnsweredQuestion], question: int, favour: Favour) -> int:
     numbers = range(len(members))
 
     def ranking(reader: int) -> Ranking:
@@ -46,7 +46,7 @@ def served_by_ranks(members: Sequence[Answered], question: int, favour: Favour) 
     return pool(numbers, map(ranking, numbers))[0].number
 
 
-def served_by_vote(members: Sequence[Answered], question: int) -> int:
+def served_by_vote(members: Sequence[AnsweredQuestion], question: int) -> int:
     """The plurality; where there is none, the first, as nobody else can be asked here."""
     return next(iter(VoteCount.of([member.ballots[question] for member in members]).leading), 0)
 

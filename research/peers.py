@@ -13,7 +13,7 @@ from ai_battle.judging.detector import StuckDetector
 from ai_battle.judging.measures import apgr, auroc, cpt
 from ai_battle.judging.regression import folds
 from ai_battle.signals.final_answers import final_answer
-from research.answer_tables import Answered, Table, family, read_rows
+from research.answer_tables import AnsweredQuestion, Table, family, read_rows
 from research.detector import by_weights, left_out
 from research.records import read_pairs
 
@@ -58,7 +58,7 @@ def worth(table: Table) -> Worth:
     return Worth(fmean(_agreeing(a, b, 1.0) for a, b in pairs), fmean(_agreeing(a, b, 0.0) for a, b in pairs))
 
 
-def _agreeing(one: Answered, other: Answered, right: float) -> float:
+def _agreeing(one: AnsweredQuestion, other: AnsweredQuestion, right: float) -> float:
     same = [
         a is not None and a == b for a, b, r in zip(one.ballots, other.ballots, one.right, strict=True) if r == right
     ]

@@ -71,7 +71,7 @@ class Arbiter:
         """
         await model.require_listener()
         judge = Participant(name, model.client)
-        sittings = [Sitting(judge, self.rubric, shown, swapped, emit) for swapped in (False, True)]
+        sittings = [JudgePass(judge, self.rubric, shown, swapped, emit) for swapped in (False, True)]
         return [rating for sitting in sittings for rating in await sitting.rate()]
 
     async def aclose(self) -> None:
@@ -80,7 +80,7 @@ class Arbiter:
 
 
 @dataclass(slots=True)
-class Sitting:
+class JudgePass:
     """One judge reads the run in one order."""
 
     judge: Participant

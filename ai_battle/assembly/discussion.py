@@ -9,7 +9,7 @@ from pathlib import Path
 from .. import tools
 from ..config.collaboration import HelperSettings, PairLimits
 from ..config.discussion import Discussion
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..config.participants import ParticipantSettings
 from ..config.problems import ConfigProblems, Problem
 from ..config.providers import Provider
@@ -83,7 +83,7 @@ class Assembled:
 
 
 def build(
-    loaded: Loaded,
+    loaded: LoadedDiscussion,
     starts: Mapping[str, int] | None = None,
     recordings: RecordingFiles = NO_RECORDING,
     *,
@@ -125,7 +125,7 @@ def _describer(discussion: Discussion, context: BuildContext) -> Model | None:
     return participant("describe_with", HelperSettings(type=discussion.describe_with), context)
 
 
-def read_as_they_are(loaded: Loaded) -> Iterator[frozenset[str]]:
+def read_as_they_are(loaded: LoadedDiscussion) -> Iterator[frozenset[str]]:
     """Returns for each model of a file the kinds of files that it is sent as they are."""
     discussion, providers = loaded.file.discussion, BuildContext.of(loaded).providers
     for spec in discussion.models.values():
@@ -134,7 +134,7 @@ def read_as_they_are(loaded: Loaded) -> Iterator[frozenset[str]]:
                 yield readable_kinds(parse(spec.type, providers), spec.capabilities)
 
 
-def _participant_models(loaded: Loaded, context: BuildContext) -> dict[str, Model]:
+def _participant_models(loaded: LoadedDiscussion, context: BuildContext) -> dict[str, Model]:
     """Takes the models that a check has made, unless scripts go on, or exchanges are recorded or come from a file."""
     made = {} if context.starts or context.recorder or context.recording else loaded.made
     specs = loaded.file.discussion.models.items()
@@ -154,7 +154,7 @@ def has_tools(discussion: Discussion) -> bool:
     return bool(discussion.tools and discussion.tools.enabled)
 
 
-def direct(loaded: Loaded, named: str) -> ModelClient:
+def direct(loaded: LoadedDiscussion, named: str) -> ModelClient:
     """Returns a client for a participant's name or a model type, with the help that the file gives it.
 
     It has no tools, which belong to a run. Raises `ConfigError`.
@@ -166,12 +166,12 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
     return PairBuilder(pairs).pair_up(name, model).client
 
 
-def participants_of(loaded: Loaded, named: str) -> tuple[str, ...]:
+def participants_of(loaded: LoadedDiscussion, named: str) -> tuple[str, ...]:
     """Returns the participants of a file that a name stands for, or a model type in any spelling."""
     return Pairs(loaded.file.discussion, BuildContext.of(loaded)).participants(named)
 
 
-def named_code(loaded: Loaded) -> tuple[str, ...]:
+def named_code(loaded: LoadedDiscussion) -> tuple[str, ...]:
     """Returns the modules that the file names and that running it would import: they need to be trusted first."""
     discussion, context = loaded.file.discussion, BuildContext.of(loaded)
     pairs = Pairs(discussion, context)
@@ -192,7 +192,7 @@ def _named_types(pairs: Pairs) -> Iterator[str]:
         yield discussion.describe_with
 
 
-def check(loaded: Loaded, recordings: RecordingFiles = NO_RECORDING) -> Iterator[Problem]:
+def check(loaded: LoadedDiscussion, recordings: RecordingFiles = NO_RECORDING) -> Iterator[Problem]:
     """Yields what would keep the models from being made; code that the file names is not imported."""
     context = BuildContext.of(loaded, recordings=replace(recordings, record=""))
     discussion = loaded.file.discussion
@@ -295,7 +295,7 @@ def _helper_types(pairs: Pairs, *some: ResolvedPair) -> list[str]:
     return [pairs.settings(HelperSettings(type=type_)).type for type_ in types]
 
 
-def _code_location(code: str, loaded: Loaded) -> str:
+def _code_location(code: str, loaded: LoadedDiscussion) -> str:
     """A path as it is found from anywhere; a command without what is secret in it."""
     path = loaded.base / Path(code).expanduser()
     return str(path.absolute()) if os.path.exists(path) else loaded.expansion.hide(code)
@@ -349,7 +349,7 @@ def _option_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
             yield Problem(("providers", name, key), str(error), key=True)
 
 
-def _require_known_options(loaded: Loaded, context: BuildContext) -> None:
+def _require_known_options(loaded: LoadedDiscussion, context: BuildContext) -> None:
     """Raise `ConfigError` with the places of options that modules don't take; those of participants are imported."""
     if context.recording:
         return

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..config.benchmark import SuiteLimits
     from ..config.collaboration import PairLimits
     from ..config.discussion import Limits
-    from ..config.loading import Loaded
+    from ..config.loading import LoadedDiscussion
     from ..config.participants import ParticipantSettings, VeilSettings
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
@@ -79,7 +79,10 @@ class BuildContext:
 
     @classmethod
     def of(
-        cls, loaded: "Loaded", starts: Mapping[str, int] | None = None, recordings: RecordingFiles = NO_RECORDING
+        cls,
+        loaded: "LoadedDiscussion",
+        starts: Mapping[str, int] | None = None,
+        recordings: RecordingFiles = NO_RECORDING,
     ) -> Self:
         return replace(
             cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
@@ -340,7 +343,7 @@ def _tool_support(model: Model, capabilities: Capabilities) -> "tools.ToolSuppor
     stated = capabilities.stated_values()
     known = capabilities_offline(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
-    memory = RefusalMemory.load() if "tools" not in stated else tools.Forgetful()
+    memory = RefusalMemory.load() if "tools" not in stated else tools.InProcessRefusals()
     return tools.ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))
 
 

@@ -12,7 +12,7 @@ from ..providers._recordings import request_digest, response_from_json, response
 from ..wire.bodies import dumps, loads
 
 
-class Keeper(Protocol):
+class AnswerStore(Protocol):
     """Keeps answers; the results of a benchmark are one."""
 
     def answer(self, key: bytes) -> str | None: ...
@@ -22,7 +22,7 @@ class Keeper(Protocol):
 class Cache:
     """One for all samples of a process: what is being asked is waited for."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: AnswerStore) -> None:
         self._keeper = keeper
         self._asking: dict[bytes, asyncio.Future[None]] = {}
 

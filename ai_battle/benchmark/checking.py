@@ -9,7 +9,7 @@ from .. import providers
 from ..assembly import discussion, strategies
 from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
-from ..config.loading import Loaded, load
+from ..config.loading import LoadedDiscussion, load
 from ..config.problems import KeyPath, Problem
 from ..core import plugins
 from ..core.errors import ConfigError, ProviderError, Unreachable
@@ -53,7 +53,7 @@ def provider_of(model: HelperSettings) -> str:
     return model.type.partition("/")[0]
 
 
-def _discussions(suite: Suite) -> Iterator[Loaded]:
+def _discussions(suite: Suite) -> Iterator[LoadedDiscussion]:
     """Raises `ConfigError`."""
     for setting in suite.settings:
         if setting.discussion:
@@ -164,7 +164,7 @@ def priced_models(suite: Suite) -> Iterator[Model]:
         yield from judges(scorers, suite.around)
 
 
-def _speaking_models(discussion: Loaded) -> Iterator[Model]:
+def _speaking_models(discussion: LoadedDiscussion) -> Iterator[Model]:
     context = BuildContext.of(discussion)
     for name, spec in discussion.file.discussion.models.items():
         if spec.role != "user":

@@ -21,7 +21,7 @@ from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined,
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import ToolCall, user
 from ..core.telemetry import Telemetry, span, use_telemetry
-from .cache import Cache, CachedClient, Keeper
+from .cache import AnswerStore, Cache, CachedClient
 from .clients import ALONE, BuiltSetting, ClientPool, Wrapper, build_setting, has_memory
 from .concurrency import ConcurrencyLimit, LimitedClient
 from .sample import AnswerScore, HelpRecord, Sample, SampleKey
@@ -174,7 +174,7 @@ class SampleContext:
 class Player:
     """Holds what samples share: scorers, the cache, and how many calls each provider gets at once."""
 
-    def __init__(self, context: SampleContext, keeper: Keeper | None = None) -> None:
+    def __init__(self, context: SampleContext, keeper: AnswerStore | None = None) -> None:
         self._context = context
         self._cache = Cache(keeper) if keeper else None
         self._limits: dict[str, ConcurrencyLimit] = {}

@@ -9,7 +9,7 @@ from ..config.benchmark import Unscored
 from .cascade import BySignal, HelpOrder
 from .paired import ComparedPair
 from .setting_results import Axis
-from .sweep import Swept
+from .sweep import SweepResult
 
 VERSION = 1
 
@@ -124,7 +124,7 @@ class BenchmarkSummary:
     calibration: tuple[Bin, ...] = ()
     calibration_error: float | None = None
     by_signal: Mapping[str, tuple[BySignal, ...]] = field(default_factory=dict)
-    sweep: tuple[Swept, ...] = ()
+    sweep: tuple[SweepResult, ...] = ()
     sweep_of: str = ""
     latency: Latency = Latency()
     items: tuple[Item, ...] = ()

@@ -44,7 +44,7 @@ class GivenAnswer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedAnswer:
     """A recorded answer, and what the detector makes of it."""
 
     given: GivenAnswer
@@ -61,8 +61,8 @@ class Judged:
 class Replayed:
     """A task with both answers, judged once for all policies."""
 
-    small: Judged
-    large: Judged
+    small: JudgedAnswer
+    large: JudgedAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """Tells what a policy would have come to; `unknown` is how many tasks need an answer that was never given.
 
     Where there are any, `quality`, `help_rate` and `cost_per_task` are None if they hang on one of them; `least` and
@@ -129,10 +129,10 @@ def replay_pair(task: Task, small: GivenAnswer, large: GivenAnswer) -> Replayed:
     return Replayed(_judge(task, small), _judge(task, large))
 
 
-def _judge(task: Task, given: GivenAnswer) -> Judged:
+def _judge(task: Task, given: GivenAnswer) -> JudgedAnswer:
     request = ModelRequest((user(task.prompt),), tools=task.tools)
     found = collaboration.StuckDetector().assess_response(request, ModelResponse(assistant(given.text)))
-    return Judged(given, found.quality, found.gain, found.at_once)
+    return JudgedAnswer(given, found.quality, found.gain, found.at_once)
 
 
 def grid() -> list[Policy]:
@@ -149,7 +149,7 @@ def _swept_strategies() -> list[str]:
     return sorted((name for name, kind in kinds.items() if kind), key=lambda name: REPLAYED.index(kinds[name]))
 
 
-def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:
+def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[SweepResult]:
     """Replays settings without calling a model.
 
     Costs and times are those of the recorded answers, one after another.
@@ -157,7 +157,7 @@ def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:
     return [_swept(items, policy) for policy in policies] if items else []
 
 
-def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
+def _swept(items: Sequence[Replayed], policy: Policy) -> SweepResult:
     kind, tries_again, stuck = policy.kind, policy.tries_again, _stuck(items, policy)
     outcomes = [
         _outcome(item, kind, tries_again=tries_again) if is_stuck else item.small.given
@@ -170,7 +170,7 @@ def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
     status = {name: _status(value, exact=not unknown) for name, value in figures.items()}
     interval = None if unknown else wilson(total, count)
     bounds = {"least": total / count, "most": (total + unknown) / count}
-    return Swept(policy, count, unknown, **figures, interval=interval, **bounds, status=status)
+    return SweepResult(policy, count, unknown, **figures, interval=interval, **bounds, status=status)
 
 
 def _is_any_retried(items: Sequence[Replayed], stuck: Sequence[bool]) -> bool:

@@ -11,10 +11,10 @@ from typing import Any, TextIO, get_args
 import click
 from rich.cells import cell_len, chop_cells
 
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.config.tools import Tools
 from ai_battle.conversation.person import Keyboard
-from ai_battle.conversation.seat import Seat
+from ai_battle.conversation.visibility import VisibilityFilter
 from ai_battle.core.events import Emit, Event, ignore
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.plugins import near
@@ -80,7 +80,7 @@ class TerminalPrompt:
     def watch(self, view: LiveView | PlainLines | None) -> Emit:
         """A run begins that is shown by `view`: who is to be told of its events."""
         self._view = view
-        self._seat = Seat()
+        self._visibility = VisibilityFilter()
         self._turn = asyncio.Lock()
         self._later: list[Event] | None = None
         return self._hear if view else ignore
@@ -105,7 +105,7 @@ class TerminalPrompt:
             await self._show(event)
 
     async def _show(self, event: Event) -> None:
-        if self._view and (shown := self._seat.filter_event(event)):
+        if self._view and (shown := self._visibility.filter_event(event)):
             await self._view(shown)
 
     @contextlib.asynccontextmanager
@@ -170,7 +170,7 @@ def _terminal() -> TextIO | None:
 VERDICTS = get_args(Verdict)
 
 
-def with_approval(loaded: Loaded, option: str) -> Loaded:
+def with_approval(loaded: LoadedDiscussion, option: str) -> LoadedDiscussion:
     """The discussion with that in `tools.approval`; raises `click.BadParameter` for a word or a tool that is none."""
     tools = loaded.file.discussion.tools
     if not option.strip():

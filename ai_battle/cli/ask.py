@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ai_battle.config.collaboration import USUAL_STRATEGY
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation import asking
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
@@ -56,7 +56,7 @@ def command(question: str, model: str, pair: str, **how: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredQuestion:
     """An answer, with what happened on the way to it; a terminal had it while it came where it was `streamed`."""
 
     response: ModelResponse
@@ -85,7 +85,7 @@ class Answered:
         }
 
 
-def request_answer(loaded: Loaded, how: Mapping[str, Any], title: str) -> Answered:
+def request_answer(loaded: LoadedDiscussion, how: Mapping[str, Any], title: str) -> AnsweredQuestion:
     """Asks once, and shows what happens meanwhile as the options of the command say in `how`."""
     shown = None if how["quiet"] or how["as_json"] else view(sys.stdout, ViewOptions(turns=1, verbose=how["verbose"]))
     begun, events = time.monotonic(), list[Event]()
@@ -94,11 +94,11 @@ def request_answer(loaded: Loaded, how: Mapping[str, Any], title: str) -> Answer
     finally:
         if shown:
             shown.close()
-    return Answered(response, events, time.monotonic() - begun, isinstance(shown, LiveView))
+    return AnsweredQuestion(response, events, time.monotonic() - begun, isinstance(shown, LiveView))
 
 
 async def _ask(
-    loaded: Loaded, shown: LiveView | PlainLines | None, system: str, title: str, events: list[Event]
+    loaded: LoadedDiscussion, shown: LiveView | PlainLines | None, system: str, title: str, events: list[Event]
 ) -> ModelResponse:
     """Returns the answer; `events` gets what happens on the way, without the pieces of texts."""
     tell = _tell_remarks if isinstance(shown, PlainLines) else shown or ignore
@@ -124,7 +124,7 @@ async def _tell_remarks(event: Event) -> None:
         click.echo(printable(line), err=True)
 
 
-def show_answer(answer: Answered, *, quiet: bool) -> None:
+def show_answer(answer: AnsweredQuestion, *, quiet: bool) -> None:
     """Shows an answer that was not streamed, and on standard error what it took."""
     response = answer.response
     if not answer.streamed:

@@ -23,7 +23,7 @@ from ai_battle.benchmark.run import run as play
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.suite import Suite
 from ai_battle.benchmark.tasks import Task
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.config.loading import load as load_discussion
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.errors import AIBattleError
@@ -185,7 +185,7 @@ async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
     return DiscussionAnswer(concluded[-1] if concluded else last, result.stop_reason if failed else "")
 
 
-def _without_shadows(loaded: Loaded) -> Loaded:
+def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:
     """Tasks are no requests of the user's, so nothing is learned from them of how a pair does on those."""
     file, discussion = loaded.file, loaded.file.discussion
     if not discussion.collaboration:

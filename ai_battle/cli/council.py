@@ -12,7 +12,7 @@ from ai_battle.core.helping import AnswersMerged, AnswersRanked
 from ai_battle.core.texts import one_line, printable
 
 from .arguments import MODEL
-from .ask import TITLE, Answered, request_answer, show_answer, with_input
+from .ask import TITLE, AnsweredQuestion, request_answer, show_answer, with_input
 from .options import USD, as_json, attached, quiet, require_files, verbose
 from .output import dollars, print_json
 from .tables import show_rows
@@ -60,7 +60,7 @@ def _rows(ranked: AnswersRanked, members: Sequence[str]) -> Iterator[tuple[str, 
         yield (rank, row["label"], printable(members[row["member"] - 1]), points, firsts, *spent)
 
 
-def _chair_row(answer: Answered, chair: str) -> tuple[str, ...]:
+def _chair_row(answer: AnsweredQuestion, chair: str) -> tuple[str, ...]:
     replies = [reply for reply in answer.replies if reply.role == "chair"]
     usage = sum((reply.usage for reply in replies), NOTHING_USED)
     seconds = sum(reply.seconds for reply in replies)

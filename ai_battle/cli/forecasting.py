@@ -5,7 +5,7 @@ from itertools import chain
 
 import click
 
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation.forecast import Expected, ExpectedHelp, forecast
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.texts import printable
@@ -17,7 +17,7 @@ from .planned import MODE, PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
 
-def show_forecast(loaded: Loaded, series: Sequence[PlannedRun], *, as_json: bool, kind: str = MODE) -> None:
+def show_forecast(loaded: LoadedDiscussion, series: Sequence[PlannedRun], *, as_json: bool, kind: str = MODE) -> None:
     """Shows the forecast of one run; of a `series`, by variants of a `kind`, and of all runs together."""
     if series:
         _show_series(series, kind, as_json=as_json)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation.run_config import of_run, with_changes
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.executors import LOCAL
@@ -76,7 +76,7 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
 
 
 def _plan(
-    run_dir: Path, turn: int, with_change: Loaded, branches: int, *, is_changed: bool, how: Mapping[str, Any]
+    run_dir: Path, turn: int, with_change: LoadedDiscussion, branches: int, *, is_changed: bool, how: Mapping[str, Any]
 ) -> Iterator[PlannedRun]:
     """Yields the runs; those without the change come first, as the others are compared with them."""
 

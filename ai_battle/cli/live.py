@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import click
 
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
     AttemptFailed,
@@ -71,7 +71,7 @@ class ViewOptions:
     output_price: Callable[[str], float] = lambda model: 0.0
 
     @classmethod
-    def of(cls, loaded: Loaded, *, verbose: bool = False) -> "ViewOptions":
+    def of(cls, loaded: LoadedDiscussion, *, verbose: bool = False) -> "ViewOptions":
         """Takes what the discussion file says, on this terminal."""
         discussion = loaded.file.discussion
         typing = sys.stdin is not None and sys.stdin.isatty()

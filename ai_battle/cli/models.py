@@ -54,7 +54,7 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
 def show(type_: str, as_json: bool) -> None:
     """Show what is known of the model TYPE, and which source says so. TYPE is such as gpt-4o or ollama/phi4."""
     model = parse(type_)
-    known = Knowledge(model, asyncio.run(capabilities(model)), price(model))
+    known = ModelFacts(model, asyncio.run(capabilities(model)), price(model))
     if as_json:
         print_json(known.to_json())
         return
@@ -109,7 +109,7 @@ Row = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class ModelFacts:
     name: ModelName
     capabilities: ModelCapabilities
     price: TokenPrice | None

@@ -13,7 +13,7 @@ import click
 
 from ai_battle.config.discussion import MODES as SPELLINGS
 from ai_battle.config.documents import YAML
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation.manager import ConversationManager, RunResult
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import MODES
@@ -48,7 +48,7 @@ class PlannedRun:
     `addresses` are those of `out` and of the origin, where another machine makes copies of its own.
     """
 
-    loaded: Loaded
+    loaded: LoadedDiscussion
     variant: str
     repeat: int
     out: Path | None = None
@@ -113,7 +113,7 @@ async def _here(run: PlannedRun) -> AsyncIterator[PlannedRun]:
             await asyncio.to_thread(copy.close)
 
 
-def _in_time(run: PlannedRun) -> Loaded:
+def _in_time(run: PlannedRun) -> LoadedDiscussion:
     if run.ends == inf:
         return run.loaded
     if (left := run.ends - time()) <= 0:
@@ -145,7 +145,7 @@ def _begins(run: PlannedRun, event: Event) -> bool:
     return event == RunForked(shown_path(run.origin[0]), run.origin[1]) if run.origin else isinstance(event, RunStarted)
 
 
-def load_folder(folder: Path, load: Callable[[str], Loaded]) -> dict[str, Loaded]:
+def load_folder(folder: Path, load: Callable[[str], LoadedDiscussion]) -> dict[str, LoadedDiscussion]:
     """Returns the discussions of a folder by the names of their files; raises `ConfigError` where there are none."""
     files = sorted(path for path in folder.iterdir() if path.suffix in YAML)
     if not files:
@@ -154,7 +154,7 @@ def load_folder(folder: Path, load: Callable[[str], Loaded]) -> dict[str, Loaded
 
 
 def plan_runs(
-    discussions: Mapping[str, Loaded], modes: str, repeats: int | None, out: Path | None
+    discussions: Mapping[str, LoadedDiscussion], modes: str, repeats: int | None, out: Path | None
 ) -> tuple[PlannedRun, ...]:
     """Every run of a series, in order: all of one variant, then all of the next, each with a directory of its own.
 
@@ -173,12 +173,12 @@ def plan_runs(
     )
 
 
-def _in_mode(loaded: Loaded, mode: str) -> Loaded:
+def _in_mode(loaded: LoadedDiscussion, mode: str) -> LoadedDiscussion:
     return loaded.with_overrides(f"discussion.mode={mode}") if mode else loaded
 
 
 def plan_run(
-    loaded: Loaded, variant: str, number: int, out: Path | None, origin: tuple[Path, int] | None = None
+    loaded: LoadedDiscussion, variant: str, number: int, out: Path | None, origin: tuple[Path, int] | None = None
 ) -> PlannedRun:
     """Returns one run of a series, which is called after its variant and has a directory of its own in `out`."""
     run = PlannedRun(loaded, variant, number, origin=origin)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ai_battle.assembly.models import NO_RECORDING, RecordingFiles
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.ledger import SpendingLimits
@@ -75,7 +75,7 @@ def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any
     max_cost, max_time = (None, None) if several else (how["max_cost"], how["max_time"])
     settings = (*changes, *shortcuts(turns, max_cost, how["judge"], max_time))
 
-    def load(path: str) -> Loaded:
+    def load(path: str) -> LoadedDiscussion:
         return with_approval(load_checked(path, settings, recordings), str(how["approve"]))
 
     if several:
@@ -83,7 +83,7 @@ def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any
     return run_once(load(config), recordings, how)
 
 
-def _run_series(discussions: Mapping[str, Loaded], how: dict[str, Any]) -> int:
+def _run_series(discussions: Mapping[str, LoadedDiscussion], how: dict[str, Any]) -> int:
     runs, executor = plan_runs(discussions, how["modes"], how["repeat"], how["out"]), how["executor"] or LOCAL
     for loaded in discussions.values():
         require_trust(loaded, given=how["trust"])
@@ -102,7 +102,7 @@ def _run_series(discussions: Mapping[str, Loaded], how: dict[str, Any]) -> int:
     ).play()
 
 
-def run_once(loaded: Loaded, recordings: RecordingFiles, how: dict[str, Any]) -> int:
+def run_once(loaded: LoadedDiscussion, recordings: RecordingFiles, how: dict[str, Any]) -> int:
     """Plays a discussion, or forecasts it; `how` are the options of the command line. Returns the exit code."""
     require_trust(loaded, given=how["trust"])
     if how["dry_run"]:
@@ -119,11 +119,11 @@ def run_once(loaded: Loaded, recordings: RecordingFiles, how: dict[str, Any]) ->
     return run(manager.run_discussion, display)
 
 
-def _display(loaded: Loaded, how: dict[str, Any]) -> Display:
+def _display(loaded: LoadedDiscussion, how: dict[str, Any]) -> Display:
     return Display(how["quiet"], how["as_json"], ViewOptions.of(loaded, verbose=how["verbose"]))
 
 
-def _forecast(loaded: Loaded, runs: Sequence[PlannedRun], how: dict[str, Any], kind: str = MODE) -> int:
+def _forecast(loaded: LoadedDiscussion, runs: Sequence[PlannedRun], how: dict[str, Any], kind: str = MODE) -> int:
     from .forecasting import show_forecast
 
     show_forecast(loaded, runs, as_json=how["as_json"], kind=kind)

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation import rundir
 from ai_battle.conversation.manager import RunResult
 from ai_battle.conversation.reading import FILE, messages
@@ -39,7 +39,7 @@ LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class _FinishedRun:
     run: PlannedRun
     result: RunResult
     seconds: float
@@ -74,7 +74,7 @@ class Series:
     _used: RunUse = field(default_factory=RunUse)
     _budget: Budget = field(init=False)
     _begun: dict[str, float] = field(default_factory=dict)
-    _ended: list[_Ended] = field(default_factory=list)
+    _ended: list[_FinishedRun] = field(default_factory=list)
     _executor: Executor = field(init=False)
     _is_elsewhere: bool = field(init=False)
     _ends: float = inf
@@ -145,7 +145,7 @@ class Series:
         self._tell(f"{len(self._ended)} of {len(self.runs)}  {words}, {spent}")
 
     def _note_end(self, run: PlannedRun, result: RunResult) -> None:
-        self._ended.append(_Ended(run, result, time.monotonic() - self._begun[run.label]))
+        self._ended.append(_FinishedRun(run, result, time.monotonic() - self._begun[run.label]))
 
     def _code(self, run: PlannedRun) -> int:
         if len(self.runs) > 1:
@@ -202,7 +202,7 @@ class Series:
         self._begun[run.label] = time.monotonic()
         return replace(run, loaded=self._within_limits(run.loaded), ends=self._ends)
 
-    def _within_limits(self, loaded: Loaded) -> Loaded:
+    def _within_limits(self, loaded: LoadedDiscussion) -> LoadedDiscussion:
         """A run may use what the runs before have left, and no more than the file allows each run."""
         if self.limits.cost_usd is None:
             return loaded
@@ -269,7 +269,7 @@ def _address_of(path: Path) -> str:
     return shown_path(path) if copy_of(path) else ""
 
 
-def _cells(ended: _Ended) -> tuple[str, ...]:
+def _cells(ended: _FinishedRun) -> tuple[str, ...]:
     result = ended.result
     return (
         shown_path(result.run_dir),

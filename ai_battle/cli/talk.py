@@ -11,7 +11,7 @@ import click
 from ai_battle.assembly.models import NO_RECORDING
 from ai_battle.config.collaboration import USUAL_STRATEGY
 from ai_battle.config.environment import with_dotenv
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation.asking import ASKER, literal, named_types, participants
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
@@ -103,6 +103,6 @@ def _require_two(types: Mapping[str, str], me: bool) -> None:
         raise click.UsageError(f"{only} is alone: name another model with -m, or take part yourself with --me.")
 
 
-def _save(loaded: Loaded, path: Path) -> None:
+def _save(loaded: LoadedDiscussion, path: Path) -> None:
     write_file(path, [loaded.as_yaml(), "\n"], "--save")
     click.echo(f"{path} written; to talk again: ai-battle run {path}", err=True)

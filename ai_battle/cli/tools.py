@@ -10,7 +10,7 @@ import click
 import yaml
 from rich.table import Table
 
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.config.tools import RegisteredTool, Tools
 from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
@@ -98,7 +98,7 @@ def accept(config: str, trust: bool) -> None:
     _show(loaded.redactor.value(asyncio.run(_accept(loaded))))
 
 
-async def _accept(loaded: Loaded) -> tuple[ToolSpec, ...]:
+async def _accept(loaded: LoadedDiscussion) -> tuple[ToolSpec, ...]:
     section = loaded.file.discussion.tools
     async with McpServers(section.mcp.servers if section else {}, ToolRegistry(), loaded.base) as servers:
         return ToolRegistry(servers.accept()).specs

@@ -8,11 +8,11 @@ import click
 from ai_battle.assembly.discussion import named_code
 from ai_battle.assembly.trust import is_trusted, remember_trust, trust_digest
 from ai_battle.config.documents import ConfigDocument
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.core.errors import ConfigError
 
 
-def require_trust(loaded: Loaded, *, given: bool, ask: bool = True) -> None:
+def require_trust(loaded: LoadedDiscussion, *, given: bool, ask: bool = True) -> None:
     """Asks for trust in the code that a discussion names."""
     require_trust_in(loaded, named_code(loaded), given=given, ask=ask)
 

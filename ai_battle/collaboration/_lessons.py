@@ -75,11 +75,11 @@ class Lessons:
 
     def student(self, model: ModelClient) -> ModelClient:
         """Returns the model, which is shown the examples that belong to the request of its pair."""
-        return _Student(model)
+        return _PrimaryWithExamples(model)
 
     def follow(self, pair: ModelClient) -> ModelClient:
         """Returns the pair, from whose help lessons are taken, and whose model is shown them."""
-        return _TaughtPair(pair, self)
+        return _PairWithLessons(pair, self)
 
     async def find(self, prompt: str, place: TextPlace) -> Sequence[Lesson]:
         """Returns the lessons for a request, which may have a place among others; raises `StoreError`."""
@@ -155,7 +155,7 @@ class Lessons:
         return self.terms.pair if who in ("", RUN) else f"{self.terms.pair} / {who}"
 
 
-class _TaughtPair(ClientWrapper):
+class _PairWithLessons(ClientWrapper):
     def __init__(self, pair: ModelClient, lessons: Lessons) -> None:
         super().__init__(pair)
         self._lessons = lessons
@@ -199,7 +199,7 @@ class _TaughtPair(ClientWrapper):
         await self._lessons.aclose()
 
 
-class _Student(ClientWrapper):
+class _PrimaryWithExamples(ClientWrapper):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         return await self.client.complete(with_examples(request, _examples.get()), emit)
 

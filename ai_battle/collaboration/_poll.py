@@ -32,7 +32,7 @@ class Doubts(Judges, Protocol):
 
 
 @runtime_checkable
-class Calibrated(Protocol):
+class CalibratedDetector(Protocol):
     """A detector that knows from answers of one's own when several that agree, or don't, are to be doubted."""
 
     @property
@@ -135,7 +135,7 @@ class Poll:
 
     @property
     def _agreement(self) -> Agreement | None:
-        return self._detector.agreement if isinstance(self._detector, Calibrated) else None
+        return self._detector.agreement if isinstance(self._detector, CalibratedDetector) else None
 
     def _is_poor(self, answer: Candidate, judged: Assessment | None = None) -> bool:
         known = self.with_votes(answer, judged)

@@ -35,7 +35,7 @@ LONGEST_STEP = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class HandoverPeriod:
     """Who works on after some steps, and why that is the helper; it took over at `start`, and ended at `end`.
 
     `last_good` is the last step that had brought something when the work stalled, `in_vain` are those behind it.
@@ -50,7 +50,7 @@ class Shift:
     in_vain: tuple[ToolStep, ...] = ()
 
     @classmethod
-    def after(cls, steps: Sequence[ToolStep], hand_back_after: int = HAND_BACK_AFTER) -> "Shift":
+    def after(cls, steps: Sequence[ToolStep], hand_back_after: int = HAND_BACK_AFTER) -> "HandoverPeriod":
         """Returns who works on after these steps; with a `hand_back_after` of 0 who takes over keeps the task."""
         shift, work, calm, good = cls(), WorkRecord(), 0, -1
         for place, step in enumerate(steps):
@@ -97,7 +97,7 @@ class Handover(Strategy):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         case = HelpCase(request)
         steps = steps_of(request.messages[case.place + 1 :])
-        shift = Shift.after(steps, self.hand_back_after)
+        shift = HandoverPeriod.after(steps, self.hand_back_after)
         if not shift.is_helped:
             own = with_note(request, _handed_back(shift)) if shift.handovers else request
             return await self.primary.complete(own, emit)
@@ -111,7 +111,7 @@ class Handover(Strategy):
         return await turn.accept(answer or await turn.request_draft(self.primary, request))
 
 
-def _handed_back(shift: Shift) -> str:
+def _handed_back(shift: HandoverPeriod) -> str:
     return packaged_prompt("hand_back", reason=shift.reason, steps=str(shift.end - shift.start))
 
 

@@ -1,1 +1,1 @@
-"""Configuration: YAML or a dictionary in, a checked `Loaded` or one `ConfigError` with every problem out."""
+"""Configuration: YAML or a dictionary in, a checked `LoadedDiscussion` or one `ConfigError` with every problem out."""

@@ -20,7 +20,7 @@ from .values import (
     Positive,
     Seconds,
     Section,
-    Short,
+    ShortSpelling,
     Unpriced,
 )
 
@@ -47,7 +47,7 @@ class ScorerSettings(Section):
     options: FreeMapping = Field(default={}, description="What the scorer takes.")
 
 
-AnyScorer = Annotated[ScorerSettings, Short(_scorer, {"anyOf": [TEXT, {"type": "object"}]})]
+AnyScorer = Annotated[ScorerSettings, ShortSpelling(_scorer, {"anyOf": [TEXT, {"type": "object"}]})]
 
 
 class DatasetSettings(Section):

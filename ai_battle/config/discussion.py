@@ -27,7 +27,7 @@ from .values import (
     Seconds,
     Section,
     Share,
-    Short,
+    ShortSpelling,
     Unpriced,
     is_null,
     short_for,
@@ -158,7 +158,7 @@ class StopCondition(Section):
         return getattr(self, self.kind)
 
 
-AnyStop = Annotated[StopCondition, Short(_stop, {"type": "array", "items": {"type": "object"}})]
+AnyStop = Annotated[StopCondition, ShortSpelling(_stop, {"type": "array", "items": {"type": "object"}})]
 
 
 class Limits(Section):
@@ -232,7 +232,7 @@ class Discussion(Section):
     turns: Annotated[int, Field(ge=1, le=1_000_000), AS_NUMBER] = Field(
         default=3, description="Rounds: everyone speaks once per round.", examples=[5]
     )
-    mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], Short(_mode, {"enum": sorted(MODES)})] = Field(
+    mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], ShortSpelling(_mode, {"enum": sorted(MODES)})] = Field(
         default="human-ai", description="Who is told to be what; no-meta sends nothing but the neutral prompt."
     )
     initial_prompt: str = Field(default="", description="The first prompt, when it is not the goal.")
@@ -241,7 +241,8 @@ class Discussion(Section):
         min_length=2, max_length=100, description="Two to 100 participants by name, in speaking order."
     )
     speaker_selection: Annotated[
-        Literal["round_robin", "random", "moderator", "auto"], Short(_with_underscores, {"enum": ["round-robin"]})
+        Literal["round_robin", "random", "moderator", "auto"],
+        ShortSpelling(_with_underscores, {"enum": ["round-robin"]}),
     ] = Field(default="round_robin", description="Who speaks next.")
     stop: AnyStop | None = Field(default=None, description="Ends the discussion early; nests with any and all.")
     limits: Limits = Field(default=Limits(), description="What a run may use.")

@@ -12,7 +12,7 @@ import yaml
 from ..core.errors import ConfigError
 from ..core.redaction import KEYS
 from .problems import KeyPath, Problem, dotted_path
-from .tree import Node, Plain, resolve
+from .tree import Node, PlainScalar, resolve
 
 SECRET_KEY = re.compile(r".*(api[-_]?key|token|password|secret|authorization)", re.IGNORECASE)
 SECRET_VARIABLE = re.compile(
@@ -236,7 +236,7 @@ class TreeExpander:
                 return ""
             self.problems.append(Problem(path, str(unset)))
             return text
-        return Plain(value) if isinstance(text, Plain) else value
+        return PlainScalar(value) if isinstance(text, PlainScalar) else value
 
 
 def with_dotenv(environment: Mapping[str, str], folder: Path) -> Mapping[str, str]:
@@ -271,7 +271,7 @@ class _Dumper(_DUMPER):  # type: ignore[misc]
         return True
 
 
-def _represent_plain(dumper: yaml.SafeDumper, text: Plain) -> yaml.Node:
+def _represent_plain(dumper: yaml.SafeDumper, text: PlainScalar) -> yaml.Node:
     tag = dumper.resolve(yaml.ScalarNode, str(text), (True, False))  # type: ignore[no-untyped-call]
     return dumper.represent_scalar(tag, str(text))
 
@@ -285,7 +285,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(Plain, _represent_plain)
+_Dumper.add_representer(PlainScalar, _represent_plain)
 _Dumper.add_representer(str, _represent_text)
 
 

@@ -13,7 +13,7 @@ from .collaboration import Helper
 from .documents import ConfigDocument, FileKind, Source, read_document
 from .packaged import packaged_rubric
 from .problems import KeyPath, Problem
-from .values import AS_NUMBER, LARGE, Listed, Name, Section, Short, short_for
+from .values import AS_NUMBER, LARGE, Listed, Name, Section, ShortSpelling, short_for
 
 Number = Annotated[float, Field(ge=-LARGE, le=LARGE), AS_NUMBER]
 Scale = Annotated[tuple[Number, ...], Field(min_length=2, max_length=2)]
@@ -86,7 +86,7 @@ class JudgeSettings(Section):
         return load_rubric(self.rubric, base)
 
 
-AnyJudge = Annotated[JudgeSettings, Short(_judge, {"type": ["string", "array"]})]
+AnyJudge = Annotated[JudgeSettings, ShortSpelling(_judge, {"type": ["string", "array"]})]
 
 
 def rubric_problems(criteria: Mapping[str, Criterion], scale: tuple[float, ...], path: KeyPath) -> Iterator[Problem]:

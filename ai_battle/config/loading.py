@@ -23,7 +23,7 @@ OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded(ConfigDocument):
+class LoadedDiscussion(ConfigDocument):
     """A checked discussion."""
 
     file: DiscussionFile = field(repr=False)
@@ -32,23 +32,23 @@ class Loaded(ConfigDocument):
     read: list[Any] = field(default_factory=list, repr=False, compare=False)
     """The input files as a check has read them: the first run takes these, too."""
 
-    def with_overrides(self, *overrides: str) -> "Loaded":
+    def with_overrides(self, *overrides: str) -> "LoadedDiscussion":
         """Returns the same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
         return self._again(self.tree, overrides)
 
-    def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "Loaded":
+    def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "LoadedDiscussion":
         """Returns the same with one more pair of models; raises `ConfigError` with all that is wrong with it."""
         enabled = apply_overrides(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
         tree = append_to(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
         return self._again(tree, (), also)
 
-    def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "Loaded":
+    def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "LoadedDiscussion":
         origin = Origin(tree, [], self.base, self.name, self.shown)
-        again = check_document(DISCUSSION, Loaded, origin, self.environment, overrides, also)
+        again = check_document(DISCUSSION, LoadedDiscussion, origin, self.environment, overrides, also)
         return replace(again, notes=tuple(dict.fromkeys((*self.notes, *again.notes))))
 
 
-Check = Callable[[Loaded], Iterable[Problem]]
+Check = Callable[[LoadedDiscussion], Iterable[Problem]]
 
 
 def load(
@@ -57,13 +57,13 @@ def load(
     overrides: Sequence[str] = (),
     base: Path | None = None,
     also: Check = find_nothing,
-) -> Loaded:
+) -> LoadedDiscussion:
     """Loads and checks a discussion; raises `ConfigError` with all that is wrong.
 
     `source` is a path, the name of a packaged configuration, or a dictionary. `overrides` are `path=value`. `base` is
     where relative paths start and `.env` is read; by default the folder of the file. `also` finds what else is wrong.
     """
-    return read_document(DISCUSSION, Loaded, source, environment, overrides, base, also)
+    return read_document(DISCUSSION, LoadedDiscussion, source, environment, overrides, base, also)
 
 
 def _problems(file: DiscussionFile) -> Iterator[Problem]:

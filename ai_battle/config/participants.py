@@ -19,7 +19,7 @@ from .values import (
     Positive,
     Section,
     Share,
-    Short,
+    ShortSpelling,
     short_for,
 )
 
@@ -162,7 +162,7 @@ class ModelSettings(Section):
         description="What the model can do, where the built-in knowledge is wrong.",
         examples=[{"images": True}],
     )
-    veil: Annotated[VeilSettings | None, Short(_veil, {"type": "boolean"})] = Field(
+    veil: Annotated[VeilSettings | None, ShortSpelling(_veil, {"type": "boolean"})] = Field(
         default=None,
         description="Placeholders for what is private: true, or {names, terms, files}. Only for models that are not "
         "on this machine.",

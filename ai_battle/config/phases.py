@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ..core.plugins import near
 from .problems import KeyPath, Problem
-from .values import Flag, Listed, Name, Positive, Section, Short
+from .values import Flag, Listed, Name, Positive, Section, ShortSpelling
 
 if TYPE_CHECKING:
     from .discussion import Discussion
@@ -26,7 +26,7 @@ def _everybody_named(raw: Any) -> Any:
     return raw
 
 
-Listeners = Annotated[tuple[Name | tuple[Name, ...], ...], Short(_everybody_named, {"type": "string"})]
+Listeners = Annotated[tuple[Name | tuple[Name, ...], ...], ShortSpelling(_everybody_named, {"type": "string"})]
 
 
 class PhaseSettings(Section):

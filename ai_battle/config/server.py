@@ -12,7 +12,20 @@ from .documents import ConfigDocument, FileKind, Source, read_document
 from .providers import ContextWindows, Prices, Providers
 from .rewriting import renamed_below
 from .tree import Node
-from .values import AS_NUMBER, LARGE, TEXT, Amount, Count, Flag, Name, Positive, Seconds, Section, Short, short_for
+from .values import (
+    AS_NUMBER,
+    LARGE,
+    TEXT,
+    Amount,
+    Count,
+    Flag,
+    Name,
+    Positive,
+    Seconds,
+    Section,
+    ShortSpelling,
+    short_for,
+)
 
 Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
 
@@ -131,7 +144,7 @@ class Server(Section):
     tiers: Tiers = Field(default=Tiers(), description="Models by tier.")
     request_timeout: Seconds = Field(default=600, description="Seconds that an answer may take.")
     limits: ServerLimits = Field(default=ServerLimits(), description="What one worker takes on.")
-    advisors: dict[Name, Annotated[AdvisorSettings, Short(_advisor, TEXT)]] = Field(
+    advisors: dict[Name, Annotated[AdvisorSettings, ShortSpelling(_advisor, TEXT)]] = Field(
         default={},
         description="Who answers for the advisors that clients name, by a pattern; the first that fits holds.",
         examples=[{"claude-opus-*": "ollama/qwen3:32b"}],

@@ -33,7 +33,7 @@ _WORDS: dict[str, bool | float | None] = {
 _LONGEST_NUMBER = 400
 
 
-class Plain(str):
+class PlainScalar(str):
     """The text of an unquoted scalar: `no` is text where text is expected, and false where a flag is."""
 
     __slots__ = ()
@@ -216,7 +216,7 @@ class _Composer:
     def _node_of_kind(self, event: Any, depth: int) -> Node:
         if isinstance(event, yaml.ScalarEvent):
             plain = event.implicit[0] or ((event.tag or "!").startswith(_STANDARD) and event.tag != _STANDARD + "str")
-            return Node(Plain(event.value) if plain else event.value, _place(event))
+            return Node(PlainScalar(event.value) if plain else event.value, _place(event))
         if isinstance(event, yaml.SequenceStartEvent):
             return Node([self._node(e, depth + 1) for e in self._until(yaml.SequenceEndEvent)], _place(event))
         return self._mapping(event, depth)

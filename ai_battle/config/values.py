@@ -17,7 +17,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from .tree import Plain, resolve
+from .tree import PlainScalar, resolve
 
 LARGE = 1_000_000_000
 TEXT = {"type": "string"}
@@ -40,12 +40,12 @@ class Section(BaseModel):
 
 
 def is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, Plain) and resolve(value) is None)
+    return value is None or (isinstance(value, PlainScalar) and resolve(value) is None)
 
 
 def free(value: Any) -> Any:
     """A value that no schema describes: plain scalars become what YAML 1.2 takes them for."""
-    if isinstance(value, Plain):
+    if isinstance(value, PlainScalar):
         return resolve(value)
     if isinstance(value, dict):
         return {key: free(entry) for key, entry in value.items()}
@@ -80,7 +80,7 @@ def _flag(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Short:
+class ShortSpelling:
     """A shorter spelling of a value: `written_out` makes the whole of it, `spelling` is its JSON Schema.
 
     Without a `spelling` a single entry is short for a list of it.
@@ -97,9 +97,9 @@ class Short:
         return {"anyOf": [dict(self.spelling or whole["items"]), whole]}
 
 
-def short_for(key: str, kinds: type | UnionType = str, spelling: Mapping[str, Any] = TEXT) -> Short:
+def short_for(key: str, kinds: type | UnionType = str, spelling: Mapping[str, Any] = TEXT) -> ShortSpelling:
     """Returns the shorter spelling of a mapping: what alone stands for it is the value of one of its keys."""
-    return Short(lambda value: {key: value} if isinstance(value, kinds) else value, spelling)
+    return ShortSpelling(lambda value: {key: value} if isinstance(value, kinds) else value, spelling)
 
 
 def _one_or_more(value: Any) -> Any:
@@ -108,16 +108,16 @@ def _one_or_more(value: Any) -> Any:
 
 T = TypeVar("T")
 REFERENCE = {"type": "string", "pattern": r"\$\{"}
-Listed = Annotated[tuple[T, ...], Short(_one_or_more)]
+Listed = Annotated[tuple[T, ...], ShortSpelling(_one_or_more)]
 Free = Annotated[Any, BeforeValidator(free)]
 FreeMapping = Annotated[dict[str, Any], BeforeValidator(free)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-AS_NUMBER = Short(_number, REFERENCE)
-Flag = Annotated[bool, Short(_flag, REFERENCE)]
+AS_NUMBER = ShortSpelling(_number, REFERENCE)
+Flag = Annotated[bool, ShortSpelling(_flag, REFERENCE)]
 Count = Annotated[int, Field(ge=0, le=LARGE), AS_NUMBER]
 Positive = Annotated[int, Field(ge=1, le=LARGE), AS_NUMBER]
 Amount = Annotated[float, Field(ge=0, le=LARGE), AS_NUMBER]
-Share = Annotated[float, Field(ge=0, le=1), Short(_share, REFERENCE)]
+Share = Annotated[float, Field(ge=0, le=1), ShortSpelling(_share, REFERENCE)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000), AS_NUMBER]
 Unpriced = Annotated[
     Literal["refuse", "allow"],

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..config.collaboration import USUAL_STRATEGY
 from ..config.environment import with_dotenv
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..core.errors import ConfigError
 from ..core.events import Emit, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Wants
@@ -79,7 +79,7 @@ def question(
     files: Sequence[str | os.PathLike[str]] = (),
     describe_with: str = "",
     max_cost: float | None = None,
-) -> Loaded:
+) -> LoadedDiscussion:
     """Returns a checked question to `model`; `files` go with it, and `max_cost` is in dollars.
 
     `describe_with` is the model that describes pictures to one that sees none. Raises `ConfigError` with all that is
@@ -98,7 +98,7 @@ def council(
     chair: str = "",
     files: Sequence[str | os.PathLike[str]] = (),
     max_cost: float | None = None,
-) -> Loaded:
+) -> LoadedDiscussion:
     """Returns a checked question on which models deliberate; without a `chair` the first of them has it.
 
     Raises `ConfigError` like `question`.
@@ -112,7 +112,7 @@ def council(
 
 def _load_question(
     text: str, discussion: dict[str, Any], files: Sequence[str | os.PathLike[str]], max_cost: float | None
-) -> Loaded:
+) -> LoadedDiscussion:
     discussion["models"][ASKER] = {"role": "user"}
     section = {
         **discussion,
@@ -123,7 +123,7 @@ def _load_question(
     return load_checked({"discussion": section}, environment=with_dotenv(os.environ, Path.cwd()))
 
 
-async def answer(loaded: Loaded, emit: Emit, wants: Wants, system: str = "") -> ModelResponse:
+async def answer(loaded: LoadedDiscussion, emit: Emit, wants: Wants, system: str = "") -> ModelResponse:
     """Asks once; the usage of the answer is that of all calls that led to it.
 
     Raises `ProviderError`, `BudgetExceeded`, and `Unreachable` before anything is spent.

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from ..config.documents import Source
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..core.events import Emit, ignore
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from . import asking
@@ -41,7 +41,9 @@ def ask(
     return wait_for(asking.answer(loaded, emit, wants, system))
 
 
-def run(source: Source | Loaded, *, out: str | os.PathLike[str] | None = None, emit: Emit = ignore) -> RunResult:
+def run(
+    source: Source | LoadedDiscussion, *, out: str | os.PathLike[str] | None = None, emit: Emit = ignore
+) -> RunResult:
     """A discussion from its beginning to its end: of a YAML file, a packaged name, or a dictionary of that shape.
 
     `out` is the run directory, by default a new one under `runs/`. Raises `ConfigError` with all that is wrong.

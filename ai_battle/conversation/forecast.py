@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import assembly, tools
 from ..assembly.models import Model
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..core.events import PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.helping import FileDescribed
@@ -161,7 +161,7 @@ class Expected:
         }
 
 
-def forecast(loaded: Loaded) -> list[Expected]:
+def forecast(loaded: LoadedDiscussion) -> list[Expected]:
     """Returns what each participant may cost; answers are as long as `max_tokens` allows, at most 350 tokens.
 
     Models and tools are made as for a run, so that what would keep it from starting is found: raises `ConfigError`;

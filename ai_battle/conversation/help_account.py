@@ -47,7 +47,7 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Coming:
+class _HelpArrival:
     """Whether help came in a turn: it did unless the one that was asked failed before the model itself went on."""
 
     asked: bool = False
@@ -77,7 +77,7 @@ class HelpAccount:
     large: Mapping[str, Cost] = field(default_factory=dict)
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
-    _coming: defaultdict[str, _Coming] = field(default_factory=lambda: defaultdict(_Coming))
+    _coming: defaultdict[str, _HelpArrival] = field(default_factory=lambda: defaultdict(_HelpArrival))
     asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
@@ -129,7 +129,7 @@ class HelpAccount:
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         speaker = event.speaker
         mine = {role: self._turn.pop((name, role)) for name, role in [*self._turn] if name == speaker}
-        coming = self._coming.pop(speaker, _Coming())
+        coming = self._coming.pop(speaker, _HelpArrival())
         if isinstance(event, TurnFailed):
             return
         self._turns += not self.large or speaker in self.large

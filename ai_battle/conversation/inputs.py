@@ -9,7 +9,7 @@ from pathlib import Path
 from ..assembly.discussion import read_as_they_are
 from ..config.discussion import InputFile, InputFiles
 from ..config.documents import near_file
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..config.problems import ConfigProblems, KeyPath, Problem
 from ..core.errors import ConfigError
 from ..core.messages import FILE_KINDS, Part, Text
@@ -43,7 +43,7 @@ class _InputRead:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedFile:
     """A file that the configuration names, or that was `found` in a folder that it names."""
 
     place: KeyPath
@@ -51,7 +51,7 @@ class _Named:
     found: bool = False
 
 
-def read_all(loaded: Loaded) -> Inputs:
+def read_all(loaded: LoadedDiscussion) -> Inputs:
     """Every input file of a discussion; raises `ConfigError` with the places of those that can't be read."""
     readings: list[_InputRead] = [*loaded.read] or _read_files(loaded)
     loaded.read.clear()  # they are large, and a later run reads what is there then
@@ -61,7 +61,7 @@ def read_all(loaded: Loaded) -> Inputs:
     return Inputs(parts, tuple(dict.fromkeys(note for each in readings for note in each.notes)))
 
 
-def problems(loaded: Loaded) -> Iterator[Problem]:
+def problems(loaded: LoadedDiscussion) -> Iterator[Problem]:
     """Files that are missing or can't be read; what was read is kept in `loaded` for the first run."""
     loaded.read[:] = _read_files(loaded)
     for each in loaded.read:
@@ -76,9 +76,9 @@ def read_parts(path: str, base: Path) -> tuple[Part, ...]:
     return read_file(_path_of(_file_at(path), base), path, ReadingOptions(native=NATIVE)).parts
 
 
-def _read_files(loaded: Loaded) -> list[_InputRead]:
+def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
     found = [*_named_files(loaded)]
-    named = [each for each in found if isinstance(each, _Named)]
+    named = [each for each in found if isinstance(each, _NamedFile)]
     kinds = [*read_as_they_are(loaded)]
     share = min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, len(named)))
     options = ReadingOptions(
@@ -86,7 +86,7 @@ def _read_files(loaded: Loaded) -> list[_InputRead]:
         native=NATIVE.intersection(frozenset().union(*kinds)),
         plain=NATIVE.difference(frozenset.intersection(*kinds)) if kinds else NATIVE,
     )
-    readings = [_read(each, loaded.base, options) if isinstance(each, _Named) else each for each in found]
+    readings = [_read(each, loaded.base, options) if isinstance(each, _NamedFile) else each for each in found]
     sent = sum(_size(part) for each in readings if each.content for part in each.content.parts)
     if sent > MOST_BYTES:
         words = f"{len(named)} files have {sent / MIB:.0f} MiB as they would be sent; {MOST_BYTES // MIB} are the most"
@@ -98,17 +98,17 @@ def _size(part: Part) -> int:
     return len(part.text) if isinstance(part, Text) else len(getattr(part, "data", b""))
 
 
-def _named_files(loaded: Loaded) -> Iterator[_Named | _InputRead]:
+def _named_files(loaded: LoadedDiscussion) -> Iterator[_NamedFile | _InputRead]:
     """Yields each file; of folders the files in it, and what is to be said of the rest."""
     discussion = loaded.file.discussion
     if file := discussion.input_file:
         place: KeyPath = ("discussion", "input_file", "path")
-        yield from _in_folder(place, _as_folder(file), loaded.base) if file.is_directory else [_Named(place, file)]
+        yield from _in_folder(place, _as_folder(file), loaded.base) if file.is_directory else [_NamedFile(place, file)]
     files = discussion.input_files or InputFiles()
     for number, file in enumerate(files.files):
         place = ("discussion", "input_files", "files", number, "path")
         file = _with_defaults(file, files)
-        yield from _in_folder(place, _as_folder(file), loaded.base) if file.is_directory else [_Named(place, file)]
+        yield from _in_folder(place, _as_folder(file), loaded.base) if file.is_directory else [_NamedFile(place, file)]
     if files.directory:
         yield from _in_folder(("discussion", "input_files", "directory"), files, loaded.base)
 
@@ -130,7 +130,7 @@ def _with_defaults(file: InputFile, files: InputFiles) -> InputFile:
     return file.model_copy(update=left_open)
 
 
-def _in_folder(place: KeyPath, files: InputFiles, base: Path) -> Iterator[_Named | _InputRead]:
+def _in_folder(place: KeyPath, files: InputFiles, base: Path) -> Iterator[_NamedFile | _InputRead]:
     folder = _file_at(files.directory).resolve(base)
     try:
         if not os.path.isdir(folder):
@@ -144,11 +144,11 @@ def _in_folder(place: KeyPath, files: InputFiles, base: Path) -> Iterator[_Named
         yield _InputRead(place, error="; ".join((f"has no file that matches {files.file_pattern!r}", *notes)))
         return
     for name in listing.names:
-        yield _Named(place, _with_defaults(_file_at(str(Path(files.directory, name))), files), found=True)
+        yield _NamedFile(place, _with_defaults(_file_at(str(Path(files.directory, name))), files), found=True)
     yield _InputRead(place, notes=notes)
 
 
-def _read(named: _Named, base: Path, options: ReadingOptions) -> _InputRead:
+def _read(named: _NamedFile, base: Path, options: ReadingOptions) -> _InputRead:
     file = named.file
     options = ReadingOptions(
         file.type or "", file.max_resolution or "", options.most_bytes, options.native, options.plain,

@@ -14,7 +14,7 @@ from ..arbiter.verdict import Verdict
 from ..assembly.models import NO_RECORDING, RecordingFiles, spelling
 from ..config.collaboration import Pair
 from ..config.documents import Source, checked_section, environment_redactor
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..core.client import ModelClient, earlier_message
 from ..core.errors import ConfigError
 from ..core.events import (
@@ -126,7 +126,7 @@ class ConversationManager:
     @classmethod
     def from_config(
         cls,
-        source: Source | Loaded,
+        source: Source | LoadedDiscussion,
         *,
         out: str | os.PathLike[str] | None = None,
         ask: Reader = keyboard,
@@ -143,7 +143,7 @@ class ConversationManager:
         returns True or False, an `Answer`, or None where nobody can be asked: then the call is denied.
         """
         manager = cls.__new__(cls)
-        loaded = source if isinstance(source, Loaded) else load_checked(source, recordings=recordings)
+        loaded = source if isinstance(source, LoadedDiscussion) else load_checked(source, recordings=recordings)
         setup = FileSetup.of(loaded, ask, recordings, allow_unsandboxed=allow_unsandboxed)
         manager._set_up(replace(setup, approve=approve), out)
         return manager

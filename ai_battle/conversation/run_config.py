@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..config.documents import read_text
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..config.tree import compose
 from ..core.errors import ConfigError, JournalError
 from ..core.redaction import Redactor
@@ -19,12 +19,12 @@ from .reading import progress
 from .setup import FileSetup, load_checked
 
 
-def of_run(run_dir: Path) -> Loaded:
+def of_run(run_dir: Path) -> LoadedDiscussion:
     """The configuration that a run was started with."""
     return replace(load_checked(str(_config_of(run_dir))), name=_name_of(run_dir))
 
 
-def with_changes(run_dir: Path, models: Mapping[str, str], changes: Sequence[str]) -> Loaded:
+def with_changes(run_dir: Path, models: Mapping[str, str], changes: Sequence[str]) -> LoadedDiscussion:
     """Returns a run's configuration with other models, by participants' names, and other changes (`path=value`)."""
     config = _kept_config(run_dir)
     for name, model in models.items():

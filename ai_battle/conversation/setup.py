@@ -14,7 +14,7 @@ from ..assembly.discussion import check as check_models
 from ..assembly.models import NO_RECORDING, Model, RecordingFiles, create_client, live_model
 from ..config.collaboration import Pair
 from ..config.documents import Source, checked_section
-from ..config.loading import Loaded, load
+from ..config.loading import LoadedDiscussion, load
 from ..config.participants import ParticipantSettings
 from ..config.problems import Problem
 from ..config.tools import Approval
@@ -182,7 +182,7 @@ def with_help(pair: Pair, primary: ModelClient, *secondary: ModelClient) -> Mode
 
 @dataclass(frozen=True, slots=True)
 class FileSetup(SetupSource):
-    loaded: Loaded
+    loaded: LoadedDiscussion
     ask: Reader
     recordings: RecordingFiles = NO_RECORDING
     allow_unsandboxed: bool = False
@@ -194,7 +194,7 @@ class FileSetup(SetupSource):
     @classmethod
     def of(
         cls,
-        loaded: Loaded,
+        loaded: LoadedDiscussion,
         ask: Reader,
         recordings: RecordingFiles = NO_RECORDING,
         *,
@@ -299,12 +299,12 @@ def instructions_of(spec: ParticipantSettings, goal: str, templates: Templates) 
     return "\n\n".join(text for text in (filled, template.text) if text)
 
 
-def _templates(loaded: Loaded) -> Templates:
+def _templates(loaded: LoadedDiscussion) -> Templates:
     folder = loaded.file.discussion.templates
     return Templates(loaded.base / os.path.expanduser(folder) if folder else None)
 
 
-def unused_params(loaded: Loaded) -> Iterator[str]:
+def unused_params(loaded: LoadedDiscussion) -> Iterator[str]:
     """Says which parameters of templates are left out because the template has no place for them."""
     templates = _templates(loaded)
     for name, spec in loaded.file.discussion.models.items():
@@ -314,7 +314,7 @@ def unused_params(loaded: Loaded) -> Iterator[str]:
             yield f"{path}: {written.template} has no place for {', '.join(map(repr, unused))}; ignored"
 
 
-def _settings(loaded: Loaded) -> dict[str, Any]:
+def _settings(loaded: LoadedDiscussion) -> dict[str, Any]:
     discussion = loaded.file.discussion
     return {
         "name": loaded.name,
@@ -342,23 +342,23 @@ def load_checked(
     overrides: Sequence[str] = (),
     recordings: RecordingFiles = NO_RECORDING,
     environment: Mapping[str, str] | None = None,
-) -> Loaded:
+) -> LoadedDiscussion:
     """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
     also = lambda loaded: [*check_models(loaded, recordings), *check(loaded)]  # noqa: E731
     return load(source, environment, overrides, also=also)
 
 
-def check(loaded: Loaded) -> list[Problem]:
+def check(loaded: LoadedDiscussion) -> list[Problem]:
     """Returns what only the conversation knows to be wrong: templates, input files, and the file of a rubric."""
     return [*_template_problems(loaded), *inputs.problems(loaded), *_rubric(loaded)]
 
 
-def notes(loaded: Loaded) -> tuple[str, ...]:
+def notes(loaded: LoadedDiscussion) -> tuple[str, ...]:
     """Returns what the user of a file that is right should know before it runs."""
     return (*loaded.notes, *unused_params(loaded), *inputs.read_all(loaded).warnings)
 
 
-def _rubric(loaded: Loaded) -> Iterator[Problem]:
+def _rubric(loaded: LoadedDiscussion) -> Iterator[Problem]:
     try:
         if judge := loaded.file.discussion.judge:
             judge.find_rubric(loaded.base)
@@ -366,7 +366,7 @@ def _rubric(loaded: Loaded) -> Iterator[Problem]:
         yield Problem(("discussion", "judge", "rubric"), str(error))
 
 
-def _template_problems(loaded: Loaded) -> Iterator[Problem]:
+def _template_problems(loaded: LoadedDiscussion) -> Iterator[Problem]:
     discussion, templates = loaded.file.discussion, _templates(loaded)
     if templates.folder and not templates.folder.is_dir():
         yield Problem(("discussion", "templates"), f"{templates.folder} is no folder; templates are its files NAME.md")

@@ -127,7 +127,7 @@ AT_ONCE = 1e3
 
 
 @dataclass(frozen=True, slots=True)
-class Polled:
+class PollRecord:
     """What is known of the answers to one prompt, and how good the one that is served and the helper's are."""
 
     known: Row
@@ -162,7 +162,7 @@ def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
     return _cut(report, list(map(_poll, answers)), BY_VOTES, target.value, target)
 
 
-def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Report:
+def _by_labels(report: Report, polled: Sequence[PollRecord], target: Target) -> Report:
     weights, scores = _weights_and_scores(polled)
     small, large = [each.served for each in polled], [each.helper for each in polled]
     report = replace(report, refit=weights is not BY_VOTES, helps=mean(large) > mean(small))
@@ -189,11 +189,11 @@ def _by_promise(report: Report, answers: Sequence[LabelledAnswer], target: Targe
     return report.with_curve(scores, small, large) if report.labels == len(answers) else replace(report, curve=())
 
 
-def _scores_by_votes(polled: Sequence[Polled]) -> list[float]:
+def _scores_by_votes(polled: Sequence[PollRecord]) -> list[float]:
     return [_score(each, BY_VOTES.score(each.known)) for each in polled]
 
 
-def _weights_and_scores(polled: Sequence[Polled]) -> tuple[LogisticModel, list[float]]:
+def _weights_and_scores(polled: Sequence[PollRecord]) -> tuple[LogisticModel, list[float]]:
     """The weights, and scores by such as have not seen the answer; of few labels nothing is learned."""
     gains = [each.gain for each in polled]
     if len(polled) < REFITS or not 0 < mean(gains) < 1:
@@ -205,7 +205,7 @@ def _weights_and_scores(polled: Sequence[Polled]) -> tuple[LogisticModel, list[f
     return fit_model(rows, gains, PENALTY), [_score(each, unseen[place]) for place, each in enumerate(polled)]
 
 
-def _cut(report: Report, polled: Sequence[Polled], weights: LogisticModel, rate: float, target: Target) -> Report:
+def _cut(report: Report, polled: Sequence[PollRecord], weights: LogisticModel, rate: float, target: Target) -> Report:
     agreement = Agreement(0.0, weights)
     scores = [_score(each, agreement.score(each.known)) for each in polled]
     cut = cut_at(rate, _ranks(scores, polled), {}, target.kind)
@@ -214,16 +214,16 @@ def _cut(report: Report, polled: Sequence[Polled], weights: LogisticModel, rate:
     return replace(report, calibration=calibration, scores=tuple(scores))
 
 
-def _ranks(scores: Sequence[float], polled: Sequence[Polled]) -> list[Rank]:
+def _ranks(scores: Sequence[float], polled: Sequence[PollRecord]) -> list[Rank]:
     return [rank(score, each.prompt, each.text) for score, each in zip(scores, polled, strict=True)]
 
 
-def _score(polled: Polled, score: float) -> float:
+def _score(polled: PollRecord, score: float) -> float:
     """Returns the gain; what fails a hard check comes first, as it gets help in any case."""
     return score + AT_ONCE if polled.at_once else score
 
 
-def _poll(answer: LabelledAnswer) -> Polled:
+def _poll(answer: LabelledAnswer) -> PollRecord:
     """Returns what a poll of these answers would decide; what fails a hard check has no vote."""
     request = ModelRequest((user(answer.prompt),), tools=answer.context.tools)
     judged, ballots = zip(*(_judgement(request, text) for text in (answer.response, *answer.peers)), strict=True)
@@ -231,7 +231,7 @@ def _poll(answer: LabelledAnswer) -> Polled:
     known = features(judged[place], ballots, place, answer.prompt)
     text = (answer.response, *answer.peers)[place]
     good, helper = _good(answer, place), answer.helper_good or 0.0
-    return Polled(known, judged[place].at_once, good, helper, answer.prompt, text)
+    return PollRecord(known, judged[place].at_once, good, helper, answer.prompt, text)
 
 
 def _judgement(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | None]:

@@ -33,7 +33,7 @@ _ends: ContextVar[float] = ContextVar("ends", default=inf)
 GRACE = 0.25
 
 
-class _Timed(ABC):
+class _MovingTimeout(ABC):
     """Like `asyncio.timeout_at`, for a time that may move: what runs inside is ended when `due()` (loop time) has come.
 
     A time that may come nearer is looked at again within `every` seconds: to set a timer with each piece of an answer
@@ -77,7 +77,7 @@ class _Timed(ABC):
             self._timeout.reschedule(now)
 
 
-class Deadline(_Timed):
+class Deadline(_MovingTimeout):
     """Nothing inside takes longer than until `ends` (loop time), and `Clocks` inside run out by then.
 
     They go first, as they know what had come; this one waits `GRACE` for them.
@@ -135,7 +135,7 @@ class Stalled(TimedOut):
     """The provider was connected and then silent for too long."""
 
 
-class Clocks(_Timed):
+class Clocks(_MovingTimeout):
     """Ends what runs inside when a clock runs out, with an error that names the clock."""
 
     def __init__(self, deadlines: Deadlines, where: str) -> None:

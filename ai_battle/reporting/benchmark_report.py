@@ -235,7 +235,7 @@ def _is_inside(box: Box) -> bool:
     return box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM
 
 
-class Hills(NamedTuple):
+class RidgelinePicture(NamedTuple):
     """Counts of samples by their time: the outline of each setting's hill, in heights above its base."""
 
     across: Scale
@@ -247,7 +247,7 @@ class Hills(NamedTuple):
         return self.across.readable_ticks(seconds)
 
 
-def latency(summary: BenchmarkSummary) -> Hills | None:
+def latency(summary: BenchmarkSummary) -> RidgelinePicture | None:
     """Draws how long answers took, by setting: of many those that no other beats. None where nobody knows."""
     found, timed = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
     if not found.edges or not timed:
@@ -255,7 +255,9 @@ def latency(summary: BenchmarkSummary) -> Hills | None:
     few = timed if len(timed) <= MOST_HILLS else [row for row in timed if not row.dominated][:MOST_HILLS]
     across = Scale(found.edges[0], found.edges[-1], SIDES, WIDTH - SIDES, is_log=True)
     left_out = "" if len(few) == len(timed) else "; settings that no other beats"
-    return Hills(across, [(row, _outline(found.counts.get(row.name, ()), found, across)) for row in few], left_out)
+    return RidgelinePicture(
+        across, [(row, _outline(found.counts.get(row.name, ()), found, across)) for row in few], left_out
+    )
 
 
 def _outline(counts: Sequence[int], found: Latency, across: Scale) -> Points:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ..benchmark.cascade import BySignal
 from ..benchmark.paired import ComparedPair, Verdict
 from ..benchmark.summary import BenchmarkSummary, SettingRow
-from ..benchmark.sweep import Swept
+from ..benchmark.sweep import SweepResult
 from ..core.texts import about, printable
 from .figures import NONE, PER, UNKNOWN, colour, count, dollars, percent, price, seconds, short
 
@@ -266,13 +266,13 @@ def _silence(each: BySignal) -> float:
     return -abs(each.wrong - each.wrong_else) * sqrt(each.spoke)
 
 
-def _bounds(each: Swept) -> Cell:
+def _bounds(each: SweepResult) -> Cell:
     if each.interval is not None:
         return Cell(f"{percent(each.interval.low)} to {percent(each.interval.high)}")
     return Cell(f"between {percent(each.least)} and {percent(each.most)}")
 
 
-_SWEEP: Mapping[str, Callable[[Swept], Cell]] = {
+_SWEEP: Mapping[str, Callable[[SweepResult], Cell]] = {
     "setting": lambda each: Cell(each.policy.name),
     "help rate": lambda each: _share(each.help_rate),
     "quality": lambda each: _share(each.quality),
@@ -282,5 +282,5 @@ _SWEEP: Mapping[str, Callable[[Swept], Cell]] = {
 }
 
 
-def sweep_table(swept: Sequence[Swept]) -> Table:
+def sweep_table(swept: Sequence[SweepResult]) -> Table:
     return Table([*_SWEEP], [("", [cell(each) for cell in _SWEEP.values()]) for each in swept])

@@ -55,7 +55,7 @@ AS_BROUGHT = AdvisorRule()
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtAdvisor:
+class ClientAdvisor:
     """The entry of a client, who answers for the model that it names, and on which terms."""
 
     entry: AdvisorEntry
@@ -103,7 +103,7 @@ class AdvisorPolicy:
         return rule
 
 
-def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[BroughtAdvisor]) -> ServedRequest:
+def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[ClientAdvisor]) -> ServedRequest:
     route, is_forced = call.route, forces_question(body.fields.get("tool_choice"))
     consulting = import_module("ai_battle.server.consulting")  # with all that strategies need: most requests need none
     client = consulting.ConsultingClient(
@@ -136,7 +136,7 @@ def _runs_advisors(call: ServedRequest) -> str:
     return provider_traits(call.route.provider).advisor_tool if call.route.api == call.api.name else ""
 
 
-def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Routes) -> BroughtAdvisor:
+def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Routes) -> ClientAdvisor:
     if not (entry.model or rule.route):
         way = 'name one of this server\'s models in it, or let the operator map "*" under advisors:'
         raise ConfigError(f"{entry.place}: the model of the advisor is missing; {way}.")
@@ -146,7 +146,7 @@ def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Rout
         raise ConfigError(f"{entry.place}: {entry.model!r} is the model that answers, and can't advise itself; {way}.")
     uses = min(filter(None, (entry.max_uses, rule.max_uses)), default=MAX_USES)
     tokens = min(filter(None, (entry.options.get("max_tokens"), rule.max_tokens)), default=MAX_TOKENS)
-    return BroughtAdvisor(entry, advisor.make(), uses, tokens)
+    return ClientAdvisor(entry, advisor.make(), uses, tokens)
 
 
 def _named_route(worker: Route, entry: AdvisorEntry, routes: Routes) -> Route:

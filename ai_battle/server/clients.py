@@ -58,7 +58,7 @@ class ToolFallback(ClientWrapper):
 
     @cached_property
     def _in_words(self) -> ModelClient:
-        client: ModelClient = _formats().Auto(self.client, "text")
+        client: ModelClient = _formats().AutoTools(self.client, "text")
         return client
 
 

@@ -25,7 +25,7 @@ from ..wire.advice import (
 from ..wire.anthropic import WIRE, encode_usage, stop_of
 from ..wire.bodies import own
 from ..wire.messages import paired_messages
-from .advisors import BroughtAdvisor
+from .advisors import ClientAdvisor
 
 ERROR_CODES: Mapping[type[AIBattleError], str] = {
     ContextTooLong: "prompt_too_long", TimedOut: "execution_time_exceeded", RateLimited: "too_many_requests",
@@ -81,7 +81,7 @@ class ConsultingClient(ModelClient):
     def __init__(
         self,
         worker: ModelClient,
-        advisors: Sequence[BroughtAdvisor],
+        advisors: Sequence[ClientAdvisor],
         api: str,
         *,
         is_direct: bool,
@@ -134,7 +134,7 @@ class ConsultationListener:
         emit: Emit,
         tool: str,
         worker: ObservedClient,
-        advisors: Mapping[ObservedClient, BroughtAdvisor],
+        advisors: Mapping[ObservedClient, ClientAdvisor],
         *,
         gap: str,
         is_live: bool,

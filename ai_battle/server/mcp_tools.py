@@ -12,7 +12,7 @@ from ..config.discussion import Discussion
 from ..config.documents import Source, YamlText
 from ..config.environment import with_dotenv
 from ..config.judge import load_rubric
-from ..config.loading import Loaded, load
+from ..config.loading import LoadedDiscussion, load
 from ..config.packaged import packaged_config, packaged_rubric
 from ..config.tools import Tools
 from ..conversation import asking
@@ -59,7 +59,7 @@ class FolderTools:
     """
 
     folder: Path
-    require_trust: Callable[[Loaded], None]
+    require_trust: Callable[[LoadedDiscussion], None]
     trust: bool = False
     approve: str | None = None
     allow_unsandboxed: bool = False
@@ -134,7 +134,7 @@ class FolderTools:
         self._inside(named)
         return self._inside(str(find_run(named))).relative_to(self.folder)
 
-    def _discussion(self, arguments: DiscussArguments, run_dir: Path | None) -> Loaded:
+    def _discussion(self, arguments: DiscussArguments, run_dir: Path | None) -> LoadedDiscussion:
         """Returns what is to be run, with its limit; everything that is wrong with it raises `ConfigError`."""
         source, name = self._source(arguments, run_dir)
         changes = [f"discussion.turns={arguments.turns}"] if arguments.turns else []
@@ -177,7 +177,7 @@ class FolderTools:
             raise ConfigError(f"A configuration that is given as text may not have {', '.join(found)}: {away}")
         return written
 
-    def _require_inside(self, loaded: Loaded) -> None:
+    def _require_inside(self, loaded: LoadedDiscussion) -> None:
         """Raises `ConfigError` for files outside, and for people: nobody sits at the keyboard of a server."""
         discussion = loaded.file.discussion
         if people := [name for name, spec in discussion.models.items() if spec.role == "user"]:

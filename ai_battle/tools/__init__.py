@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .approval import Approver, Ask, Consent, is_code_denied
     from .base import Tool, ToolRegistry
     from .client import ToolCapableClient, WithTools, first_request
-    from .formats.auto import Auto, Forgetful
+    from .formats.auto import AutoTools, InProcessRefusals
     from .loading import named_code
     from .toolset import ToolSet, ToolSupport, ToolUser, settings_problems, tool_settings
 
@@ -19,7 +19,7 @@ _HOME = {
     "approval": ("Ask", "Consent", "Approver", "is_code_denied"),
     "base": ("Tool", "ToolRegistry"),
     "client": ("ToolCapableClient", "WithTools", "first_request"),
-    "formats.auto": ("Auto", "Forgetful"),
+    "formats.auto": ("AutoTools", "InProcessRefusals"),
     "loading": ("named_code",),
     "toolset": ("ToolSet", "ToolSupport", "ToolUser", "settings_problems", "tool_settings"),
 }
@@ -27,9 +27,9 @@ _HOME = {
 __all__ = [
     "Approver",
     "Ask",
-    "Auto",
+    "AutoTools",
     "Consent",
-    "Forgetful",
+    "InProcessRefusals",
     "Tool",
     "ToolCapableClient",
     "ToolRegistry",

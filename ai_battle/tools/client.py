@@ -14,7 +14,7 @@ from ..core.ledger import Budget, limit_reached
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, assistant, user
 from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
 from ..signals.invention import invented_result, unsupported_claim
-from ..wire.dialects.calls import Offered
+from ..wire.dialects.calls import OfferedTools
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Proposal, without_cut_call
 from .approval import Consent
@@ -294,7 +294,7 @@ def prompt(name: str) -> str:
 
 def _by_tool_name(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> tuple[ToolCall, ...]:
     """Returns the calls under the tools' own names, where a model spells them its own way."""
-    offered = Offered(specs)
+    offered = OfferedTools(specs)
     names = ((call, offered.resolve(call.name) or call.name) for call in calls)
     return tuple(call if name == call.name else replace(call, name=name) for call, name in names)
 

@@ -203,7 +203,7 @@ _users = 0
 
 
 # contextlib.redirect_stdout would mix what tools print that run at the same time: each has its own context instead.
-class _Routed:
+class _RoutedStream:
     """A standard stream: text of a running tool goes to that tool's sink, all else where it always went."""
 
     def __init__(self, stream: Any) -> None:
@@ -245,10 +245,10 @@ def _route() -> None:
     global _users
     with _lock:
         _users += 1
-        if not isinstance(sys.stdout, _Routed):
-            sys.stdout = _Routed(sys.stdout)
-        if not isinstance(sys.stderr, _Routed):
-            sys.stderr = _Routed(sys.stderr)
+        if not isinstance(sys.stdout, _RoutedStream):
+            sys.stdout = _RoutedStream(sys.stdout)
+        if not isinstance(sys.stderr, _RoutedStream):
+            sys.stderr = _RoutedStream(sys.stderr)
 
 
 def _restore() -> None:
@@ -256,7 +256,7 @@ def _restore() -> None:
     global _users
     with _lock:
         _users -= 1
-        if not _users and isinstance(sys.stdout, _Routed):
+        if not _users and isinstance(sys.stdout, _RoutedStream):
             sys.stdout = sys.stdout.stream
-        if not _users and isinstance(sys.stderr, _Routed):
+        if not _users and isinstance(sys.stderr, _RoutedStream):
             sys.stderr = sys.stderr.stream

@@ -21,7 +21,7 @@ from .approval import Approver, Ask, Consent
 from .base import Tool, ToolRegistry
 from .calls import CallRunner, RunnerLimits
 from .client import ToolCapableClient
-from .formats.auto import Auto, Calling, RefusalStore
+from .formats.auto import AutoTools, Calling, RefusalStore
 from .formats.forms import dialect
 from .manager import ToolManager
 from .mcp.servers import McpServers
@@ -41,9 +41,9 @@ class ToolSupport:
     memory: RefusalStore
     known_as: tuple[str, str]
 
-    def client_of(self, model: ModelClient, calling: Calling = "auto", tool_format: str = "") -> Auto:
+    def client_of(self, model: ModelClient, calling: Calling = "auto", tool_format: str = "") -> AutoTools:
         """Returns the model, told of tools in the way that suits it."""
-        return Auto(
+        return AutoTools(
             model, calling, native=self.native, memory=self.memory, known_as=self.known_as, tool_format=tool_format
         )
 

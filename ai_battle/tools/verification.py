@@ -96,7 +96,7 @@ class _Waiting:
 
 
 @dataclass(slots=True)
-class FairPlaces:
+class FairSemaphore:
     """A bounded number of places, of which no single key takes all.
 
     A free place goes to the waiting key that has the fewest; within a key, and between equals, to who came first. A
@@ -144,12 +144,12 @@ class FairPlaces:
         return min(ready, key=lambda each: self._running[each.key], default=None)
 
 
-_places: "WeakKeyDictionary[asyncio.AbstractEventLoop, FairPlaces]" = WeakKeyDictionary()
+_places: "WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore]" = WeakKeyDictionary()
 
 
-def shared_places() -> FairPlaces:
+def shared_places() -> FairSemaphore:
     """Returns the places of this event loop, which all pairs of a server share."""
-    return _places.setdefault(asyncio.get_running_loop(), FairPlaces())
+    return _places.setdefault(asyncio.get_running_loop(), FairSemaphore())
 
 
 class ProgramRunner:

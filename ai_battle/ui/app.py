@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from ..arbiter.judging import judge_run
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..conversation.manager import ConversationManager, RunResult
 from ..conversation.run_config import of_run, with_changes
 from ..conversation.runs import RunOverview, delete
@@ -137,7 +137,9 @@ class PageServer:
         turn = _number(form["turn"], int)
         return await self._begin(loaded, lambda manager, *listeners: manager.fork(run_dir, turn, *listeners))
 
-    async def _begin(self, loaded: Loaded, discuss: Discuss, run_dir: Path | None = None) -> web.StreamResponse:
+    async def _begin(
+        self, loaded: LoadedDiscussion, discuss: Discuss, run_dir: Path | None = None
+    ) -> web.StreamResponse:
         run = self._runs.create(run_dir)
         manager = ConversationManager.from_config(
             loaded, ask=run.ask, approve=run.approve, allow_unsandboxed=self._allow_unsandboxed

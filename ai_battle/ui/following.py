@@ -15,7 +15,7 @@ from ..arbiter.verdict import FILE as VERDICTS
 from ..arbiter.verdict import read_verdicts
 from ..conversation.reading import FILE, event_of, new_lines
 from ..conversation.runs import RunOverview
-from ..conversation.seat import Seat
+from ..conversation.visibility import VisibilityFilter
 from ..core.errors import JournalError
 from ..core.events import Event, PhaseStarted, PromptGiven, RunFinished, TurnFinished
 from ..core.files import is_locked
@@ -117,7 +117,7 @@ class RunFollower:
         self._after = after
         self._account = RunAccount(run_dir.name)
         # Who takes part learns of turns that are not for them when it is all over.
-        self._seat = None if RunOverview.read(run_dir).status in ("done", "limit") else Seat()
+        self._visibility = None if RunOverview.read(run_dir).status in ("done", "limit") else VisibilityFilter()
         self._timeline = Timeline()
         self._place = self._next = 0
         self._told: Item = {}
@@ -162,7 +162,7 @@ class RunFollower:
     def _items(self, event: Event, time: str) -> Iterator[Item]:
         self._account.begun = self._account.begun or time
         self._account.take(event)
-        if (shown := self._seat.filter_event(event) if self._seat else event) is None:
+        if (shown := self._visibility.filter_event(event) if self._visibility else event) is None:
             return iter(())
         views = [*self._timeline.take(shown), *self._timeline.flush()]
         if isinstance(event, RunFinished):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..conversation.manager import RunResult
-from ..conversation.seat import Seat
+from ..conversation.visibility import VisibilityFilter
 from ..core.errors import AIBattleError, ConfigError, translate_errors
 from ..core.events import (
     AttemptFailed,
@@ -105,7 +105,7 @@ class LiveRun:
         self.questions: dict[int, PendingQuestion] = {}
         self.error = ""
         self._changed = changed
-        self._seat = Seat()
+        self._visibility = VisibilityFilter()
         self._begun = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -149,7 +149,7 @@ class LiveRun:
             await asyncio.wait({self._task})
 
     async def hear(self, event: Event) -> None:
-        if (shown := self._seat.filter_event(event)) is None:
+        if (shown := self._visibility.filter_event(event)) is None:
             return
         match shown:
             case RunStarted(run_dir=run_dir):

@@ -48,7 +48,7 @@ def _new_key() -> str:
 
 
 @dataclass(slots=True)
-class Doorkeeper:
+class PageAccess:
     """Lets in who has the key of the printed address, once, and from then on who has the cookie.
 
     A page elsewhere that leads its own name to this machine (DNS rebinding) is known by its Host, one that sends forms
@@ -100,7 +100,7 @@ def _is_same(given: str, wanted: str) -> bool:
     return compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
-def guard(keeper: Doorkeeper) -> Middleware:
+def guard(keeper: PageAccess) -> Middleware:
     """The middleware through which every request goes: nothing is answered to who may not ask."""
 
     @web.middleware
@@ -165,12 +165,12 @@ def _status(error: AIBattleError) -> int:
 
 
 @asynccontextmanager
-async def listening(app: web.Application, port: int, say: Callable[[str], object] = len) -> AsyncIterator[Doorkeeper]:
+async def listening(app: web.Application, port: int, say: Callable[[str], object] = len) -> AsyncIterator[PageAccess]:
     """The application on loopback while the block runs; raises `ConfigError` when nobody can listen there.
 
     `say` is told the addresses that can be used after the first one was.
     """
-    keeper = Doorkeeper(port, say)
+    keeper = PageAccess(port, say)
     app.middlewares.append(guard(keeper))
     app.on_response_prepare.append(_set_rules)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)

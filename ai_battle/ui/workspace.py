@@ -13,7 +13,7 @@ from ..benchmark.loading import load as load_benchmark
 from ..benchmark.store import NAME as RESULTS
 from ..config.documents import LARGEST, YAML, YamlText, kind_of, read_text
 from ..config.judge import Rubric, load_rubric, read_rubric
-from ..config.loading import Loaded
+from ..config.loading import LoadedDiscussion
 from ..config.packaged import description, in_brief, packaged_config, packaged_names, packaged_rubric
 from ..config.problems import ConfigProblems
 from ..config.server import load_server
@@ -106,7 +106,7 @@ class Workspace:
             problem = {"line": None, "column": None, "path": "", "message": str(error)}
             return {"kind": kind, "problems": [problem], "notes": []}
 
-    def load(self, source: str, text: str, trusted: str) -> Loaded:
+    def load(self, source: str, text: str, trusted: str) -> LoadedDiscussion:
         """The discussion of a text that may not be saved; raises `ConfigError` and `NotTrusted`."""
         if (kind := kind_of(text)) != "discussion":
             raise ConfigError(f"This is the file of a {kind}; the page starts discussions.")
@@ -175,7 +175,7 @@ class Workspace:
         return found[:MOST_FILES]
 
 
-def require_trust(loaded: Loaded, trusted: str) -> None:
+def require_trust(loaded: LoadedDiscussion, trusted: str) -> None:
     """Raises `NotTrusted` for code that a file names, until its user has sent back the digest that stands for it."""
     code = named_code(loaded)
     digest = trust_digest(loaded, code)

@@ -17,7 +17,7 @@ from ai_battle.benchmark.sweep import (
     EXACT,
     UNKNOWN,
     GivenAnswer,
-    Judged,
+    JudgedAnswer,
     Policy,
     Replayed,
     grid,
@@ -34,8 +34,8 @@ PRICES = {"recorded/small": {"input": 1, "output": 1}, "recorded/large": {"input
 
 def item(small: float, large: float, quality: float, *, at_once: bool = False) -> Replayed:
     gain = 1 - quality
-    mine = Judged(GivenAnswer("small", small, 0.001, 1.0), quality, gain, at_once)
-    return Replayed(mine, Judged(GivenAnswer("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
+    mine = JudgedAnswer(GivenAnswer("small", small, 0.001, 1.0), quality, gain, at_once)
+    return Replayed(mine, JudgedAnswer(GivenAnswer("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
 
 
 FOUR = [
@@ -102,14 +102,14 @@ def test_a_help_rate_takes_those_with_the_most_to_gain() -> None:
 
 
 def test_a_cascade_keeps_a_poor_answer_when_the_large_one_is_broken() -> None:
-    poor = Judged(GivenAnswer("small", 1.0), 0.5, 0.5, at_once=False)
-    broken = Judged(GivenAnswer("", 0.0), 0.0, 0.5, at_once=True)
+    poor = JudgedAnswer(GivenAnswer("small", 1.0), 0.5, 0.5, at_once=False)
+    broken = JudgedAnswer(GivenAnswer("", 0.0), 0.0, 0.5, at_once=True)
     took, kept = sweep([Replayed(poor, broken)], [Policy("takeover", 0.7), Policy("cascade", 0.7)])
     assert (took.quality, kept.quality) == (0.0, 1.0)
 
 
 def test_costs_that_were_not_recorded_are_not_invented() -> None:
-    bare = Judged(GivenAnswer("small", 1.0), 0.9, 0.1, at_once=False)
+    bare = JudgedAnswer(GivenAnswer("small", 1.0), 0.9, 0.1, at_once=False)
     [found] = sweep([Replayed(bare, bare)], [Policy("takeover")])
     assert (found.quality, found.cost_per_task, found.status["cost_per_task"]) == (1.0, None, UNKNOWN)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.config.loading import Loaded, load
+from ai_battle.config.loading import LoadedDiscussion, load
 from ai_battle.config.problems import ConfigProblems
 
 Written = Callable[..., Path]
@@ -32,8 +32,10 @@ def written(tmp_path: Path) -> Written:
 
 
 @pytest.fixture
-def loaded(written: Written) -> Callable[..., Loaded]:
-    def load_text(text: str, environment: Mapping[str, str] | None = None, overrides: tuple[str, ...] = ()) -> Loaded:
+def loaded(written: Written) -> Callable[..., LoadedDiscussion]:
+    def load_text(
+        text: str, environment: Mapping[str, str] | None = None, overrides: tuple[str, ...] = ()
+    ) -> LoadedDiscussion:
         return load(written(text), environment or {}, overrides)
 
     return load_text

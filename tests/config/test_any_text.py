@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ai_battle.config.discussion import DiscussionFile
-from ai_battle.config.loading import Loaded, load
+from ai_battle.config.loading import LoadedDiscussion, load
 from ai_battle.core.errors import ConfigError
 
 from .conftest import SMALL
@@ -29,7 +29,7 @@ ENVIRONMENT = {"A": "1"}
 
 def load_or_refuse(source: Any, overrides: tuple[str, ...] = ()) -> None:
     try:
-        assert isinstance(load(source, ENVIRONMENT, overrides), Loaded)
+        assert isinstance(load(source, ENVIRONMENT, overrides), LoadedDiscussion)
     except ConfigError as error:
         assert str(error)  # noqa: PT017 - loading is as good
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.config.loading import Loaded, load
+from ai_battle.config.loading import LoadedDiscussion, load
 from ai_battle.config.problems import ConfigProblems, Problem
 from ai_battle.conversation.inputs import problems as input_problems
 from ai_battle.core.errors import ConfigError
 
 from .conftest import PARTICIPANTS, SMALL, Problems, Written
 
-Load = Callable[..., Loaded]
+Load = Callable[..., LoadedDiscussion]
 SECRET = "sk-veryverysecret"
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ai_battle.config.loading import Loaded, load
+from ai_battle.config.loading import LoadedDiscussion, load
 from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.config.problems import Problem
 from ai_battle.conversation.inputs import problems as input_problems
 
 from .conftest import PARTICIPANTS, SMALL, Written
 
-Load = Callable[..., Loaded]
+Load = Callable[..., LoadedDiscussion]
 
 EVERYTHING = """\
 discussion:

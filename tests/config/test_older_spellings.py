@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from ai_battle.config.discussion import InputFiles
-from ai_battle.config.loading import Loaded
+from ai_battle.config.loading import LoadedDiscussion
 
 from .conftest import SMALL, Problems
 
-Load = Callable[..., Loaded]
+Load = Callable[..., LoadedDiscussion]
 
 EARLIER = """\
 discussion:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from ai_battle.config.loading import Loaded, load
+from ai_battle.config.loading import LoadedDiscussion, load
 from ai_battle.core.errors import ConfigError
 
 from .conftest import SMALL, Written
 
-Load = Callable[..., Loaded]
+Load = Callable[..., LoadedDiscussion]
 
 
 def test_values_are_read_as_yaml(loaded: Load) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.config.loading import Loaded, load
+from ai_battle.config.loading import LoadedDiscussion, load
 
 FRAGMENT = """\
 discussion:
@@ -85,7 +85,7 @@ RESEARCH: dict[str, Any] = {
 }
 
 
-def test_the_fragment_completed_with_turns_models_and_a_goal_loads(loaded: Callable[..., Loaded]) -> None:
+def test_the_fragment_completed_with_turns_models_and_a_goal_loads(loaded: Callable[..., LoadedDiscussion]) -> None:
     here = loaded(FRAGMENT, {"WEB_SEARCH_API_KEY": "brave-key"})
     tools, collaboration = here.file.discussion.tools, here.file.discussion.collaboration
 

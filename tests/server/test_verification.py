@@ -10,7 +10,7 @@ import pytest
 
 from ai_battle.testing import FakeProviders, reply
 from ai_battle.tools.sandbox import NoFence, choose
-from ai_battle.tools.verification import FairPlaces, shared_places
+from ai_battle.tools.verification import FairSemaphore, shared_places
 
 from .serving import asked, serving_to
 
@@ -28,7 +28,7 @@ RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
 
 
 @pytest.fixture(autouse=True)
-async def places() -> FairPlaces:
+async def places() -> FairSemaphore:
     """The places of the test's event loop, in which its server runs too."""
     try:
         choose("auto")
@@ -60,7 +60,7 @@ async def ask(address: str, route: str, key: str, prompt: str) -> str:
 
 
 async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified(
-    fakes: FakeProviders, file: str, places: FairPlaces
+    fakes: FakeProviders, file: str, places: FairSemaphore
 ) -> None:
     """Both routes share the places; of three the greedy key has two, and the third is free for who comes next."""
     places.seconds, places.patience = 9.0, 1.0  # who comes a few seconds late on a busy machine gets none either
@@ -87,7 +87,9 @@ async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified
     assert [line.get("help_failed") for line in lines if line.get("key") == "modest"] == [None]
 
 
-async def test_a_free_place_goes_to_the_key_that_has_none(fakes: FakeProviders, file: str, places: FairPlaces) -> None:
+async def test_a_free_place_goes_to_the_key_that_has_none(
+    fakes: FakeProviders, file: str, places: FairSemaphore
+) -> None:
     """Ten programs of a greedy key wait already, and the two of a modest one are run before them."""
     places.seconds, places.patience = 2.0, 60.0
     fakes.openai.always(answered)

@@ -19,7 +19,7 @@ from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
-from ai_battle.tools.formats.auto import Auto, Calling
+from ai_battle.tools.formats.auto import AutoTools, Calling
 
 TYPES = {
     "openai": "openai/gpt-4o",
@@ -63,7 +63,7 @@ async def answered(
     fake: FakeProvider, *tools: Tool, calling: Calling = "auto", memory: RefusalMemory | None = None
 ) -> ModelResponse:
     client = create_client(TYPES[fake.name])
-    way = Auto(client, calling, memory=memory, known_as=(fake.url, TYPES[fake.name]))
+    way = AutoTools(client, calling, memory=memory, known_as=(fake.url, TYPES[fake.name]))
     return await asked(ToolCapableClient(way, tools, QUICK))
 
 
@@ -189,7 +189,7 @@ async def test_a_result_is_suspected_where_no_call_stands_behind_it(
 ) -> None:
     sums = ("Order 5512 adds up to 3.", "Order 5512 adds up to 4.17.")
     fake.says(call("add", a=1, b=2) if calling == "native" else FENCED, *sums)
-    client = ToolCapableClient(Auto(create_client(TYPES[fake.name]), calling), [adding.tool], QUICK)
+    client = ToolCapableClient(AutoTools(create_client(TYPES[fake.name]), calling), [adding.tool], QUICK)
     for suspected in ([], [FabricationSuspected(sums[1])]):
         await client.complete(ModelRequest((user("What does order 5512 add up to?"),)), log := EventLog())
         assert [event for event in log.events if isinstance(event, FabricationSuspected)] == suspected

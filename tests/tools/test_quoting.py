@@ -13,7 +13,7 @@ from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
-from ai_battle.tools.formats.auto import Auto, Calling
+from ai_battle.tools.formats.auto import AutoTools, Calling
 
 TYPES = {
     "openai": "openai/gpt-4o",
@@ -61,7 +61,7 @@ def looking(calling: Calling) -> object:
 async def answered(fake: FakeProvider, calling: Calling, shop: Shop) -> ModelResponse:
     client = create_client(TYPES[fake.name])
     try:
-        capable = ToolCapableClient(Auto(client, calling), shop.tools, RunnerLimits(backoff_seconds=0))
+        capable = ToolCapableClient(AutoTools(client, calling), shop.tools, RunnerLimits(backoff_seconds=0))
         response = await capable.complete(ModelRequest((user("What does it say?"),)), log := EventLog())
     finally:
         await client.aclose()

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import ClientSession, CookieJar
 
 from ai_battle.ui.app import PageServer
-from ai_battle.ui.serving import Doorkeeper, listening
+from ai_battle.ui.serving import PageAccess, listening
 from ai_battle.ui.workspace import Workspace
 
 TALK = """
@@ -82,7 +82,7 @@ class Heard:
 @dataclass
 class PageClient:
     session: ClientSession
-    keeper: Doorkeeper
+    keeper: PageAccess
 
     @property
     def base(self) -> str:

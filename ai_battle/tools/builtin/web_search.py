@@ -187,7 +187,7 @@ def _asks_for_proof(text: str) -> bool:
 
 def _duckduckgo_results(text: str) -> Iterator[SearchResult]:
     """Each link of class `result__a` is a title; what stands in `result__snippet` after it is about it."""
-    found: list[_Found] = []
+    found: list[_ResultInProgress] = []
     part: list[str] = []
     for token in tokens(text):
         if token.kind == "text":
@@ -198,7 +198,7 @@ def _duckduckgo_results(text: str) -> Iterator[SearchResult]:
 
 
 @dataclass(slots=True)
-class _Found:
+class _ResultInProgress:
     link: str
     title: list[str] = field(default_factory=list)
     snippet: list[str] = field(default_factory=list)
@@ -208,11 +208,11 @@ class _Found:
         return SearchResult(title, _target(self.link), snippet)
 
 
-def _part(token: HtmlToken, found: list[_Found]) -> list[str]:
+def _part(token: HtmlToken, found: list[_ResultInProgress]) -> list[str]:
     """Returns where the text after this tag belongs; a list that nobody keeps when it is no part of a result."""
     classes = token.attributes.get("class", "").split() if token.kind == "open" else ()
     if "result__a" in classes:
-        found.append(_Found(token.attributes.get("href", "")))
+        found.append(_ResultInProgress(token.attributes.get("href", "")))
         return found[-1].title
     return found[-1].snippet if found and "result__snippet" in classes else []
 

@@ -48,7 +48,7 @@ class RefusalStore(Protocol):
     def remember(self, endpoint: str, model: str, refused: str) -> None: ...
 
 
-class Forgetful:
+class InProcessRefusals:
     """A memory of this process alone."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Forgetful:
         self._refusals.setdefault((endpoint, model), set()).add(refused)
 
 
-class Auto(ClientWrapper):
+class AutoTools(ClientWrapper):
     """`client` with whatever way of calling it takes. `native`: whether its API has tools, None where nobody knows.
 
     What it refuses is remembered in `memory` under `known_as`, its endpoint and model. `tool_format` is the form of
@@ -80,7 +80,7 @@ class Auto(ClientWrapper):
     ) -> None:
         super().__init__(client)
         self._calling = calling
-        self._memory = memory or Forgetful()
+        self._memory = memory or InProcessRefusals()
         self._known_as = known_as
         self._has_native = native is not False
         self._native, self._json = NativeTools(client), JsonTools(client)

@@ -33,7 +33,7 @@ LARGEST_OFFER = 400_000
 CHANGED = "it describes itself otherwise than when it was first used here"
 
 
-class ToolShelf(Protocol):
+class ToolRegistrar(Protocol):
     """Takes the tools that models may use, as a `ToolRegistry` does."""
 
     def register_tool(self, tool: Tool) -> None: ...
@@ -48,7 +48,7 @@ class McpServers:
     """
 
     def __init__(
-        self, settings: Mapping[str, McpServer], registry: ToolShelf, base: Path = Path(), emit: Emit = ignore
+        self, settings: Mapping[str, McpServer], registry: ToolRegistrar, base: Path = Path(), emit: Emit = ignore
     ) -> None:
         self._servers = [_RunningServer(name, server, base, registry, emit) for name, server in settings.items()]
 
@@ -100,7 +100,7 @@ class McpTool(Tool):
 class _RunningServer:
     """One server, with a session that is opened anew when it is needed and the last one is over."""
 
-    def __init__(self, name: str, settings: McpServer, base: Path, registry: ToolShelf, emit: Emit) -> None:
+    def __init__(self, name: str, settings: McpServer, base: Path, registry: ToolRegistrar, emit: Emit) -> None:
         self.name = name
         self.timeout = settings.timeout
         self._patience = settings.start_timeout

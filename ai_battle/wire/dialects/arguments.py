@@ -28,7 +28,7 @@ _NOTHING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedArguments:
     """Arguments that fit, with what was mended; or, when there are `problems`, why they don't."""
 
     arguments: dict[str, Any]
@@ -36,20 +36,20 @@ class Fitted:
     problems: tuple[str, ...] = ()
 
 
-def fit(arguments: Mapping[str, Any], schema: Schema) -> Fitted:
+def fit(arguments: Mapping[str, Any], schema: Schema) -> FittedArguments:
     """Checks `arguments` and mends what is unambiguous; nothing that was given is changed."""
     if _fits_plainly(arguments, schema):
-        return Fitted(dict(arguments))
+        return FittedArguments(dict(arguments))
     walk = _Walk(schema)
     try:
         value = walk.value(dict(arguments), schema, "")
     except ValueError as error:  # also of numbers with more digits than Python reads
-        return Fitted(dict(arguments), problems=(str(error),))
+        return FittedArguments(dict(arguments), problems=(str(error),))
     if not isinstance(value, dict):
-        return Fitted(dict(arguments), problems=("the arguments must be an object",))
+        return FittedArguments(dict(arguments), problems=("the arguments must be an object",))
     if walk.repairs and not walk.problems and not _is_settled(value, schema):
-        return Fitted(dict(arguments), problems=(f"{walk.repairs[0]}, and that does not fit either",))
-    return Fitted(value, tuple(walk.repairs), tuple(walk.problems))
+        return FittedArguments(dict(arguments), problems=(f"{walk.repairs[0]}, and that does not fit either",))
+    return FittedArguments(value, tuple(walk.repairs), tuple(walk.problems))
 
 
 def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.messages import ToolCall
-from .calls import NotArguments, Offered, Unknown, calls_in
+from .calls import NotArguments, OfferedTools, UnknownTool, calls_in
 from .fences import Fence
 from .lines import read_lines
 from .loose_json import CONSTANT, QUOTE, Unreadable, read_value, read_word, skip_space
@@ -62,7 +62,7 @@ _PAIRS = re.compile(
 Reader = Callable[[str], tuple[ToolCall, int]]
 
 
-def read_bodies(source: Source, start: int, tools: Offered) -> Piece:
+def read_bodies(source: Source, start: int, tools: OfferedTools) -> Piece:
     """Reads all calls in a row behind the marker at `start`, fillers and further markers between them skipped."""
     calls: list[ToolCall] = []
     issues: list[Issue] = []
@@ -80,7 +80,7 @@ def read_bodies(source: Source, start: int, tools: Offered) -> Piece:
     return Piece(start, at, calls, issues, cut)
 
 
-def _read_lines(source: Source, at: int, tools: Offered) -> Piece | None:
+def _read_lines(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     with suppress(Unreadable):
         call, end = read_lines(source, at, tools) or (None, at)
         return Piece(at, end, [call]) if call else None
@@ -93,7 +93,7 @@ def _skip_filler(text: str, at: int) -> int:
     return at
 
 
-def read_body(source: Source, at: int, tools: Offered) -> Piece | None:
+def read_body(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads the call or calls at `at`, or none; one that can't be used is an issue."""
     text = source.text
     if text.startswith(("{", "[", "`"), at) and not _NAMED.match(text, at + 1):
@@ -110,7 +110,7 @@ def read_body(source: Source, at: int, tools: Offered) -> Piece | None:
     return read_enclosed(source, spelled["name"], spelled.span(), closing, tools)
 
 
-def _read_json(source: Source, at: int, tools: Offered) -> Piece | None:
+def _read_json(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     try:
         value, end = source.value(at)
     except Unreadable as error:
@@ -118,7 +118,7 @@ def _read_json(source: Source, at: int, tools: Offered) -> Piece | None:
     return from_value(source, value, (at, end), tools, explicit=True)
 
 
-def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> Piece:
+def broken_value(source: Source, at: int, error: Unreadable, tools: OfferedTools) -> Piece:
     """Returns what is left of a value that breaks off: of a list, the calls before the break are whole."""
     piece = broken_call(source, at, error)
     inside = at + 1
@@ -127,7 +127,7 @@ def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> 
         try:
             value, end = source.value(inside)
             calls += calls_in(value, tools, explicit=not tools.open)
-        except (Unreadable, Unknown, NotArguments):
+        except (Unreadable, UnknownTool, NotArguments):
             break
         inside = end + 1
     piece.calls = calls
@@ -135,13 +135,13 @@ def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> 
 
 
 def from_value(
-    source: Source, value: object, place: tuple[int, int], tools: Offered, *, explicit: bool
+    source: Source, value: object, place: tuple[int, int], tools: OfferedTools, *, explicit: bool
 ) -> Piece | None:
     """Returns the calls that a decoded value is, or none where it has nothing to do with calls."""
     start, end = place
     try:
         calls = calls_in(value, tools, explicit=explicit)
-    except Unknown as unknown:
+    except UnknownTool as unknown:
         return Piece(start, end, issues=[issue("unknown_tool", source.text, start, str(unknown))])
     except NotArguments:
         return Piece(start, end, issues=[issue("malformed", source.text, start, "the arguments are no JSON object")])
@@ -154,7 +154,7 @@ def broken_call(source: Source, at: int, error: Unreadable) -> Piece:
     return Piece(at, max(error.at, at + 1), issues=[found], cut=error.cut)
 
 
-def _read_element(source: Source, element: re.Match[str], tools: Offered) -> Piece:
+def _read_element(source: Source, element: re.Match[str], tools: OfferedTools) -> Piece:
     """Reads an element from a tag that names the tool; its arguments are tags, or one JSON object."""
     name = element["name"] or element["channel"] or element["old"]
     given = _OBJECT.match(source.text, element.end()) if element["name"] else None
@@ -166,12 +166,12 @@ def _read_element(source: Source, element: re.Match[str], tools: Offered) -> Pie
     return _read_tagged(source, (element.start(), element.end()), name, notation, tools)
 
 
-def _read_tagged(source: Source, place: tuple[int, int], name: str, notation: Notation, tools: Offered) -> Piece:
+def _read_tagged(source: Source, place: tuple[int, int], name: str, notation: Notation, tools: OfferedTools) -> Piece:
     start, at = place
     return attempt(source, start, name, tools, lambda tool: read_arguments(source, tool, at, notation, tools))
 
 
-def attempt(source: Source, start: int, name: str, tools: Offered, read: Reader) -> Piece:
+def attempt(source: Source, start: int, name: str, tools: OfferedTools, read: Reader) -> Piece:
     """Returns what `read` makes of the tool that is meant by `name`; a call of an unknown tool is read over."""
     tool = tools.resolve(name)
     try:
@@ -185,7 +185,7 @@ def attempt(source: Source, start: int, name: str, tools: Offered, read: Reader)
     return Piece(start, end, [call])
 
 
-def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Offered) -> Piece:
+def read_object_for(source: Source, name: str, place: tuple[int, int], tools: OfferedTools) -> Piece:
     """Reads the call of `name` that starts at the first place, with its arguments as an object at the second."""
     start, at = place
 
@@ -198,7 +198,7 @@ def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Of
     return attempt(source, start, name, tools, read)
 
 
-def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: str, tools: Offered) -> Piece:
+def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: str, tools: OfferedTools) -> Piece:
     """Reads the call of `name` from the first place on: from the second to the closing tag, an object or elements."""
     if not source.text.startswith("{", place[1]):
         return _read_tagged(source, place, name, tag_notation(closing), tools)
@@ -206,7 +206,7 @@ def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: st
     return replace(piece, end=source.end_of(re.compile(rf"\s*{closing}"), piece.end))
 
 
-def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:
+def _read_named(source: Source, named: re.Match[str], tools: OfferedTools) -> Piece | None:
     name, start, at = named["name"], named.start(), named.start("next")
     if name in _PEOPLE or name == "tool" or (named["next"] == "</tool_call>" and tools.find(name) is None):
         return None
@@ -217,7 +217,7 @@ def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece |
     return _read_tagged(source, (start, at), name, ARGUMENT_PAIRS, tools)
 
 
-def read_message(source: Source, at: int, tools: Offered) -> Piece | None:
+def read_message(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads the message whose header begins at `at`: a call, reasoning, or words; none if there is no header."""
     header = _HEADER.match(source.text, at) or _PLAIN_HEADER.match(source.text, at)
     if not header:
@@ -241,7 +241,7 @@ def _recipient(text: str, header: re.Match[str]) -> tuple[str, int]:
     return (before[1], before.start()) if before else ("all", start)
 
 
-def read_call(text: str, name: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
+def read_call(text: str, name: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int]:
     """Reads the call in the notation of Python whose parenthesis opens at `at`; raises Unreadable."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -278,7 +278,7 @@ def _arguments(
     return {**dict(zip(properties, positional, strict=False)), **keywords}
 
 
-def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
+def read_block(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece:
     """Reads the calls in a block that is there for calls: all that a marker can announce, and looser things besides."""
     if named := _TOOL_NAME.match(source.text, fence.inside):
         return _read_named_block(source, (at, named.end()), named["name"], tools)
@@ -290,7 +290,7 @@ def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
     return replace(read_bodies(source, fence.inside, tools), start=at)
 
 
-def read_block_of_tool(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
+def read_block_of_tool(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
     """Reads the call in a closed block whose language is a tool, and whose content is one object: its arguments."""
     tool = tools.find(fence.language)
     inside = _OBJECT.match(source.text, fence.inside)
@@ -301,7 +301,7 @@ def read_block_of_tool(source: Source, at: int, fence: Fence, tools: Offered) ->
     return replace(piece, end=closing.end()) if piece.calls and closing else None
 
 
-def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: Offered) -> Piece:
+def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: OfferedTools) -> Piece:
     """A notation without escapes; its lines are as far in as the marks of the block are."""
     at, inside = place
     indent = re.compile(rf"^[ \t]{{0,{len(source.before(at, 60))}}}", re.MULTILINE)
@@ -315,7 +315,7 @@ def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: 
     return attempt(source, at, name, tools, read)
 
 
-def _read_without_braces(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
+def _read_without_braces(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
     """A key and a value on each line, or an object that only lacks its braces; a block that is open may go on."""
     closing = source.find(fence.closing, fence.inside) if _PAIRS.match(source.text, fence.inside) else None
     if closing is None:

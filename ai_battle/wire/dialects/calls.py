@@ -40,7 +40,7 @@ _WELL_FORMED = re.compile(r"[A-Za-z_][\w.\-/:]{0,127}\Z")
 _NOTHING: Mapping[str, Any] = {}
 
 
-class Unknown(Exception):
+class UnknownTool(Exception):
     """Surely a call, of a tool that was not offered."""
 
 
@@ -48,7 +48,7 @@ class NotArguments(Exception):
     """Surely a call, with arguments that are none."""
 
 
-class Offered:
+class OfferedTools:
     """The tools that may be called; none at all means that any well-formed name will do, in an explicit dialect."""
 
     __slots__ = ("_folded", "_schemas", "_writing", "open")
@@ -129,7 +129,7 @@ def _unambiguous(names: Iterable[str]) -> dict[str, str]:
     return folded
 
 
-def calls_in(value: Any, tools: Offered, *, explicit: bool) -> list[ToolCall]:
+def calls_in(value: Any, tools: OfferedTools, *, explicit: bool) -> list[ToolCall]:
     """Returns the calls that `value` is; empty when it is something else. Raises Unknown and NotArguments."""
     if isinstance(value, list):
         return _calls_in_list(value, tools, explicit=explicit)
@@ -142,24 +142,24 @@ def calls_in(value: Any, tools: Offered, *, explicit: bool) -> list[ToolCall]:
     return [call] if call else _by_name(value, tools)
 
 
-def _calls_in_list(items: list[Any], tools: Offered, *, explicit: bool) -> list[ToolCall]:
+def _calls_in_list(items: list[Any], tools: OfferedTools, *, explicit: bool) -> list[ToolCall]:
     """Known calls are kept where others are unknown; only if none is known, that is what it says."""
     is_pair = len(items) == 2 and isinstance(items[0], str) and isinstance(items[1], dict)
     if is_pair and (name := tools.find(items[0])):
         return [ToolCall(name, items[1])]
     calls: list[ToolCall] = []
-    unknown: Unknown | None = None
+    unknown: UnknownTool | None = None
     for item in items:
         try:
             calls += calls_in(item, tools, explicit=explicit)
-        except Unknown as stranger:
+        except UnknownTool as stranger:
             unknown = stranger
     if unknown and not calls:
         raise unknown
     return calls
 
 
-def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
+def _one(value: dict[str, Any], tools: OfferedTools, *, explicit: bool) -> ToolCall | None:
     """Reads a call such as `{"name": ..., "arguments": {...}}` and its relatives."""
     value, named = _with_name(_without_wrapper(value), tools)
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
@@ -173,14 +173,14 @@ def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall |
     return None if arguments is None else ToolCall(name, arguments, identity)
 
 
-def _tool_named(name: str, tools: Offered, *, explicit: bool, has_arguments: bool) -> str | None:
+def _tool_named(name: str, tools: OfferedTools, *, explicit: bool, has_arguments: bool) -> str | None:
     tool = tools.resolve(name) if explicit else tools.find(name)
     if tool is None and (explicit or (has_arguments and not tools.open)):
-        raise Unknown(name)
+        raise UnknownTool(name)
     return tool
 
 
-def _with_name(value: dict[str, Any], tools: Offered) -> tuple[dict[str, Any], str]:
+def _with_name(value: dict[str, Any], tools: OfferedTools) -> tuple[dict[str, Any], str]:
     """The value and its key for the name; of one with `Name` and `Arguments`, in small letters."""
     if named := _text_key(value, NAMES):
         return value, named
@@ -188,7 +188,7 @@ def _with_name(value: dict[str, Any], tools: Offered) -> tuple[dict[str, Any], s
     return small, _text_key(small, NAMES) or _text_key(small, _NAMES_OF_KNOWN_TOOLS, tools)
 
 
-def _text_key(value: dict[str, Any], keys: Iterable[str], tools: Offered | None = None) -> str:
+def _text_key(value: dict[str, Any], keys: Iterable[str], tools: OfferedTools | None = None) -> str:
     """The first of the keys that has a text; of `tools` the name of one."""
     for key in keys:
         if isinstance(text := value.get(key), str) and (tools is None or tools.find(text)):
@@ -240,7 +240,9 @@ def _is_named_value(item: Any) -> bool:
     return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
 
 
-def _beside(value: dict[str, Any], named: str, name: str, tools: Offered, *, explicit: bool) -> dict[str, Any] | None:
+def _beside(
+    value: dict[str, Any], named: str, name: str, tools: OfferedTools, *, explicit: bool
+) -> dict[str, Any] | None:
     """Arguments that stand beside the name, if all of them are the tool's, and it can do without those missing."""
     properties = tools.properties(name)
     beside = _BESIDE - properties.keys() | {named}
@@ -249,7 +251,7 @@ def _beside(value: dict[str, Any], named: str, name: str, tools: Offered, *, exp
     return rest if is_enough and rest.keys() <= properties.keys() else None
 
 
-def _by_name(value: dict[str, Any], tools: Offered) -> list[ToolCall]:
+def _by_name(value: dict[str, Any], tools: OfferedTools) -> list[ToolCall]:
     """Reads calls such as `{"get_weather": {"city": "Paris"}}`."""
     calls = []
     for key, arguments in value.items():

@@ -14,7 +14,7 @@ from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ProposalKind
 
 from . import thinking
-from .calls import Offered
+from .calls import OfferedTools
 from .reading import Piece
 
 _WINDOW = 600
@@ -45,7 +45,7 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _LETTER = r"[\w\u0900-\u0dff]"
 
 
-def proposal_kinds(text: str, pieces: Sequence[Piece], tools: Offered) -> list[ProposalKind | None]:
+def proposal_kinds(text: str, pieces: Sequence[Piece], tools: OfferedTools) -> list[ProposalKind | None]:
     """Returns for each of the pieces, which all hold calls, why it is not to be run; None where it is meant."""
     gaps = list(map(_without_thoughts, _gaps(text, pieces)))
     writing = [tools.writes(piece.calls) for piece in pieces]

@@ -7,7 +7,7 @@ from textwrap import dedent
 from typing import Any
 
 from ...core.messages import ToolCall
-from .calls import ARGUMENTS, NAMES, Offered
+from .calls import ARGUMENTS, NAMES, OfferedTools
 from .loose_json import Unreadable
 from .reading import Source, value_of_type
 
@@ -43,7 +43,7 @@ _NAMING = re.compile(
 _REACH = 200
 
 
-def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tuple[ToolCall, int] | None:
+def read_lines(source: Source, at: int, tools: OfferedTools, named: str = "") -> tuple[ToolCall, int] | None:
     """Reads the call whose lines begin at `at`; returns where they end, too, and none where they are something else.
 
     The first lines name the tool, unless it is `named` already. Raises Unreadable for a value that is none, and where
@@ -63,7 +63,7 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
     return None
 
 
-def read_table(text: str, at: int, tools: Offered) -> tuple[list[ToolCall], int]:
+def read_table(text: str, at: int, tools: OfferedTools) -> tuple[list[ToolCall], int]:
     """Reads a Markdown table: a call in each row below the names of its arguments, or one key in each row."""
     rows: list[list[str]] = []
     while found := _ROW.match(text, at):
@@ -76,7 +76,7 @@ def read_table(text: str, at: int, tools: Offered) -> tuple[list[ToolCall], int]
     return list(filter(None, calls)), at
 
 
-def _call_of(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
+def _call_of(pairs: Iterable[Sequence[str]], tools: OfferedTools) -> ToolCall | None:
     """The call that keys and values are, all of them."""
     lines = "".join(f"{key}: {value}\n" for key, value in pairs)
     with suppress(Unreadable):
@@ -85,7 +85,7 @@ def _call_of(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
     return None
 
 
-def _heading(text: str, at: int, tools: Offered) -> tuple[str | None, int]:
+def _heading(text: str, at: int, tools: OfferedTools) -> tuple[str | None, int]:
     """The tool that the first line names, and where that line ends."""
     if (alone := _NAME.match(text, at)) and (tool := tools.find(alone["name"])):
         return tool, alone.end()
@@ -97,7 +97,7 @@ def _heading(text: str, at: int, tools: Offered) -> tuple[str | None, int]:
     return tools.find(_without_marks(found["value"])), found.end()
 
 
-def _read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | None:
+def _read_pairs(text: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int] | None:
     """The call of `name key=value key="two words"`, or with `--key value`, on one line that holds nothing else."""
     found = _PAIRED.match(text, at)
     tool = tools.find(found["name"]) if found else None
@@ -110,7 +110,7 @@ def _read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | No
     return (ToolCall(tool, given), closing.end()) if closing and tools.has_all_required(tool, given) else None
 
 
-def _take_all(source: Source, at: int, tool: str, tools: Offered, given: dict[str, Any]) -> int | None:
+def _take_all(source: Source, at: int, tool: str, tools: OfferedTools, given: dict[str, Any]) -> int | None:
     """Puts what all entries give among the arguments; behind a blank line none follow a call that is complete."""
     end: int | None = at
     while end is not None and (found := _entry(source.text, end)):
@@ -161,7 +161,7 @@ def _without_marks(value: str) -> str:
     return found[3] if found[2] is None else found[2]
 
 
-def announced_call(text: str, at: int, value: object, tools: Offered) -> ToolCall | None:
+def announced_call(text: str, at: int, value: object, tools: OfferedTools) -> ToolCall | None:
     """Takes the object at `at` as the arguments of the tool named above it, if it holds what that tool needs alone."""
     if not isinstance(value, dict):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from ...core.messages import ToolCall
-from .calls import Offer, Offered
+from .calls import Offer, OfferedTools
 from .intent import proposal_kinds
 from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
@@ -26,10 +26,10 @@ def parse_tool_calls(text: str, tools: Iterable[Offer] = ()) -> tuple[ToolCall, 
 
 def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
     """Reads the calls in `text`. Without tools, any well-formed call in an explicit dialect is one."""
-    return _read(text, Offered(tools))
+    return _read(text, OfferedTools(tools))
 
 
-def _read(text: str, tools: Offered) -> Reading:
+def _read(text: str, tools: OfferedTools) -> Reading:
     pieces = _pieces(text, tools)
     if not pieces:
         return Reading(prose=text)
@@ -53,7 +53,7 @@ def _read(text: str, tools: Offered) -> Reading:
     )
 
 
-def _pieces(text: str, tools: Offered) -> list[Piece]:
+def _pieces(text: str, tools: OfferedTools) -> list[Piece]:
     """Returns the pieces with calls or issues; what turns out to have been reasoning takes back all before it."""
     scanner = Scanner(text, tools)
     pieces: list[Piece] = []
@@ -128,7 +128,7 @@ class StreamingReader:
     """
 
     def __init__(self, tools: Iterable[Offer] = ()) -> None:
-        self._tools = Offered(tools)
+        self._tools = OfferedTools(tools)
         # The beginnings of names, which are held back as soon as a text ends with one.
         folded = [_SEPARATOR.sub("", name.lower()) for name in (*self._tools.names, *_PREFIXES)]
         self._beginnings = {name[:length] for name in folded for length in range(1, len(name) + 1)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from . import thinking
 from .bodies import read_block, read_block_of_tool, read_bodies, read_enclosed, read_message
-from .calls import Offered
+from .calls import OfferedTools
 from .fences import (
     CALLING,
     READABLE,
@@ -64,7 +64,7 @@ _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
 class Scanner:
     """Yields pieces of the text in their order. Nothing is read twice: every piece ends behind what was looked at."""
 
-    def __init__(self, text: str, tools: Offered) -> None:
+    def __init__(self, text: str, tools: OfferedTools) -> None:
         self.source = Source(text)
         self.tools = tools
         self.at = 0

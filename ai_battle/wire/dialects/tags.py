@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...core.messages import ToolCall
-from .calls import Offered
+from .calls import OfferedTools
 from .loose_json import Unreadable
 from .reading import Source, types_of, value_of_type
 
@@ -78,7 +78,7 @@ def tag_notation(closing: str) -> Notation:
     return _notation(_TAGGED, r"(?:\]<\]minimax\[>\[)?</KEY>", closing)
 
 
-def read_arguments(source: Source, name: str, at: int, notation: Notation, tools: Offered) -> tuple[ToolCall, int]:
+def read_arguments(source: Source, name: str, at: int, notation: Notation, tools: OfferedTools) -> tuple[ToolCall, int]:
     """Returns the call whose arguments begin at `at`, and where it ends; raises Unreadable."""
     arguments: dict[str, Any] = {}
     properties = tools.properties(name)
@@ -96,7 +96,7 @@ def read_arguments(source: Source, name: str, at: int, notation: Notation, tools
     return ToolCall(name, arguments), closed.end()
 
 
-def read_attributes(found: re.Match[str], tools: Offered) -> ToolCall | None:
+def read_attributes(found: re.Match[str], tools: OfferedTools) -> ToolCall | None:
     """Returns the call that an empty element is, if its attributes are what the tool needs and no more."""
     given = {key: html.unescape(raw[1:-1]) for key, raw in _EACH.findall(found["given"])}
     named = next((given.pop(key) for key in ("name", "tool") if key in given), "")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.messages import ToolCall
 from .bodies import attempt, broken_call, broken_value, from_value, read_bodies, read_call, read_object_for
-from .calls import NotArguments, Offered, Unknown, calls_in
+from .calls import NotArguments, OfferedTools, UnknownTool, calls_in
 from .fences import is_answer, is_quotation
 from .lines import announced_call, read_lines, read_table
 from .loose_json import Unreadable
@@ -66,7 +66,7 @@ def _name_before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int
     return (found[1][::-1], at - found.end(1), bool(found[2])) if found else ("", at, False)
 
 
-def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
+def read_parenthesis(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads `name(...)` where the name is an offered tool's; placeholders and other prose inside make it none."""
     if _NESTED.match(source.text, at):
         return None
@@ -121,7 +121,7 @@ def _stands_alone(source: Source, start: int, end: int) -> bool:
     return listed or (begins and _LINE_REST.match(source.text, end) is not None)
 
 
-def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | None:
+def read_brace(source: Source, at: int, tools: OfferedTools, since: int) -> Piece | None:
     """Reads an object that is a call, or the arguments of the tool that is named before it, though behind `since`."""
     if not _OBJECT.match(source.text, at):
         return None
@@ -132,7 +132,7 @@ def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | N
     return _read_value(source, at, tools, is_below=since > at - 5 or name.lower() in _LABELS)
 
 
-def _glued_tool(name: str, tools: Offered) -> str | None:
+def _glued_tool(name: str, tools: OfferedTools) -> str | None:
     """The tool at the end of `name`, which may hang on the last word of a sentence."""
     name = name.rstrip(":")
     while name:
@@ -142,7 +142,7 @@ def _glued_tool(name: str, tools: Offered) -> str | None:
     return None
 
 
-def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools: Offered) -> Piece | None:
+def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools: OfferedTools) -> Piece | None:
     """The object is the arguments, unless it is a whole call itself."""
     try:
         value, end = source.value(place[1])
@@ -157,12 +157,12 @@ def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools:
     return _quotation(source, piece) if is_mentioned else _unless_mentioned(source, piece)
 
 
-def read_bracket(source: Source, at: int, tools: Offered) -> Piece | None:
+def read_bracket(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads a list of calls; of strings that are calls in Python's notation, too."""
     return None if tools.open or not _LIST.match(source.text, at) else _read_value(source, at, tools)
 
 
-def _read_value(source: Source, at: int, tools: Offered, *, is_below: bool = False) -> Piece | None:
+def _read_value(source: Source, at: int, tools: OfferedTools, *, is_below: bool = False) -> Piece | None:
     """The calls that the value is; one below a line of its own may be the arguments of a tool named there."""
     try:
         value, end = source.value(at)
@@ -186,7 +186,7 @@ def _run_end(source: Source, end: int) -> int:
     return end
 
 
-def _read_no_value(source: Source, at: int, error: Unreadable, tools: Offered) -> Piece:
+def _read_no_value(source: Source, at: int, error: Unreadable, tools: OfferedTools) -> Piece:
     if _CALLISH.match(source.text, at):
         return broken_value(source, at, error, tools)
     piece = _prose(source, at, at, error)
@@ -217,12 +217,12 @@ def _strings(value: Any) -> list[str]:
     return found
 
 
-def _calls(text: str, tools: Offered) -> list[ToolCall]:
+def _calls(text: str, tools: OfferedTools) -> list[ToolCall]:
     """The calls of a string: an object that was encoded twice, or Python's notation."""
     calls: list[ToolCall] = []
     inner, at = Source(text), 0
     if text.lstrip().startswith("{"):
-        with suppress(Unreadable, Unknown, NotArguments):
+        with suppress(Unreadable, UnknownTool, NotArguments):
             calls += calls_in(parse_object(text), tools, explicit=False)
     while (at := text.find("(", at)) >= 0:
         found = read_parenthesis(inner, at, tools)
@@ -231,7 +231,7 @@ def _calls(text: str, tools: Offered) -> list[ToolCall]:
     return calls
 
 
-def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
+def read_action(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads the call that `Action:` at `at` announces, or another label for a tool's name."""
     announced = _ACTION.match(source.text, at)
     if not announced:
@@ -243,7 +243,7 @@ def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
     return Piece(at, source.end_of(_REST, piece.end), piece.calls, piece.issues, piece.cut)
 
 
-def _read_announced(source: Source, at: int, tools: Offered) -> Piece | None:
+def _read_announced(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     if structure := _STRUCTURE.match(source.text, at):
         return read_bodies(source, structure.end(), tools)
     if one := _BRACKETS.match(source.text, at):
@@ -256,7 +256,7 @@ def _read_announced(source: Source, at: int, tools: Offered) -> Piece | None:
     return None
 
 
-def _read_labelled(source: Source, at: int, tools: Offered, *, is_sure: bool = False) -> Piece | None:
+def _read_labelled(source: Source, at: int, tools: OfferedTools, *, is_sure: bool = False) -> Piece | None:
     """A name, and below a label the arguments: an object, or a line for each."""
     found = _INPUT.match(source.text, at)
     if not found and not is_sure:
@@ -268,7 +268,7 @@ def _read_labelled(source: Source, at: int, tools: Offered, *, is_sure: bool = F
     return _read_lines_below(source, at, found, tools) if found["below"] else None
 
 
-def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: Offered) -> Piece | None:
+def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: OfferedTools) -> Piece | None:
     try:
         call, end = read_lines(source, label.end(), tools, label["name"]) or (None, at)
     except Unreadable as error:
@@ -280,7 +280,7 @@ def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: Offe
     return Piece(at, label.end(), cut=True) if _GROWING.match(source.text, end) else None
 
 
-def read_line(source: Source, at: int, tools: Offered) -> Piece | None:
+def read_line(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads a call of lines that are nothing else, without a label for its arguments; a line may grow into one."""
     if source.text.startswith("|", at):
         calls, end = read_table(source.text, at, tools)
@@ -296,7 +296,7 @@ def read_line(source: Source, at: int, tools: Offered) -> Piece | None:
     return None if source.text.find("\n", end) >= 0 else Piece(at, end, cut=True)
 
 
-def _of_text(value: str, tool: str, tools: Offered) -> ToolCall:
+def _of_text(value: str, tool: str, tools: OfferedTools) -> ToolCall:
     """The call with the text of the one parameter that there is, if there is a text."""
     names = tools.required_names(tool) or tuple(tools.properties(tool))[:1]
     if len(names) > 1 or (value and not names):
@@ -304,7 +304,7 @@ def _of_text(value: str, tool: str, tools: Offered) -> ToolCall:
     return ToolCall(tool, {names[0]: _without_quotes(value.strip(), tools, tool, names[0])} if value else {})
 
 
-def _read_input(source: Source, tool: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
+def _read_input(source: Source, tool: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int]:
     """Arguments that are no object: `city="Paris"`, or the text of the one parameter that there is."""
     text = source.text
     line = text[at : source.line_end(at)].strip()
@@ -320,6 +320,6 @@ def _read_input(source: Source, tool: str, at: int, tools: Offered) -> tuple[Too
     return ToolCall(tool, {names[0]: _without_quotes(line, tools, tool, names[0])}), end
 
 
-def _without_quotes(line: str, tools: Offered, tool: str, name: str) -> Any:
+def _without_quotes(line: str, tools: OfferedTools, tool: str, name: str) -> Any:
     bare = line[1:-1] if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`" else line
     return value_of_type(bare, tools.properties(tool).get(name))

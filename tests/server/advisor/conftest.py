@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProvider, FakeProviders
 
 from ..protocol.conftest import MODELS
 from ..protocol.sent import Sent, sent
-from ..protocol.speaking import Answered, Message, Speaker, message_of, speaking
+from ..protocol.speaking import AnsweredQuestion, Message, Speaker, message_of, speaking
 from ..serving import serving
 
 ADVISOR = "claude-opus-4-8"
@@ -153,5 +153,5 @@ def codes_in(message: Message) -> list[str | None]:
     return [content.get("error_code") for content in results_in(message)]
 
 
-def words_of(answered: Answered) -> str:
+def words_of(answered: AnsweredQuestion) -> str:
     return str(answered.body["error"]["message"])

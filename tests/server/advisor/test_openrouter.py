@@ -11,7 +11,16 @@ from ai_battle.testing import FakeProvider, FakeProviders, call, fault
 
 from ..protocol.conftest import MODELS
 from ..protocol.sent import Sent, sent
-from ..protocol.speaking import PATHS, Answered, Speaker, Streamed, completion_of, message_of, response_of, speaking
+from ..protocol.speaking import (
+    PATHS,
+    AnsweredQuestion,
+    Speaker,
+    Streamed,
+    completion_of,
+    message_of,
+    response_of,
+    speaking,
+)
 from ..serving import serving
 from .conftest import ADVISORS, OTHERS, Write
 
@@ -63,7 +72,7 @@ class Router:
         return WHOLE[self.api](answered.body)
 
     async def refusal(self, *tools: dict[str, Any], **body: Any) -> str:
-        answered: Answered = await self.client.post(self.api, self.body(*tools, **body))
+        answered: AnsweredQuestion = await self.client.post(self.api, self.body(*tools, **body))
         assert answered.status == 400, answered.body
         assert not self.worker.questions
         return str(answered.body["error"]["message"])

@@ -7,7 +7,7 @@ import pytest
 
 from ai_battle.testing import FakeProviders, call, reply
 
-from ..protocol.speaking import Answered, Message, speaking
+from ..protocol.speaking import AnsweredQuestion, Message, speaking
 from ..serving import serving
 from .conftest import ASKED, BETA, TOOL, Write, answer_of, codes_in, results_in, words_of
 
@@ -54,7 +54,7 @@ async def test_71_a_pattern_puts_another_in_the_place_of_an_advisor(
     assert [content["text"] for content in (*results_in(first), *results_in(second))] == ["One.", "Two."]
 
 
-async def refused(address: str, body: dict[str, Any]) -> Answered:
+async def refused(address: str, body: dict[str, Any]) -> AnsweredQuestion:
     async with speaking(address, "worker") as client:
         return await client.post("messages", {**ASKED, **body}, BETA)
 

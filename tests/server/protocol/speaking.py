@@ -22,7 +22,7 @@ FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta"
 
 
 @dataclass
-class Answered:
+class AnsweredQuestion:
     """An answer that came in one piece."""
 
     status: int
@@ -57,15 +57,17 @@ class Speaker:
     session: aiohttp.ClientSession
     model: str = "claude-opus-4"
 
-    async def post(self, api: str, body: Any, headers: Mapping[str, str] | None = None, path: str = "") -> Answered:
+    async def post(
+        self, api: str, body: Any, headers: Mapping[str, str] | None = None, path: str = ""
+    ) -> AnsweredQuestion:
         """`body` may be bytes, to be sent as they are."""
         async with self._asked(path or PATHS[api], body, headers) as answer:
-            return Answered(answer.status, await answer.json(content_type=None), answer.headers)
+            return AnsweredQuestion(answer.status, await answer.json(content_type=None), answer.headers)
 
-    async def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answered:
+    async def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> AnsweredQuestion:
         async with self.session.request(method, self.address + path, headers=headers) as answer:
             raw = await answer.read()
-            return Answered(answer.status, json.loads(raw) if raw else None, answer.headers)
+            return AnsweredQuestion(answer.status, json.loads(raw) if raw else None, answer.headers)
 
     async def stream(self, api: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Streamed:
         started = perf_counter()

@@ -12,7 +12,7 @@ from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 from ..serving import serving, until
 from .conftest import MODELS, Stage
 from .oddities import FOR_EVER, Odd, ended
-from .speaking import Answered, Message, message_of, speaking
+from .speaking import AnsweredQuestion, Message, message_of, speaking
 from .test_messages_answers import HELLO, TOOL
 from .test_messages_requests import assistant, result, use, user
 
@@ -42,7 +42,7 @@ async def stage(wire: str, fakes: FakeProviders, planner: FakeProvider) -> Async
         yield Stage(client, getattr(fakes, wire), wire)
 
 
-async def ask(stage: Stage, **body: Any) -> Answered:
+async def ask(stage: Stage, **body: Any) -> AnsweredQuestion:
     answered = await stage.client.post("messages", {**ASKED, **body})
     assert answered.status == 200, answered.body
     return answered
@@ -52,7 +52,7 @@ async def listen(stage: Stage) -> Message:
     return message_of(await stage.client.stream("messages", ASKED))
 
 
-def calls_in(answered: Answered) -> list[tuple[str, Any]]:
+def calls_in(answered: AnsweredQuestion) -> list[tuple[str, Any]]:
     return [(block["name"], block["input"]) for block in answered.body["content"] if block["type"] == "tool_use"]
 
 

@@ -9,14 +9,14 @@ from ai_battle.testing import FakeProviders, fault
 from ..serving import serving
 from .conftest import Stage
 from .oddities import Odd
-from .speaking import Answered, speaking
+from .speaking import AnsweredQuestion, speaking
 from .test_messages_answers import HELLO
 from .test_messages_requests import user
 
 KEYS = {"BIG_MODEL": "ollama/phi4", "AI_BATTLE_SERVE_KEYS": "key-one,key-two"}
 
 
-async def refused(stage: Stage, name: str | int, **details: Any) -> Answered:
+async def refused(stage: Stage, name: str | int, **details: Any) -> AnsweredQuestion:
     stage.says(fault(name, **details))
     answered = await stage.client.post("messages", HELLO)
     assert answered.body["type"] == "error"
@@ -24,7 +24,7 @@ async def refused(stage: Stage, name: str | int, **details: Any) -> Answered:
     return answered
 
 
-def kind(answered: Answered) -> tuple[int, str]:
+def kind(answered: AnsweredQuestion) -> tuple[int, str]:
     return answered.status, answered.body["error"]["type"]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ai_battle.testing import FakeProviders
 
 from ..serving import serving
-from .speaking import PATHS, Answered, Speaker, speaking
+from .speaking import PATHS, AnsweredQuestion, Speaker, speaking
 from .test_messages_answers import TOOL
 from .test_messages_requests import IMAGE, assistant, result, use, user
 
@@ -138,7 +138,7 @@ def changed(value: Any, path: Path, new: Any) -> Any:
     return copy
 
 
-def check(api: str, answered: Answered) -> None:
+def check(api: str, answered: AnsweredQuestion) -> None:
     """An answer, or an error that a client of this API can show; never a mistake of the server's."""
     if answered.status == 200:
         return

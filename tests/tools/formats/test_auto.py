@@ -13,7 +13,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
-from ai_battle.tools.formats.auto import Auto, Forgetful, refuses_blocks, refuses_tools
+from ai_battle.tools.formats.auto import AutoTools, InProcessRefusals, refuses_blocks, refuses_tools
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"what": {"type": "string"}}})
 REQUEST = ModelRequest((user("Well?"),), tools=(LOOK,))
@@ -71,14 +71,14 @@ def error(status: int, text: str) -> ProviderError:
 @pytest.mark.parametrize("calling", ["auto", "native", "json", "text"])
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
 async def test_every_way_keeps_the_contract(check: contract.Check, calling: Any) -> None:
-    subject = contract.wrapper(lambda inner: Auto(inner, calling))
+    subject = contract.wrapper(lambda inner: AutoTools(inner, calling))
     await check(contract.Subject(subject.answers, subject.fails, subject.stalls, REQUEST))
 
 
 @pytest.mark.parametrize(("status", "text"), REFUSALS)
 async def test_a_model_that_refuses_tools_gets_them_in_the_text_from_then_on(status: int, text: str) -> None:
     model = Refusing(error(status, text), '```tool\n{"tool": "look", "parameters": {}}\n```', "Done.")
-    client = Auto(model, known_as=("ollama", "phi4"))
+    client = AutoTools(model, known_as=("ollama", "phi4"))
 
     response = await client.complete(REQUEST, log := EventLog())
     await client.complete(REQUEST)
@@ -91,23 +91,23 @@ async def test_a_model_that_refuses_tools_gets_them_in_the_text_from_then_on(sta
 @pytest.mark.parametrize(("status", "text"), OTHERS)
 async def test_other_errors_are_not_taken_for_a_refusal(status: int, text: str) -> None:
     with pytest.raises(ProviderError):
-        await Auto(Refusing(error(status, text), "Done.")).complete(REQUEST)
+        await AutoTools(Refusing(error(status, text), "Done.")).complete(REQUEST)
 
 
 async def test_a_refusal_is_remembered_by_endpoint_and_model() -> None:
-    memory = Forgetful()
+    memory = InProcessRefusals()
     first = Refusing(error(*REFUSALS[0]), "Done.")
-    await Auto(first, memory=memory, known_as=("ollama", "phi4")).complete(REQUEST)
+    await AutoTools(first, memory=memory, known_as=("ollama", "phi4")).complete(REQUEST)
     assert "tools" in memory.refuses("ollama", "phi4")
 
     same, other = ScriptedClient("Done."), ScriptedClient("Done.")
-    await Auto(same, memory=memory, known_as=("ollama", "phi4")).complete(REQUEST)
-    await Auto(other, memory=memory, known_as=("ollama", "qwen3")).complete(REQUEST)
+    await AutoTools(same, memory=memory, known_as=("ollama", "phi4")).complete(REQUEST)
+    await AutoTools(other, memory=memory, known_as=("ollama", "qwen3")).complete(REQUEST)
     assert not same.requests[0].tools
     assert other.requests[0].tools
 
 
-class ShortMemory(Forgetful):
+class ShortMemory(InProcessRefusals):
     """Forgets when it is told to."""
 
     is_over = False
@@ -120,7 +120,7 @@ async def test_what_was_forgotten_is_tried_natively_again() -> None:
     memory = ShortMemory()
     memory.remember("ollama", "phi4", "tools")
     model = ScriptedClient("One.", "Two.")
-    client = Auto(model, memory=memory, known_as=("ollama", "phi4"))
+    client = AutoTools(model, memory=memory, known_as=("ollama", "phi4"))
     await client.complete(REQUEST)
     memory.is_over = True
     await client.complete(REQUEST)
@@ -129,25 +129,25 @@ async def test_what_was_forgotten_is_tried_natively_again() -> None:
 
 async def test_a_model_that_is_known_to_have_no_tools_is_not_asked() -> None:
     model = ScriptedClient("Done.")
-    await Auto(model, native=False).complete(REQUEST)
+    await AutoTools(model, native=False).complete(REQUEST)
     assert not model.requests[0].tools
 
 
 async def test_native_means_native() -> None:
     with pytest.raises(ProviderError, match="does not support tools"):
-        await Auto(Refusing(error(*REFUSALS[0])), "native").complete(REQUEST)
+        await AutoTools(Refusing(error(*REFUSALS[0])), "native").complete(REQUEST)
 
 
 async def test_json_means_json() -> None:
     model = ScriptedClient('{"toolCalls": [], "content": "Hi.", "needsMoreWork": false}')
-    response = await Auto(model, "json").complete(REQUEST)
+    response = await AutoTools(model, "json").complete(REQUEST)
     assert (response.text, model.requests[0].output_schema is None) == ("Hi.", False)
 
 
 @pytest.mark.parametrize("text", BLOCKS)
 async def test_tool_blocks_that_are_refused_without_tools_become_text(text: str) -> None:
     model = Refusing(error(400, text), "Done.", "Done.", blocks=True)
-    client = Auto(model)
+    client = AutoTools(model)
     await client.complete(ModelRequest(AFTER))
     await client.complete(ModelRequest(AFTER))
     assert model.refused == 1
@@ -160,7 +160,7 @@ async def test_what_a_provider_could_not_read_as_a_call_is_handed_on_as_text() -
     )
     failed = ProviderError("Failed to call a function.", status=400)
     failed.raw = raw
-    response = await Auto(Refusing(failed)).complete(REQUEST, log := EventLog())
+    response = await AutoTools(Refusing(failed)).complete(REQUEST, log := EventLog())
     assert response.text == log.text == '<function=look>{"what": "a"}</function>'
 
 

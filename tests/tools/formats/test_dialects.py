@@ -10,7 +10,7 @@ from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
-from ai_battle.tools.formats.auto import Auto
+from ai_battle.tools.formats.auto import AutoTools
 from ai_battle.tools.formats.forms import dialect, names
 from ai_battle.tools.formats.text import TextTools
 from ai_battle.wire.dialects.reader import read
@@ -89,7 +89,7 @@ async def test_tools_in_every_form_keep_the_contract(check: contract.Check, form
 async def test_whatever_the_form_all_others_are_read_too() -> None:
     for form in names():
         model = ScriptedClient(f"I run it.\n{dialect(form).write(CALLS[1])}")
-        client = Auto(model, "text", tool_format="xml")
+        client = AutoTools(model, "text", tool_format="xml")
         response = await client.complete(REQUEST, log := EventLog())
         assert [call.arguments for call in response.tool_calls] == [CALLS[1].arguments]
         assert "".join(event.text for event in log.events if isinstance(event, TextDelta)).strip() == "I run it."

@@ -10,7 +10,7 @@ from ai_battle.providers import gguf
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
-from ai_battle.tools.formats.auto import Auto
+from ai_battle.tools.formats.auto import AutoTools
 
 engine = pytest.importorskip("tests.engine")
 
@@ -25,7 +25,7 @@ async def test_a_model_that_is_held_to_the_schema_makes_calls_that_are_run(tmp_p
         return "pressed"
 
     model = gguf.create(str(engine.write_model(tmp_path / "tiny.gguf")), threads=1)
-    client = ToolCapableClient(Auto(model, "json"), [press], RunnerLimits(allow_chaining=False))
+    client = ToolCapableClient(AutoTools(model, "json"), [press], RunnerLimits(allow_chaining=False))
     wanted = {"type": "string", "enum": ["done"]}
     options = {"max_tokens": 3000, "seed": 1}
     request = ModelRequest((user("Go!"),), tool_choice="required", output_schema=wanted, options=options)

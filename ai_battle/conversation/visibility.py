@@ -18,7 +18,7 @@ from ..core.messages import assistant
 from ..providers.person import NAME as PERSON
 
 
-class Seat:
+class VisibilityFilter:
     """Stands before a view, and says what that may show of each event; where only models take part, all of it.
 
     Of a turn that no person here hears, the view learns who speaks to whom and what it costs. Once there was one, what
@@ -55,7 +55,7 @@ def _people(participants: Mapping[str, str]) -> set[str]:
 
 
 def _outline(event: Event) -> Event | None:
-    """Returns what may be known of a turn that is not for this seat; None for all that would tell of its words."""
+    """Returns what may be known of a turn that is not for these people; None for all that would tell of its words."""
     match event:
         case TurnStarted() | ModelReplied():
             return event

@@ -1,7 +1,11 @@
-"""Writes the reference pages that are made from the code: `python -m docs.generate`."""
+"""Writes what is made from the code: reference pages, and the schemas in the package (`python -m docs.generate`)."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from ai_battle.config.editors import json_schema
+from ai_battle.providers import built_in_providers
 
 from .generating import codes, commands, events, keys, models, names
 
@@ -17,6 +21,14 @@ PAGES: Mapping[str, Callable[[], str]] = {
 MADE = "<!-- Made by `python -m docs.generate` (or `make docs`); change the code instead. -->\n\n"
 
 
+SCHEMAS = Path(__file__).parents[1] / "ai_battle" / "config" / "schemas"
+KINDS = ("benchmark", "discussion", "server")
+
+
+def schema(kind: str) -> str:
+    return json.dumps(json_schema(kind, built_in_providers()), indent=2, ensure_ascii=False) + "\n"
+
+
 def page(name: str) -> str:
     return f"{MADE}{PAGES[name]().strip()}\n"
 
@@ -25,6 +37,9 @@ def main() -> None:
     for name in PAGES:
         (FOLDER / name).write_text(page(name), encoding="utf-8")
         print(f"docs/reference/{name}")
+    for kind in KINDS:
+        (SCHEMAS / f"{kind}.json").write_text(schema(kind), encoding="utf-8")
+        print(f"ai_battle/config/schemas/{kind}.json")
 
 
 if __name__ == "__main__":

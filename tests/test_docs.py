@@ -43,6 +43,12 @@ LISTED_ELSEWHERE = {DOCS / "README.md"}
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
+@pytest.mark.parametrize("kind", generate.KINDS)
+def test_a_schema_in_the_package_is_current(kind: str) -> None:
+    """When it is not: `python -m docs.generate`."""
+    assert (generate.SCHEMAS / f"{kind}.json").read_text(encoding="utf-8") == generate.schema(kind)
+
+
 @pytest.mark.parametrize("name", generate.PAGES)
 def test_a_generated_page_is_current(name: str) -> None:
     """Mend it with: make docs"""

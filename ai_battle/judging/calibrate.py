@@ -168,7 +168,7 @@ def _by_promise(answers: Sequence[LabelledAnswer], target: Target, weights: Weig
     samples = [_sample(answer) for answer in answers]
     gains = _gains(samples, weights, {})
     tested = tested_places(answers, _ranks(gains, answers))
-    answers, samples, gains = _picked(answers, tested), _picked(samples, tested), _picked(gains, tested)
+    answers, samples, gains = _at_places(answers, tested), _at_places(samples, tested), _at_places(gains, tested)
     small, large = [each.small for each in samples], [each.large for each in samples]
     families = [each.family for each in samples]
     made, promise = promised_cut(_ranks(gains, answers), losses_of(answers, small, large), target, answers, families)
@@ -177,7 +177,7 @@ def _by_promise(answers: Sequence[LabelledAnswer], target: Target, weights: Weig
     return report.with_curve(gains, small, large) if labels == len(answers) else report
 
 
-def _picked(values: Sequence[T], places: Iterable[int]) -> list[T]:
+def _at_places(values: Sequence[T], places: Iterable[int]) -> list[T]:
     return [values[place] for place in places]
 
 

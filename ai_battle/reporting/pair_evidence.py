@@ -183,15 +183,16 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
     advised = sum(trial.is_advised for trial in trials)
     lost = [*_lost_requests(newest)]
     versions = read_versions(store, pair)
-    of_all = _weight(trial for _, trial in found)
-    since = _weight(trials) / of_all if found else 1.0
+    share = _share(trials, [trial for _, trial in found])
     return PairEvidence(
-        pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback, versions, len(found), since
+        pair, counts, [*_families(trials)], unsteady, lost, watch, advised, fallback, versions, len(found), share
     )
 
 
-def _weight(trials: Iterable[ShadowTrial]) -> float:
-    return fsum(trial.weight for trial in trials)
+def _share(trials: Iterable[ShadowTrial], every: Iterable[ShadowTrial]) -> float:
+    """Returns which part of the requests behind all comparisons these stand for; 1 where there are none."""
+    of_all = fsum(trial.weight for trial in every)
+    return fsum(trial.weight for trial in trials) / of_all if of_all else 1.0
 
 
 def _daily_counts(store: EvidenceStore, pair: str) -> Counter[str]:

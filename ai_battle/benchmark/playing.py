@@ -201,8 +201,11 @@ class Player:
         try:
             # Foreign code of a scorer or a strategy may raise anything; it costs this sample and no other.
             with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
-                opened = span("invoke_agent", key.setting, agent=key.setting, task=key.task)
-                with charge_to(listener.budget), use_telemetry(self._telemetry), opened:
+                with (
+                    charge_to(listener.budget),
+                    use_telemetry(self._telemetry),
+                    span("invoke_agent", key.setting, agent=key.setting, task=key.task),
+                ):
                     answer = await self._answer(self._context.settings[key.setting], task, listener)
                 listener.seconds = perf_counter() - begun
                 return await self._score(key, task, answer, listener)

@@ -164,7 +164,7 @@ def use_telemetry(telemetry: Telemetry | None) -> Iterator[None]:
 
 
 def span(operation: Operation, subject: str, **values: Any) -> AbstractContextManager[Attributes]:
-    """Open `{operation} {subject}`; what is added to the mapping until its end is told with it."""
+    """Returns what opens `{operation} {subject}` in the telemetry that is used now; what is added is told with it."""
     if telemetry := _active.get():
         kind = "CLIENT" if operation == "chat" else "INTERNAL"
         return telemetry.span(f"{operation} {subject}", kind, {"operation": operation, **values})

@@ -158,7 +158,7 @@ discussion:
         assert refusal(ai_battle("run", written(text))).splitlines() == [
             "talk.yaml:2:10 discussion.turns: must be a whole number, not 'many'",
             "talk.yaml:3:9 discussion.goal: must be text, not a list",
-            "talk.yaml:5:10 discussion.models.Ann: must be a mapping of keys and values, not 'gpt-4o'",
+            "talk.yaml:5:10 discussion.models.Ann: must be a mapping of keys and values, such as {type: 'gpt-4o'}",
         ]
 
     def test_negative_and_huge_numbers(self, ai_battle: Command) -> None:

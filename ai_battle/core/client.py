@@ -113,10 +113,15 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
         await book_stated(Usage(estimate_request(request), written), estimated=True)
         raise
     finally:
-        with charge_to(budget):
-            for entry in () if own.ledger.calls else replies:
-                book(entry)
+        if replies and not own.ledger.calls:
+            _book_all(replies, budget)
     return response
+
+
+def _book_all(replies: Iterable[ModelReplied], budget: Budget) -> None:
+    with charge_to(budget):
+        for reply in replies:
+            book(reply)
 
 
 async def run_together(*work: Awaitable[T]) -> list[T]:

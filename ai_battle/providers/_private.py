@@ -1,7 +1,8 @@
 """Finds in a text what is private: what a user lists, and what has the form of an address, an account or a key.
 
-Most texts hold nothing of a kind, so each rule has signs: in every text in which it finds anything is one of them. What
-hangs on a number is looked for where numbers are.
+Most of a text is nothing of a kind, so each rule has signs: whatever it finds begins at a known distance from one of
+them, and is looked for there alone. A sign is looked for where its rarest character is in the text, which Python finds
+much sooner than two characters. What hangs on a number is looked for where numbers are.
 """
 
 import json
@@ -23,7 +24,10 @@ KNOWN_TEXTS = 2_000
 LONGEST_PIECE = 1_000
 """Characters that a user's pattern is given at once: as many as it was tried with."""
 FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
-Signs = tuple[str, ...]
+_COMMON = "jqxzvkbpygfwmucldrhsnioate "
+"""From the rarest to the most common, in English; any other character is rarer."""
+Signs = Sequence[tuple[str, str]]
+"""Each behind its rarest character."""
 _UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _BEGIN, _STOP = rf"(?:(?<!\w)|(?<={_UNSPACED})|(?={_UNSPACED}))", rf"(?:(?!\w)|(?={_UNSPACED})|(?<={_UNSPACED}))"
 """Of words, in a text that may be in one of those languages."""
@@ -88,29 +92,41 @@ class PrivateSpan:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyRule:
-    """Finds `pattern`, or its group if it has one, in texts that have one of the `signs` in small letters."""
+    """Finds `pattern`, or its group if it has one, near one of the `signs`, which are in small letters.
+
+    `starts` are the places at which it may begin, counted from that of the sign.
+    """
 
     kind: str
     signs: Signs
+    starts: range
     pattern: "re.Pattern[str]"
 
 
-def _rule(kind: str, signs: str, pattern: str) -> PrivacyRule:
+_AT_SIGN = range(1)
+
+
+def _rule(kind: str, signs: str, pattern: str, starts: range = _AT_SIGN) -> PrivacyRule:
     """A sign that has another one in it tells nothing more."""
     words = signs.split("|")
     alone = (word for word in words if not any(other in word and other != word for other in words))
-    return PrivacyRule(kind, tuple(alone), re.compile(pattern))
+    return PrivacyRule(kind, _signs(alone), starts, re.compile(pattern))
+
+
+def _signs(words: Iterable[str]) -> Signs:
+    return [(min(word, key=_COMMON.find), word) for word in words]
 
 
 _RULES = (
     _rule("KEY", "-----begin", _PEM),
     _rule("KEY", "akia|asia|ghp_|gho_|ghr_|ghs_|ghu_|github_pat_|glpat-|xox|eyj", _KEYS),
-    _rule("KEY", "sk-|sk_|pk-|pk_|rk-|rk_|xai-|xai_|hf-|hf_|r8-|r8_|pplx|nvapi|aiza|bearer|key", KEYS.pattern),
-    _rule("KEY", "pass|pwd|secret|token|key", _CUED_KEY),
-    _rule("KEY", "://", _LOGIN),
-    _rule("KEY", "basic ", _BASIC),
-    _rule("EMAIL", "@|%40|&#64;|at)|at]|at )|at ]", _EMAIL),
-    _rule("ADDRESS", "box |fach ", _BOX),
+    _rule("KEY", "sk-|sk_|pk-|pk_|rk-|rk_|xai-|xai_|hf-|hf_|r8-|r8_|pplx|nvapi|aiza", KEYS.pattern, range(-1, 1)),
+    _rule("KEY", "bearer |key=|key: |key provided: ", KEYS.pattern, range(4, 15)),
+    _rule("KEY", "pass|pwd|secret|token|api|access|private|account|auth|signing|encryption", _CUED_KEY),
+    _rule("KEY", "://", _LOGIN, range(3, 4)),
+    _rule("KEY", "authorization", _BASIC),
+    _rule("EMAIL", "@|%40|&#64;|at)|at]|at )|at ]", _EMAIL, range(-205, 0)),
+    _rule("ADDRESS", "box |fach ", _BOX, range(-7, 0)),
     _rule("PERSON", f"{_SHORT}|{_TITLES}".lower(), _PERSON),
 )
 
@@ -125,17 +141,23 @@ class PrivateTexts:
 
     def __init__(self, rules: VeilRules) -> None:
         taken = re.compile(rf"(?<!\w){placeholder_pattern((*KINDS, *rules.patterns))}")
+        before = range(-2 - max(map(len, (*KINDS, *rules.patterns))), 0)
         listed = (
-            PrivacyRule("PERSON", _signs(rules.names), re.compile(f"{_any_of(rules.names)}|{_parts(rules.names)}")),
-            PrivacyRule("TERM", _signs(rules.terms), re.compile(_any_of(rules.terms))),
-            PrivacyRule("TERM", ("_",), taken),
+            PrivacyRule(
+                "PERSON",
+                _signs(_words(rules.names)),
+                _AT_SIGN,
+                re.compile(f"{_any_of(rules.names)}|{_parts(rules.names)}"),
+            ),
+            PrivacyRule("TERM", _signs(_words(rules.terms)), _AT_SIGN, re.compile(_any_of(rules.terms))),
+            PrivacyRule("TERM", _signs("_"), before, taken),
         )
         self._rules = (*(rule for rule in listed if rule.signs), *_RULES)
         self._patterns = {kind: re.compile(pattern) for kind, pattern in rules.patterns.items()}
         self.find: Callable[[str], tuple[PrivateSpan, ...]] = lru_cache(KNOWN_TEXTS)(self._find)
 
     def _find(self, text: str) -> tuple[PrivateSpan, ...]:
-        lowered = text.lower()
+        lowered = _lowered(text)
         found = [span for number, rule in enumerate(self._rules) for span in _matches(number, rule, text, lowered)]
         found += (PrivateSpan(start, len(self._rules), end, kind) for start, end, kind in near_numbers(text))
         for kind, pattern in self._patterns.items():
@@ -187,10 +209,26 @@ def check_patterns(patterns: tuple[tuple[str, str], ...]) -> None:
 
 
 def _matches(number: int, rule: PrivacyRule, text: str, lowered: str) -> Iterator[PrivateSpan]:
-    if any(sign in lowered for sign in rule.signs):
-        group = rule.pattern.groups
-        for found in rule.pattern.finditer(text):
-            yield PrivateSpan(found.start(group), number, found.end(group), rule.kind)
+    group, until = rule.pattern.groups, 0
+    for at in sorted(_places(rule.signs, lowered)):
+        for start in range(max(until, at + rule.starts.start), at + rule.starts.stop):
+            if found := rule.pattern.match(text, start):
+                yield PrivateSpan(found.start(group), number, found.end(group), rule.kind)
+                until = found.end()
+                break
+
+
+def _places(signs: Signs, lowered: str) -> Iterator[int]:
+    for rarest, sign in signs:
+        at = lowered.find(sign) if rarest in lowered else -1
+        while at >= 0:
+            yield at
+            at = lowered.find(sign, at + 1)
+
+
+def _lowered(text: str) -> str:
+    """Returns the text in small letters, each in its place: the capital I with a dot would become two."""
+    return text.replace("\u0130", "i").lower()
 
 
 def _pattern_matches(kind: str, pattern: "re.Pattern[str]", text: str) -> Iterator[PrivateSpan]:
@@ -226,9 +264,9 @@ def _spellings(values: Sequence[str]) -> list[str]:
     return sorted({*spelled}, key=len, reverse=True)
 
 
-def _signs(values: Sequence[str]) -> Signs:
-    """Words of the values: a text has any of a name only with one of them."""
-    return tuple(dict.fromkeys(word.lower() for value in _spellings(values) for word in value.split()))
+def _words(values: Sequence[str]) -> Iterable[str]:
+    """A text has any of a name only with one of its words."""
+    return dict.fromkeys(_lowered(word) for value in _spellings(values) for word in value.split())
 
 
 def _any_of(values: Sequence[str]) -> str:

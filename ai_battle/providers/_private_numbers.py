@@ -27,6 +27,8 @@ _DIALLED = re.compile(
 _BETWEEN = " .:=\uff1a\u662f\u306f"
 """What may stand between such words and a number; also the Chinese and the Japanese "is"."""
 _LOCAL = re.compile(rf"\d(?:[ ./-]?\d){{5,14}}(?![{ASCII}]|-\d)")
+_DIGITS = re.compile(r"\D*+(\d*)")
+"""Digits and what stands before them, which is passed over twice as fast as it is searched through."""
 CUE = 40
 """Characters before a number that may say what it is."""
 _GAP = r"[ .\xa0-]"
@@ -81,8 +83,8 @@ _PLACES = (
 def near_numbers(text: str) -> Iterator[tuple[int, int, str]]:
     """Yields where each begins and ends, and its kind."""
     until = 0
-    for digits in re.finditer(r"\d+", text):
-        at = digits.start()
+    for digits in _DIGITS.finditer(text):
+        at = digits.start(1)
         if at < until:
             continue
         for start, end, kind in (

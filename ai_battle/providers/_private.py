@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeAlias
 from unicodedata import normalize
 
 from ..core.errors import ConfigError
@@ -26,8 +26,11 @@ LONGEST_PIECE = 1_000
 FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 _COMMON = "jqxzvkbpygfwmucldrhsnioate "
 """From the rarest to the most common, in English; any other character is rarer."""
-Signs = Sequence[tuple[str, str]]
+Signs: TypeAlias = Sequence[tuple[str, str]]
 """Each behind its rarest character."""
+Starts: TypeAlias = Callable[[str, int], Iterable[int]]
+LONGEST_NAME = 200
+"""Of an address of e-mail, before its "@"."""
 _UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _BEGIN, _STOP = rf"(?:(?<!\w)|(?<={_UNSPACED})|(?={_UNSPACED}))", rf"(?:(?!\w)|(?={_UNSPACED})|(?<={_UNSPACED}))"
 """Of words, in a text that may be in one of those languages."""
@@ -60,7 +63,7 @@ _CUED_KEY = (
 _LOGIN = r"(?<=://)[^\s:/@]{0,200}:([^\s/@]{3,200})(?=@)"
 _BASIC = r"(?i:authorization[\"']?\s?[:=]\s?[\"']?basic )([\w+/=-]{8,4000})"
 _AT, _DOT = r"(?:@|%40|&#64;|\s?[\[(]\s?(?i:at)\s?[\])]\s?)", r"(?:\.|\s?[\[(]\s?(?i:dot)\s?[\])]\s?)"
-_EMAIL = rf"(?<!\w)[\w.+-]{{1,200}}+{_AT}[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{1,8}}"
+_EMAIL = rf"(?<!\w)[\w.+-]{{1,{LONGEST_NAME}}}+{_AT}[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{1,8}}"
 _BOX = r"(?<!\w)(?i:p\.? ?o\.? box|postfach) \d[\d ]{0,9}"
 _PARTICLES = r"(?:(?:van|von|vom|zu|der|den|de|da|do|dos|das|del|della|di|du|la|le|al|bin|ter|ten|af|y) ){0,3}"
 _PERSON = rf"(?<!\w){_TITLE}\s(?:{_TITLE}\s)?({_PARTICLES}{NAME}(?:[ \xa0]{_PARTICLES}{NAME}){{0,2}})"
@@ -94,19 +97,33 @@ class PrivateSpan:
 class PrivacyRule:
     """Finds `pattern`, or its group if it has one, near one of the `signs`, which are in small letters.
 
-    `starts` are the places at which it may begin, counted from that of the sign.
+    `starts` are the places at which it may begin, for a sign at a place of a text.
     """
 
     kind: str
     signs: Signs
-    starts: range
+    starts: Starts
     pattern: "re.Pattern[str]"
 
 
-_AT_SIGN = range(1)
+def _from(first: int, last: int) -> Starts:
+    """Returns where it may begin, counted from the sign."""
+    return lambda text, at: range(max(0, at + first), at + last + 1)
 
 
-def _rule(kind: str, signs: str, pattern: str, starts: range = _AT_SIGN) -> PrivacyRule:
+def _in_name(text: str, at: int) -> Iterable[int]:
+    """The name before an "@", from which "(at)" may stand apart."""
+    before = text[max(0, at - 4) : at]
+    begin = end = at - len(before) + len(before.rstrip("\t\n [("))
+    while begin > max(0, end - LONGEST_NAME) and (text[begin - 1].isalnum() or text[begin - 1] in "_.+-"):
+        begin -= 1
+    return range(begin, end)
+
+
+_AT_SIGN = _from(0, 0)
+
+
+def _rule(kind: str, signs: str, pattern: str, starts: Starts = _AT_SIGN) -> PrivacyRule:
     """A sign that has another one in it tells nothing more."""
     words = signs.split("|")
     alone = (word for word in words if not any(other in word and other != word for other in words))
@@ -120,13 +137,13 @@ def _signs(words: Iterable[str]) -> Signs:
 _RULES = (
     _rule("KEY", "-----begin", _PEM),
     _rule("KEY", "akia|asia|ghp_|gho_|ghr_|ghs_|ghu_|github_pat_|glpat-|xox|eyj", _KEYS),
-    _rule("KEY", "sk-|sk_|pk-|pk_|rk-|rk_|xai-|xai_|hf-|hf_|r8-|r8_|pplx|nvapi|aiza", KEYS.pattern, range(-1, 1)),
-    _rule("KEY", "bearer |key=|key: |key provided: ", KEYS.pattern, range(4, 15)),
+    _rule("KEY", "sk-|sk_|pk-|pk_|rk-|rk_|xai-|xai_|hf-|hf_|r8-|r8_|pplx|nvapi|aiza", KEYS.pattern, _from(-1, 0)),
+    _rule("KEY", "bearer |key=|key: |key provided: ", KEYS.pattern, _from(4, 14)),
     _rule("KEY", "pass|pwd|secret|token|api|access|private|account|auth|signing|encryption", _CUED_KEY),
-    _rule("KEY", "://", _LOGIN, range(3, 4)),
+    _rule("KEY", "://", _LOGIN, _from(3, 3)),
     _rule("KEY", "authorization", _BASIC),
-    _rule("EMAIL", "@|%40|&#64;|at)|at]|at )|at ]", _EMAIL, range(-205, 0)),
-    _rule("ADDRESS", "box |fach ", _BOX, range(-7, 0)),
+    _rule("EMAIL", "@|%40|&#64;|at)|at]|at )|at ]", _EMAIL, _in_name),
+    _rule("ADDRESS", "box |fach ", _BOX, _from(-7, -1)),
     _rule("PERSON", f"{_SHORT}|{_TITLES}".lower(), _PERSON),
 )
 
@@ -141,7 +158,7 @@ class PrivateTexts:
 
     def __init__(self, rules: VeilRules) -> None:
         taken = re.compile(rf"(?<!\w){placeholder_pattern((*KINDS, *rules.patterns))}")
-        before = range(-2 - max(map(len, (*KINDS, *rules.patterns))), 0)
+        before = _from(-1 - max(map(len, (*KINDS, *rules.patterns))), -1)
         listed = (
             PrivacyRule(
                 "PERSON",
@@ -150,7 +167,7 @@ class PrivateTexts:
                 re.compile(f"{_any_of(rules.names)}|{_parts(rules.names)}"),
             ),
             PrivacyRule("TERM", _signs(_words(rules.terms)), _AT_SIGN, re.compile(_any_of(rules.terms))),
-            PrivacyRule("TERM", _signs("_"), before, taken),
+            PrivacyRule("TERM", _signs(f"_{each}" for each in range(10)), before, taken),
         )
         self._rules = (*(rule for rule in listed if rule.signs), *_RULES)
         self._patterns = {kind: re.compile(pattern) for kind, pattern in rules.patterns.items()}
@@ -211,8 +228,8 @@ def check_patterns(patterns: tuple[tuple[str, str], ...]) -> None:
 def _matches(number: int, rule: PrivacyRule, text: str, lowered: str) -> Iterator[PrivateSpan]:
     group, until = rule.pattern.groups, 0
     for at in sorted(_places(rule.signs, lowered)):
-        for start in range(max(until, at + rule.starts.start), at + rule.starts.stop):
-            if found := rule.pattern.match(text, start):
+        for start in rule.starts(text, at):
+            if start >= until and (found := rule.pattern.match(text, start)):
                 yield PrivateSpan(found.start(group), number, found.end(group), rule.kind)
                 until = found.end()
                 break

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 BEFORE = 80
 """Characters before a number that may be the name of its street."""
@@ -80,24 +81,22 @@ _PLACES = (
 """Names of German places, which are streets behind words such as "Am"."""
 
 
-def near_numbers(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yields where each begins and ends, and its kind."""
+Place: TypeAlias = tuple[int, int, str]
+"""Where it begins and ends, and its kind."""
+
+
+def near_numbers(text: str) -> Iterator[Place]:
+    """Yields what is private about the numbers of a text."""
     until = 0
     for digits in _DIGITS.finditer(text):
-        at = digits.start(1)
-        if at < until:
-            continue
-        for start, end, kind in (
-            *_iban_at(text, at),
-            *_number_at(text, at),
-            *_dialled_at(text, at),
-            *_house_at(text, at),
-        ):
-            until = max(until, end)
-            yield start, end, kind
+        if (at := digits.start(1)) >= until:
+            for look in (_iban_at, _number_at, _dialled_at, _house_at):
+                if place := look(text, at):
+                    until = max(until, place[1])
+                    yield place
 
 
-def _number_at(text: str, digits: int) -> Iterator[tuple[int, int, str]]:
+def _number_at(text: str, digits: int) -> Place | None:
     """Before its digits there may be a plus and parentheses, which are its own or not."""
     first = digits
     while first and text[first - 1] in "+(":
@@ -106,25 +105,28 @@ def _number_at(text: str, digits: int) -> Iterator[tuple[int, int, str]]:
         if found := _NUMBER.match(text, at):
             kind = next(name for name in _NUMBERS if found[name]).rstrip("0123456789")
             if kind != "CARD" or _is_card(found[0]):
-                yield at, found.end(), kind
-                return
+                return at, found.end(), kind
+    return None
 
 
-def _dialled_at(text: str, at: int) -> Iterator[tuple[int, int, str]]:
+def _dialled_at(text: str, at: int) -> Place | None:
     """A number of any form behind a word that says what it is."""
-    cue = text[max(0, at - CUE) : at].rstrip(_BETWEEN)
-    if cue[-1:].isalpha() and (found := _LOCAL.match(text, at)) and _DIALLED.search(cue):
-        yield at, found.end(), "PHONE"
+    if found := _LOCAL.match(text, at):
+        cue = text[max(0, at - CUE) : at].rstrip(_BETWEEN)
+        if cue[-1:].isalpha() and _DIALLED.search(cue):
+            return at, found.end(), "PHONE"
+    return None
 
 
-def _iban_at(text: str, digits: int) -> Iterator[tuple[int, int, str]]:
+def _iban_at(text: str, digits: int) -> Place | None:
     """Its country stands before its digits."""
     for start in (digits - 2, digits - 3):
         is_begun = start >= 0 and text[start : start + 2].isalpha() and text[digits : digits + 2].isdigit()
         if is_begun and not _is_ascii_word(text[start - 1 : start]):
             end = _iban_end(text, start)
             if end and _is_iban(text[start:end]):
-                yield start, end, "IBAN"
+                return start, end, "IBAN"
+    return None
 
 
 def _iban_end(text: str, start: int) -> int:
@@ -137,16 +139,15 @@ def _iban_end(text: str, start: int) -> int:
     return 0 if at == start or _is_ascii_word(text[at : at + 1]) else at
 
 
-def _house_at(text: str, at: int) -> Iterator[tuple[int, int, str]]:
+def _house_at(text: str, at: int) -> Place | None:
     """A street before its number; most numbers have no such word before them, so that is looked at first."""
     if at < 4 or text[at - 1] not in " \xa0\n":
-        return
+        return None
     before = text[max(0, at - BEFORE) : at]
     if not (last := before.rsplit(None, 1)[-1:]) or not _plain_word(last[0])[:1].isupper():
-        return
+        return None
     house, start = _HOUSE.match(text, at), _street_start([*re.finditer(r"\S+", before)])
-    if house and start is not None:
-        yield at - len(before) + start, house.end(), "ADDRESS"
+    return (at - len(before) + start, house.end(), "ADDRESS") if house and start is not None else None
 
 
 def _plain_word(word: str) -> str:

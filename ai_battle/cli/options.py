@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import state_directory
 from ai_battle.core.object_store import WorkingCopy, is_address
-from ai_battle.core.redis_scripts import is_store_address
+from ai_battle.core.redis_scripts import store_place
 
 approve = click.option(
     "--approve",
@@ -52,7 +53,10 @@ class StorePlace(click.ParamType[Path | str]):
     name = "place"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
-        return value if is_store_address(value) else Path(value)
+        try:
+            return store_place(value)
+        except ConfigError as error:
+            self.fail(str(error), param, ctx)
 
 
 in_state = click.option(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -25,8 +26,14 @@ WAYS_OUT = {
 }
 
 
-def is_store_address(place: object) -> bool:
-    return isinstance(place, str) and urlsplit(place).scheme in SCHEMES
+def store_place(place: str | Path) -> str | Path:
+    """Returns the address of a store, or a folder; raises `ConfigError` for an address of anything else."""
+    scheme, separator, _ = str(place).partition(":/")
+    if scheme in SCHEMES:
+        return str(place)
+    if separator and "/" not in scheme and len(scheme) > 1:
+        raise ConfigError(f"{scheme}: is no address of a Redis ({', '.join(SCHEMES)}), and no folder.")
+    return Path(place)
 
 
 def without_password(url: str) -> str:

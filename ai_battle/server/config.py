@@ -18,7 +18,7 @@ from ..core.errors import ConfigError, StoreError
 from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
-from ..core.redis_scripts import is_store_address, without_password
+from ..core.redis_scripts import store_place, without_password
 from ..core.telemetry import Telemetry
 from ..evidence.store import EvidenceStore
 from ..providers._calls import RetryPolicy
@@ -200,9 +200,13 @@ class ConfigSource:
 
 def _places(address: str, usual: Path) -> tuple[Path | str, Path | str]:
     """Returns where workers count together, and where the evidence of pairs is kept: folders, or addresses."""
-    if is_store_address(address):
-        return address, address
-    return (Path(address), Path(address)) if address else (usual / "serve", usual)
+    if not address:
+        return usual / "serve", usual
+    try:
+        place = store_place(address)
+    except ConfigError as error:
+        raise ConfigError(f"server.state: {error}") from error
+    return place, place
 
 
 def open_counts(state: Path | str) -> CountStore:

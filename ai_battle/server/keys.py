@@ -1,7 +1,7 @@
 """Who may ask, with which key, and what each key may spend."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,14 +10,19 @@ from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
+from pydantic_core import from_json, to_json
+
 from ..config.server import ServeKey
 from ..core.errors import BudgetExceeded
 from ..core.ledger import Budget, SpendingLimits
 from .errors import Denied
 from .shared import KeyDollars, SharedCounts
+from .stored import ResponseStore
 
 BEARER = "bearer "
 NO_KEY = "No key was presented: send it as x-api-key, or as Authorization: Bearer."
+LIMITS_KEPT = 30 * 86_400.0
+"""Seconds for which a store knows the limits of a key."""
 WRONG_KEY = "The key is not known here."
 
 
@@ -66,6 +71,32 @@ class Keys:
         if not found:
             raise Denied(401, WRONG_KEY)
         return found[0]
+
+
+async def other_limits(store: ResponseStore, keys: Keys) -> Sequence[str]:
+    """Says which holders had other limits at the last server that came to this store, and tells it those of this one.
+
+    Holders are counted together by their name, and each server keeps the limits of its own file. Raises `StoreError`.
+    """
+    ours = {f"limits/1/{holder.name}": _limits(holder) for holder in keys.holders.values()}
+    last = {name: from_json(limits) for name, limits in (await store.values([*ours])).items()}
+    for name, limits in ours.items():
+        if limits != last.get(name):
+            await store.keep_value(name, to_json(limits), LIMITS_KEPT)
+    return [
+        f"{name.rpartition('/')[2]} has {_shown(limits)} here, and had {_shown(last[name])} at the server that came to "
+        "this store before. What it uses is counted together; each server keeps the limits of its own file."
+        for name, limits in ours.items()
+        if limits != last.get(name, limits)
+    ]
+
+
+def _limits(holder: KeyHolder) -> Mapping[str, float | None]:
+    return {"budget_usd": holder.budget, "concurrent": holder.concurrent, "per_minute": holder.per_minute}
+
+
+def _shown(limits: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in limits.items() if value is not None) or "no limits"
 
 
 def is_loopback(host: str) -> bool:

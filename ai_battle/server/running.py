@@ -66,6 +66,7 @@ async def listening(
         async with sharing_upstreams(state.store), _accept_connections(runner, config.server, worker) as (host, port):
             if state.budgets.counts:
                 state.budgets.counts.start()
+            await state.tell_limits()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
     finally:
         await runner.cleanup()
@@ -244,6 +245,7 @@ async def _take_up(
 
 async def _exchange(state: ServerState, config: ServerConfig) -> None:
     config.apply(state)
+    await state.tell_limits()
     await state.exchange(config.deployment)
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ..assembly.models import Model
 from ..config.server import ServerLimits
-from ..core.errors import AIBattleError
+from ..core.errors import AIBattleError, StoreError
 from ..core.telemetry import Telemetry
 from ..evidence.store import EvidenceStore
 from ..wire.blocks import Failure
@@ -16,11 +17,12 @@ from .admission import Admission
 from .advisors import AdvisorPolicy
 from .clients import PlanStore, SignatureCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
-from .keys import KeyBudgets, KeyHolder, Keys
+from .keys import KeyBudgets, KeyHolder, Keys, other_limits
 from .logs import RequestLog
 from .metrics import Gauge, Metrics, RequestStats
 from .routes import Routes
 from .stored import Conversation, MemoryStore, ResponseStore
+from .stored_together import RedisStore
 from .streaming import USUAL, StreamTiming
 from .webhook import post_event
 from .workers import Worker
@@ -93,6 +95,13 @@ class ServerState:
         old, self.current = self.current, new
         old.retired = True
         await old.close_if_done()
+
+    async def tell_limits(self) -> None:
+        """Servers with different files may share a Redis; while that is away, the counts say so."""
+        if isinstance(self.store, RedisStore):
+            with suppress(StoreError):
+                for words in await other_limits(self.store, self.keys):
+                    self.log.log_warning(words)
 
     def failure(self, error: AIBattleError, requested: str) -> Failure:
         """The status, the kind and the words for a client, who knows the model by the name that it `requested`."""

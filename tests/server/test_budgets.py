@@ -15,8 +15,10 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
+from ai_battle.server.config import ConfigSource
 from ai_battle.server.sqlite_counts import NAME
 from ai_battle.testing import FakeProviders, Reply, reply
+from tests.redis import redis_server
 
 from .serving import asked, serving, serving_to, until
 
@@ -119,6 +121,23 @@ def spent(file: str) -> dict[str, float]:
     with closing(sqlite3.connect(Path(file).parent / "state" / NAME)) as connection:
         rows = connection.execute("SELECT name, sum(used) FROM amounts GROUP BY name").fetchall()
     return {name.removeprefix("dollars/"): used for name, used in rows}
+
+
+async def test_two_files_with_other_limits_for_a_key_on_one_redis_are_told(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    with redis_server(tmp_path) as redis:
+        for budget, told in ((5, []), (0.5, ["budget_usd 0.5 here, and had budget_usd 5 at"]), (0.5, [])):
+            (tmp_path / "server.yaml").write_text(FILE.format(state=redis.url).replace("0.5", str(budget)))
+            log = list[bytes]()
+            async with serving_to(fakes, log.append, str(tmp_path / "server.yaml")):
+                assert [words in str(log) for words in told] == [True] * len(log)
+
+
+def test_a_state_that_is_neither_folder_nor_redis_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "server.yaml").write_text(FILE.format(state="reddis://localhost/0"))
+    with pytest.raises(ConfigError, match=r"server.state: reddis: is no address of a Redis \(redis, rediss, unix\)"):
+        ConfigSource(str(tmp_path / "server.yaml")).load()
 
 
 async def test_without_budgets_nothing_is_written(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ def refer(message: Message) -> Message:
     An API keeps nothing of earlier requests, so that what is left out is not seen any more. Files stay as long as they
     come to `KEPT_TOKENS` and `KEPT_BYTES` together; `resend` says otherwise for one.
     """
+    if not any(part.extra for part in message.parts):
+        return message
     tokens, room = KEPT_TOKENS, KEPT_BYTES
     parts: list[Part] = []
     for key, of_file in parts_by_file(message):

@@ -111,6 +111,8 @@ class PhasePosition:
 
     def instructions(self, name: str, goal: str) -> str:
         """Returns the instructions of the phase, filled; a dollar sign before anything else is meant as it stands."""
+        if not self.phase.instructions:
+            return ""
         return Template(self.phase.instructions).safe_substitute(name=name, goal=goal, round=str(self.round))
 
 

@@ -138,6 +138,8 @@ class Plan:
 
     def audience(self, speaker: str, phase: Phase | None = None) -> tuple[str, ...] | None:
         """The others who hear what `speaker` says, in a phase or outside of any; None where all of them do."""
+        if not self.visibility and (phase is None or phase.visible_to is None):
+            return None
         return audience(self.visibility, [participant.name for participant in self.participants], speaker, phase)
 
     @property

@@ -1,8 +1,7 @@
 """One turn: a participant is asked, answers, and what came of it is settled for all."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, nextafter
 from typing import Literal, TypeAlias
@@ -111,8 +110,8 @@ def with_asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> TurnStep:
     """A regular turn with what asks for the finished thing, and with what steers it."""
     if step.kind != "turn" or step.participant == plan.moderator:
         return step
-    texts = filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else ""))
-    return replace(step, hint=hint, asides=tuple(texts))
+    texts = tuple(filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else "")))
+    return replace(step, hint=hint, asides=texts) if hint or texts else step
 
 
 async def describe_file(
@@ -195,8 +194,7 @@ class TurnTaker:
             await emit(step.hint)
         try:
             with span("invoke_agent", step.participant.name, agent=step.participant.name):
-                async with self._within_seconds(step.participant):
-                    response = await self._request_answer(step, listener)
+                response = await self._answer_in_time(step, listener)
             return _turn_finished(step, response, listener)
         except JournalError:
             raise
@@ -207,16 +205,14 @@ class TurnTaker:
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
 
-    @asynccontextmanager
-    async def _within_seconds(self, participant: Participant) -> AsyncIterator[None]:
-        """Ends what runs inside when the seconds of the run are over, however its models hang; a person may finish."""
+    async def _answer_in_time(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
+        """Ends a call when the seconds of the run are over, however its models hang; a person may finish."""
         limit, ledger = self._plan.limits.seconds, self._state.use.ledger
-        if limit is None or participant.role == "user":
-            yield
-            return
+        if limit is None or step.participant.role == "user":
+            return await self._request_answer(step, listener)
         try:
             async with asyncio.timeout(limit - ledger.seconds) as clock:
-                yield
+                return await self._request_answer(step, listener)
         except TimeoutError:
             if not clock.expired():
                 raise

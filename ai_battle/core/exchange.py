@@ -127,6 +127,8 @@ class Usage:
 
     def __add__(self, other: "Usage") -> "Usage":
         """Sums field by field; a sum with an unknown cost is unknown. Start from `NOTHING_USED`."""
+        if self is NOTHING_USED:
+            return other
         unknown = self.cost_usd is None or other.cost_usd is None
         return Usage(
             self.input_tokens + other.input_tokens,

@@ -6,8 +6,8 @@ carries the budgets, because clients are shared by callers who pay separately, a
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
@@ -138,6 +138,8 @@ class Budget:
     processes spend of its dollars is asked of `shared`, and was `others` when it was asked last.
     """
 
+    others = Dollars()
+
     def __init__(
         self,
         limits: SpendingLimits | None = None,
@@ -150,7 +152,6 @@ class Budget:
         self.payer = payer
         self.refused: BudgetExceeded | None = None
         self.shared = shared
-        self.others = Dollars()
         self._aside_usd = 0.0
         self._aside_tokens = 0
         self._waiting: set[asyncio.Future[None]] = set()
@@ -230,12 +231,10 @@ class Budget:
         self.others = others or self.others
         return granted
 
-    def book(self, entry: ModelReplied) -> None:
-        self.ledger.book(entry)
-        self.publish()
-
-    def publish(self) -> None:
-        """Lets other processes know."""
+    def book(self, entry: ModelReplied | None) -> None:
+        """Books what a call came to, None for nothing, and lets other processes know."""
+        if entry:
+            self.ledger.book(entry)
         if self.shared:
             self.shared.publish(self.own)
 
@@ -295,23 +294,24 @@ class Reservation:
                 budget.give_back(self.quote, self.output_tokens)
         self._limiting = ()
         for budget in self._budgets:
-            if entry:
-                budget.ledger.book(entry)
-            budget.publish()
+            budget.book(entry)
 
 
 _open: ContextVar[tuple[Budget, ...]] = ContextVar("budgets", default=())
 
 
-@contextmanager
-def charge_to(*budgets: Budget) -> Iterator[None]:
+class charge_to:  # noqa: N801 - used like contextlib.suppress
     """All provider calls that are made inside, also in tasks begun there, are charged to these budgets too."""
-    already = _open.get()
-    token = _open.set((*already, *(budget for budget in budgets if budget not in already)))
-    try:
-        yield
-    finally:
-        _open.reset(token)
+
+    def __init__(self, *budgets: Budget) -> None:
+        self._budgets = budgets
+
+    def __enter__(self) -> None:
+        already = _open.get()
+        self._token = _open.set((*already, *[budget for budget in self._budgets if budget not in already]))
+
+    def __exit__(self, *error: object) -> None:
+        _open.reset(self._token)
 
 
 async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
@@ -345,7 +345,7 @@ async def _set_aside(budgets: tuple[Budget, ...], quote: Quote, output_tokens: i
         if not granted:
             for budget in budgets:
                 budget.give_back(quote, output_tokens)
-                budget.publish()
+                budget.book(None)
     return granted
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, lru_cache
 from operator import is_
-from typing import Any
+from typing import Any, get_args
 
 FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 UNSEEN = (
@@ -116,9 +116,9 @@ def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NO
         return value
     if kind is dict:
         return _each_in_mapping(value, change, but) if value else value
-    if names := _field_names(kind):
-        return _each_field(value, names, change, but)
-    return _each_in_collection(value, change, but)
+    if (names := _field_names(kind, but)) is None:
+        return _each_in_collection(value, change, but)
+    return _each_field(value, names, change, but) if names else value
 
 
 def _each_in_collection(value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
@@ -152,7 +152,7 @@ def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str]
     made = {}
     for name in names:
         old = getattr(value, name)
-        if not old or type(old) in TEXTLESS or name in but:
+        if not old or type(old) in TEXTLESS:
             continue
         if (new := each_text(old, change, NOTHING if name in FREE else but)) is not old:
             made[name] = new
@@ -160,9 +160,16 @@ def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str]
 
 
 @lru_cache(1_000)
-def _field_names(kind: type) -> tuple[str, ...]:
-    """Returns the fields that a dataclass is made with; none for any other class."""
-    return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else ()
+def _field_names(kind: type, but: frozenset[str]) -> tuple[str, ...] | None:
+    """Returns the fields that a dataclass is made with and that can hold a text; None for any other class."""
+    if not is_dataclass(kind):
+        return None
+    given = [field for field in fields(kind) if field.init and field.name not in but]
+    return tuple(field.name for field in given if not _is_textless(field.type, but))
+
+
+def _is_textless(kind: Any, but: frozenset[str]) -> bool:
+    return all(each in TEXTLESS for each in get_args(kind) or (kind,)) or _field_names(kind, but) == ()
 
 
 def one_of(words: Collection[str]) -> str:

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -194,7 +193,7 @@ class CircuitBreaker:
             self._failed_at = asyncio.get_running_loop().time()
             self._last = str(error)
             self._failed.append(self._failed_at)
-            self._count_call()
+            self._count_call(self._failed_at)
 
     def end_probe(self) -> None:
         """Ends a probe; those that waited for its outcome go on, or give up."""
@@ -208,11 +207,10 @@ class CircuitBreaker:
             self._failed.clear()
         self._failures = 0
         self._answered_at = asyncio.get_running_loop().time()
-        self._count_call()
+        self._count_call(self._answered_at)
 
-    def _count_call(self) -> None:
+    def _count_call(self, now: float) -> None:
         """Counts one more call, and keeps only those of the last minute."""
-        now = asyncio.get_running_loop().time()
         self._calls.append(now)
         for ended in (self._calls, self._failed):
             while ended and ended[0] < now - MINUTE:
@@ -230,15 +228,15 @@ class Circuit:
     upstream: CircuitBreaker
     model: CircuitBreaker
 
-    @asynccontextmanager
-    async def attempt(self) -> AsyncGenerator[None]:
-        """Counts a call that begins when `waiting()` is over; one that is cancelled or never made says nothing."""
+    async def attempt(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Makes and counts a call when `waiting()` is over; one that is cancelled or never made says nothing."""
         probed: list[CircuitBreaker] = []
         try:
             await self._enter(probed)
             begun = asyncio.get_running_loop().time()
-            yield
+            answer = await call()
             self._record(None, begun)
+            return answer
         except NotCalled:
             raise
         except ProviderError as error:

@@ -41,7 +41,8 @@ class _MovingTimeout(ABC):
     """
 
     every = inf
-    _timer: asyncio.TimerHandle | None = None
+    _has_come = False
+    _timer: asyncio.Handle
 
     @abstractmethod
     def due(self) -> float: ...
@@ -50,31 +51,32 @@ class _MovingTimeout(ABC):
     def error(self) -> TimedOut:
         """Returns what is raised when the time has come."""
 
-    async def __aenter__(self) -> Self:
-        self._timeout = await asyncio.timeout(None).__aenter__()
+    def __enter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task, "a call is made in a task"
+        self._task, self._cancelling = task, task.cancelling()
         self._look()
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        try:
-            await self._timeout.__aexit__(kind, error, trace)
-        except TimeoutError:
-            # Also a timeout of what runs inside comes by here, and is none of ours.
-            if not self._timeout.expired():
-                raise
+        self._timer.cancel()
+        # Who cancels the task as well means the caller, too: that goes on as a cancellation.
+        if self._has_come and self._task.uncancel() <= self._cancelling and kind is CancelledError:
             raise self.error() from None
 
     def _look(self) -> None:
-        loop = asyncio.get_running_loop()
-        now, due = loop.time(), self.due()
+        now, due = self._loop.time(), self.due()
         if due > now:
-            self._timer = loop.call_at(min(due, now + self.every), self._look)
+            self._timer = self._loop.call_at(min(due, now + self.every), self._look)
         else:
-            self._timeout.reschedule(now)
+            self._timer = self._loop.call_soon(self._end)
+
+    def _end(self) -> None:
+        self._has_come = True
+        self._task.cancel()
 
 
 class Deadline(_MovingTimeout):
@@ -87,15 +89,15 @@ class Deadline(_MovingTimeout):
         self._ends = ends
         self._message = message
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         self._token = _ends.set(min(self._ends, _ends.get()))
-        return await super().__aenter__()
+        return super().__enter__()
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _ends.reset(self._token)
-        await super().__aexit__(kind, error, trace)
+        super().__exit__(kind, error, trace)
 
     def due(self) -> float:
         return self._ends + GRACE
@@ -144,13 +146,12 @@ class Clocks(_MovingTimeout):
         self._last = 0.0
         self.every = deadlines.silence
 
-    async def __aenter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
-        begun = self._loop.time()
+    def __enter__(self) -> Self:
+        begun = _now()
         self._ends = min(begun + self._deadlines.total, _ends.get())
         self._first = min(begun + self._deadlines.first_content, self._ends)
         self._seconds = max(0.0, self._ends - begun)
-        return await super().__aenter__()
+        return super().__enter__()
 
     def mark_content(self) -> None:
         """Content came: from now on silence counts. This costs one reading of the time."""
@@ -240,8 +241,8 @@ class ProviderCaller(ClientWrapper):
             try:
                 # The deadline is outermost, so that waiting for another call's probe counts too. The client's own
                 # clocks, where it has some, run out a moment before: they know what had come.
-                async with Deadline(ends, late), circuit.attempt():
-                    return await self._attempt(sent, emit)
+                with Deadline(ends, late):
+                    return await circuit.attempt(partial(self._attempt, sent, emit))
             except ProviderError as error:
                 if changed := await self._refusals.without_refused(sent, error, emit):
                     sent = changed

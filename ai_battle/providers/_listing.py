@@ -82,8 +82,9 @@ async def ask_server(
 ) -> Row:
     """The JSON object that a server answers with to a question that costs nothing; raises `ProviderError`."""
     where = str(transport.access)
-    async with Clocks(deadlines, where), transport.send("POST" if body else "GET", path, body) as reply:
-        data = await reply.whole()
+    with Clocks(deadlines, where):
+        async with transport.send("POST" if body else "GET", path, body) as reply:
+            data = await reply.whole()
     if reply.status >= 300:
         error = decode_error(reply.status, data, reply.headers)
         error.args = (f"{where}: {error}",)

@@ -60,10 +60,15 @@ def part_from_json(data: Mapping[str, Any]) -> Part:
 
 
 def usage_to_json(usage: Usage) -> Json:
-    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd")
-    return {name: getattr(usage, name) for name in names} | _without_empty(
-        estimated=usage.estimated, cache_hour_tokens=usage.cache_hour_tokens
-    )
+    data = {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cost_usd": usage.cost_usd,
+    }
+    return data | _without_empty(estimated=usage.estimated, cache_hour_tokens=usage.cache_hour_tokens)
 
 
 def usage_from_json(data: Mapping[str, Any]) -> Usage:

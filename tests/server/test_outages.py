@@ -24,10 +24,12 @@ class Worker:
         self.outages = SharedOutages(store, self.upstream.breakers)
 
     async def call(self, error: ProviderError | None = None) -> None:
+        async def answer() -> None:
+            if error:
+                raise error
+
         with suppress(Unreachable):
-            async with self.circuit.attempt():
-                if error:
-                    raise error
+            await self.circuit.attempt(answer)
 
     async def fail(self, times: int = FAILURES) -> None:
         for _ in range(times):

@@ -1,8 +1,7 @@
 """Conversations between language models that use tools and help each other."""
 
-from typing import TYPE_CHECKING
-
-from .core.lazy import names_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .assembly.models import create_client
@@ -116,7 +115,14 @@ __all__ = [
 ]
 
 
-__getattr__ = names_of(__name__, _HOME)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Imports what is named here when it is first asked for, so that nobody waits for what they do not use."""
+        for module, names in _HOME.items():
+            if name in names:
+                return getattr(import_module(f".{module}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

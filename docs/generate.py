@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ai_battle.config.editors import json_schema
-from ai_battle.providers import built_in_providers
+from ai_battle.providers._endpoints import built_in_providers
 
 from .generating import codes, commands, events, keys, models, names
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ai_battle.assembly.models import BuildContext, Model, participant
-from ai_battle.collaboration import Helping, StuckDetector, advisor
+from ai_battle.collaboration import Helping, advisor
 from ai_battle.config.collaboration import HelperSettings
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Event, ModelReplied
@@ -28,6 +28,7 @@ from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import HelpAsked
 from ai_battle.core.messages import user
 from ai_battle.core.tooling import ToolReturned
+from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import FakeProviders
 from ai_battle.testing.servers import FakeProvider
 from ai_battle.tools.calls import RunnerLimits

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from ai_battle.collaboration import StuckDetector
+from ai_battle.judging.detector import StuckDetector
 from research.records import Pair, Record, read_pairs
 
 PARTS = (1 / 3, 1 / 2, 2 / 3, 1.0)

@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ai_battle.collaboration import Hedge, StuckDetector, takeover
+from ai_battle.collaboration import Hedge, takeover
 from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import HelpAsked
 from ai_battle.core.messages import user
-from ai_battle.providers import CallTerms, ProviderCaller, TokenPrice
+from ai_battle.judging.detector import StuckDetector
+from ai_battle.providers._calls import ProviderCaller
+from ai_battle.providers._metered import CallTerms
+from ai_battle.providers._prices import TokenPrice
 from ai_battle.providers.scripted import ScriptedClient
 
 SMALL, LARGE = TokenPrice(0.05, 0.20), TokenPrice(2.50, 10.0)

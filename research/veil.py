@@ -21,7 +21,8 @@ from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import Message, assistant, user
-from ai_battle.providers import Veil, VeiledClient, VeilRules
+from ai_battle.providers._private import VeilRules
+from ai_battle.providers._veil import Veil, VeiledClient
 
 PAGE = Path(__file__).parent / "figures" / "veil.md"
 TALKS, TURNS, SECRETS = 300, 3, 1_000

@@ -18,7 +18,7 @@ from ai_battle.cli import CONTEXT
 from ai_battle.cli import commands as ai_battle
 from ai_battle.config.loading import load
 from ai_battle.conversation import setup
-from ai_battle.providers import parse
+from ai_battle.providers._names import parse
 from ai_battle.testing.__main__ import parser as fakes_parser
 from docs import generate
 

@@ -1,28 +1,21 @@
 """Checked configuration to live clients: the only room that knows every mechanism.
 
-What belongs to pairs is imported when it is asked for: discussions without any do not wait for it.
+Most discussions have no pairs, and many no tools. The modules that put those together load half of the package, so each
+is imported when it is first used as `assembly.recipes`, by the `__getattr__` of a module (PEP 562).
 """
 
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ..core.lazy import names_of
-
 if TYPE_CHECKING:
-    from .recipes import Recipe, with_lessons
-    from .shadows import promised_loss, require_self_calibrating, shadow_of, with_calibration
+    from . import pairing as pairing
+    from . import recipes as recipes
+    from . import shadows as shadows
+    from . import tooling as tooling
+else:
 
-_HOME = {
-    "recipes": ("Recipe", "with_lessons"),
-    "shadows": ("promised_loss", "require_self_calibrating", "shadow_of", "with_calibration"),
-}
-
-__all__ = [
-    "Recipe",
-    "promised_loss",
-    "require_self_calibrating",
-    "shadow_of",
-    "with_calibration",
-    "with_lessons",
-]
-
-__getattr__ = names_of(__name__, _HOME)
+    def __getattr__(name: str) -> ModuleType:
+        if name in ("pairing", "recipes", "shadows", "tooling"):
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .. import tools
+from .. import assembly
 from ..config.collaboration import HelperSettings, PairLimits
 from ..config.discussion import Discussion
 from ..config.loading import LoadedDiscussion
@@ -23,6 +24,7 @@ from ..providers._names import parse
 from ..providers._recordings import Recorder
 from ..providers.person import NAME as PERSON
 from ..providers.person import Read
+from ..tools.loading import named_code as code_of_tools
 from . import strategies
 from .models import (
     NO_RECORDING,
@@ -36,9 +38,12 @@ from .models import (
     readable_kinds,
     require_no_tools,
     require_priced,
-    with_tools,
 )
-from .pairs import PairBuilder, Pairs, ResolvedPair, RunHelp
+from .pairs import Pairs, ResolvedPair, RunHelp
+
+if TYPE_CHECKING:
+    from ..tools.approval import Ask
+    from ..tools.toolset import ToolSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Assembled:
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
     recorder: Recorder | None = None
-    tool_set: "tools.ToolSet | None" = None
+    tool_set: "ToolSet | None" = None
     help: RunHelp = field(default_factory=RunHelp)
     judges: Mapping[str, Model] = field(default_factory=dict)
     describer: Model | None = None
@@ -88,7 +93,7 @@ def build(
     recordings: RecordingFiles = NO_RECORDING,
     *,
     allow_unsandboxed: bool = False,
-    approve: "tools.Ask | None" = None,
+    approve: "Ask | None" = None,
     ask: Read | None = None,
 ) -> Assembled:
     """Returns all models; `starts` is how many entries of its script each scripted participant has used up.
@@ -103,20 +108,23 @@ def build(
     pairs, tool_set = Pairs(discussion, context), None
     if users := _tool_users(pairs, models):
         equipped = discussion if has_tools(discussion) else discussion.model_copy(update={"tools": None})
-        tool_set = tools.ToolSet(equipped, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
-        models |= {name: with_tools(name, models[name], tool_set, discussion.models[name]) for name in users}
-    builder = PairBuilder(pairs, tool_set)
-    models = {name: builder.pair_up(name, model) for name, model in models.items()}
+        tooling = assembly.tooling
+        tool_set = tooling.tool_set(equipped, loaded.base, approve, allow_unsandboxed=allow_unsandboxed)
+        models |= {name: tooling.with_tools(name, models[name], tool_set, discussion.models[name]) for name in users}
+    help_ = RunHelp()
+    if pairs.all:
+        builder = assembly.pairing.PairBuilder(pairs, tool_set, help_)
+        models = {name: builder.pair_up(name, model) for name, model in models.items()}
     notes = (
         *(model.name.note for model in models.values()),
-        *builder.help.notes,
+        *help_.notes,
         *pairs.beyond_the_prompt(),
         *pairs.same_models(),
     )
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     judges = judge_models(discussion.judge.models if discussion.judge else (), context)
     describer = _describer(discussion, context)
-    return Assembled(models, warnings, context.recorder, tool_set, builder.help, judges, describer)
+    return Assembled(models, warnings, context.recorder, tool_set, help_, judges, describer)
 
 
 def _describer(discussion: Discussion, context: BuildContext) -> Model | None:
@@ -163,7 +171,7 @@ def direct(loaded: LoadedDiscussion, named: str) -> ModelClient:
     pairs = Pairs(discussion, context)
     name = next(iter(pairs.participants(named)), named)
     model = participant(name, discussion.models.get(name) or HelperSettings(type=named), context)
-    return PairBuilder(pairs).pair_up(name, model).client
+    return assembly.pairing.PairBuilder(pairs).pair_up(name, model).client if pairs.all else model.client
 
 
 def participants_of(loaded: LoadedDiscussion, named: str) -> tuple[str, ...]:
@@ -177,7 +185,7 @@ def named_code(loaded: LoadedDiscussion) -> tuple[str, ...]:
     pairs = Pairs(discussion, context)
     modules = [parse(type_, context.providers).provider for type_ in _named_types(pairs)]
     modules += [each.pair.strategy for each in pairs.all]
-    code = tools.named_code(discussion.tools) if discussion.tools else ()
+    code = code_of_tools(discussion.tools) if discussion.tools else ()
     located = (_code_location(each, loaded) for each in code)
     return tuple(dict.fromkeys((*(name for name in modules if "." in name), *located)))
 
@@ -205,8 +213,7 @@ def check(loaded: LoadedDiscussion, recordings: RecordingFiles = NO_RECORDING) -
     yield from _judge_problems(pairs)
     yield from _describer_problems(pairs)
     if discussion.tools and has_tools(discussion):
-        for path, words in tools.settings_problems(discussion.tools, loaded.base):
-            yield Problem(("discussion", "tools", *path), words)
+        yield from assembly.tooling.problems(discussion.tools, loaded.base)
 
 
 def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure: set[object]) -> Iterator[Problem]:
@@ -277,7 +284,7 @@ def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iter
         if model is None or "." in each.pair.strategy or _names_code(each, pairs):
             continue
         try:
-            PairBuilder(pairs).pair_up(name, model, (each,))
+            assembly.pairing.PairBuilder(pairs).pair_up(name, model, (each,))
         except ConfigError as error:
             yield strategies.problem_of(each.pair, each.path, error)
 

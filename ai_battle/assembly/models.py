@@ -7,7 +7,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from .. import tools
 from ..config.collaboration import HelperSettings
 from ..config.documents import ConfigDocument
 from ..config.participants import Capabilities
@@ -19,7 +18,7 @@ from ..core.messages import FILE_KINDS
 from ..core.redaction import NO_SECRETS, Redactor, without_keys
 from ..providers._calls import PATIENT, ProviderCaller
 from ..providers._calls import RetryPolicy as RetryPolicy
-from ..providers._capabilities import RefusalMemory, capabilities_offline, readable_files
+from ..providers._capabilities import readable_files
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms
@@ -325,26 +324,6 @@ def require_no_tools(settings: HelperSettings) -> None:
     """Raises `ConfigError` for tools of a helper where there is nothing that gives it any."""
     if settings.tools is not None:
         raise ConfigError(f"{settings.type} has tools, which only a discussion gives its helpers; take the key away.")
-
-
-def with_tools(name: str, model: Model, tool_set: "tools.ToolSet", spec: "ParticipantSettings") -> Model:
-    """Returns the model with the tools of a discussion."""
-    user = tools.ToolUser(name, spec.tools, spec.approval)
-    return replace(model, client=tool_set.client(model.client, _tool_support(model, spec.capabilities), user))
-
-
-def told_of_tools(model: Model, capabilities: Capabilities) -> Model:
-    """Returns the model told of tools in the way that suits it, for a strategy that brings some."""
-    return replace(model, client=_tool_support(model, capabilities).client_of(model.client))
-
-
-def _tool_support(model: Model, capabilities: Capabilities) -> "tools.ToolSupport":
-    """Returns how tools reach the model: what the file says counts more than what the model refused before."""
-    stated = capabilities.stated_values()
-    known = capabilities_offline(model.name, stated).known.get("tools")
-    native = bool(known.value) if known and known.source != "learned" else None
-    memory = RefusalMemory.load() if "tools" not in stated else tools.InProcessRefusals()
-    return tools.ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))
 
 
 async def find_unreachable(models: Iterable[tuple[str, Model]]) -> list[str]:

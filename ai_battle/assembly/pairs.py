@@ -1,12 +1,12 @@
-"""Who is helped by whom: the pairs of a discussion, checked, and put together with its models."""
+"""Who is helped by whom: the pairs of a discussion, checked."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from .. import assembly, collaboration, tools
-from ..config.collaboration import AUTO, Help, HelperSettings, Pair, ShadowSettings
+from ..config.collaboration import AUTO, HelperSettings, Pair
 from ..config.discussion import Discussion
 from ..config.participants import ModelSettings
 from ..config.problems import KeyPath, Problem
@@ -15,9 +15,16 @@ from ..core.files import state_directory
 from ..core.plugins import near
 from ..core.traits import StrategyTraits
 from ..evidence.store import EvidenceStore
+from ..tools.approval import is_code_denied
 from . import strategies
-from .models import BuildContext, Model, helper_model, spelling, told_of_tools, with_tools
+from .models import BuildContext, Model, spelling
 from .strategies import helpers_of, secondaries
+
+if TYPE_CHECKING:
+    from ..collaboration._shadow import Shadow
+    from ..collaboration._turn import HelpUse
+    from ..collaboration.ladder import LadderState
+    from .recipes import Recipe
 
 PATIENCE = 60.0
 """Seconds that a run waits at its end for comparisons of its answers."""
@@ -152,7 +159,7 @@ class Pairs:
         if not (each.pair.verify and "verify" in each.pair.model_fields_set):
             return
         for name in each.helped:
-            if tools.is_code_denied(self.discussion, self.discussion.models[name]):
+            if is_code_denied(self.discussion, self.discussion.models[name]):
                 words = f"{name!r} may not run code (approval denies code_execution), so nothing is verified by running"
                 yield each.problem(f"{words}; take verify away, or allow code_execution", "verify")
 
@@ -236,11 +243,11 @@ class RunHelp:
     `notes` are for the user; `shadows` compare answers of pairs, and keep what they find in `store`.
     """
 
-    recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
-    use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
-    standings: "dict[str, list[collaboration.LadderState]]" = field(default_factory=dict)
+    recipes: "dict[str, list[Recipe]]" = field(default_factory=dict)
+    use: "dict[str, HelpUse]" = field(default_factory=dict)
+    standings: "dict[str, list[LadderState]]" = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    shadows: "list[collaboration.Shadow]" = field(default_factory=list)
+    shadows: "list[Shadow]" = field(default_factory=list)
     store: EvidenceStore | None = None
 
     @property
@@ -269,81 +276,3 @@ class RunHelp:
             self.store.close()
         for recipe in chain(*self.recipes.values()):
             await recipe.aclose_looks()
-
-
-@dataclass(frozen=True, slots=True)
-class PairBuilder:
-    """Puts models together with their helpers, and keeps in `help` what is known of them then."""
-
-    pairs: Pairs
-    tool_set: "tools.ToolSet | None" = None
-    help: RunHelp = field(default_factory=RunHelp)
-
-    def pair_up(self, name: str, model: Model, pairs: Collection[ResolvedPair] | None = None) -> Model:
-        """Returns the model of a participant with the help that it gets, of all its pairs or of these.
-
-        Raises `ConfigError`.
-        """
-        alone = model.client
-        for pair in self.pairs.of(name) if pairs is None else pairs:
-            recipe = self._recipe(name, model, pair)
-            self.help.recipes.setdefault(name, []).append(recipe)
-            self.help.notes.append(recipe.note)
-            states = self.help.standings.setdefault(name, [])
-            states.append(collaboration.LadderState(ladder=len(states)))  # only ladders are several, and use it
-            client = recipe.client(self.help.use.setdefault(name, collaboration.HelpUse()), states[-1])
-            is_made = recipe.check or not pair.pair.check  # without a run's tools nothing can be checked
-            if pair.pair.shadow and is_made and not self.pairs.context.recording:
-                client = self._shadow(name, recipe, pair.pair.shadow).follow(client)
-            model = replace(model, client=client, helper=recipe.large)
-        return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))
-
-    def _shadow(self, name: str, recipe: "assembly.Recipe", shadow_settings: ShadowSettings) -> "collaboration.Shadow":
-        """Its models have no tools: what one did can't be done again for a comparison."""
-        if shadow_settings.watch:
-            raise ConfigError("watch is for the pairs of a server; take it away here", "shadow.watch")
-
-        def make(place: str, settings: HelperSettings) -> Model:
-            settings = self.pairs.settings(settings).model_copy(update={"tools": None})
-            return helper_model(f"{name}.{place}", settings, self.pairs.context)
-
-        shadow = assembly.shadow_of(shadow_settings, recipe, HelperSettings(type=name), self.pairs.context, make)
-        self.help.shadows.append(shadow)
-        return shadow
-
-    def _recipe(self, name: str, model: Model, each: ResolvedPair) -> "assembly.Recipe":
-        """Returns the recipe of a pair. Without a tool set, which belongs to a run, nothing checks the answers."""
-        help_: Help = each.pair
-        discussion, spec, check = self.pairs.discussion, self.pairs.discussion.models[name], None
-        if help_.check and self.tool_set:
-            check = self.tool_set.check(help_.check, tools.ToolUser(name, approval=spec.approval))
-        elif help_.check:
-            help_ = help_.model_copy(update={"check": None})
-        if tools.is_code_denied(discussion, spec):
-            help_ = help_.model_copy(update={"verify": False})
-        if each.traits.each_step and not self.tool_set:
-            model = told_of_tools(model, spec.capabilities)
-        recipe = assembly.Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
-        recipe = replace(recipe, check=check, sandbox=tools.tool_settings(discussion).sandbox)
-        return assembly.with_lessons(recipe, self.pairs.context)
-
-    def _model(self, speaker: str, settings: HelperSettings) -> Model:
-        """A helper, with the help of the pair that names it."""
-        model = self._helper(speaker, settings)
-        for each in self.pairs.of_helper(settings.name):
-            whose, base = f"{speaker}.{settings.name}", self.pairs.context.base
-            recipe = assembly.Recipe.of(whose, model, each.pair, self._model, base)
-            self.help.recipes.setdefault(speaker.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
-            model = replace(model, client=recipe.client())
-        return model
-
-    def _helper(self, speaker: str, settings: HelperSettings) -> Model:
-        settings, discussion = self.pairs.settings(settings), self.pairs.discussion
-        model = helper_model(speaker, settings.model_copy(update={"tools": None}), self.pairs.context)
-        self.help.notes.append(model.name.note)
-        if not self.tool_set:
-            return model
-        spec = discussion.models[speaker.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
-        if settings.tools is not None:
-            spec = spec.model_copy(update={"tools": settings.tools})
-        return with_tools(speaker, model, self.tool_set, spec)

@@ -25,6 +25,7 @@ from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.files import state_directory
 from ..core.helping import VERIFICATION, HelpAsked
 from ..core.traits import StrategyTraits
+from ..judging.assessment import Assessment
 from ..judging.calibration import ALWAYS, Calibration
 from ..judging.detector import StuckDetector
 from ..judging.promise import Promise
@@ -348,6 +349,11 @@ def _require_promise(settings: PromiseSettings, kept: Promise | None, small: Mod
         raise ConfigError(
             f"The calibration is of {of}, and this pair is {here}, of which it promises nothing; {way}.", "promise"
         )
+
+
+def assess(request: ModelRequest, answer: ModelResponse) -> Assessment:
+    """Returns what the detector finds without calibration, of an answer for which nobody has asked it."""
+    return StuckDetector().assess_response(request, answer)
 
 
 def _affordable_share(dollars: float, large: Model | None) -> float:

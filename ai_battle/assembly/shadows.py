@@ -5,10 +5,9 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from .. import assembly
-from ..collaboration import Shadow, ShadowTerms
 from ..collaboration._checks import Check
 from ..collaboration._comparing import BlindJudge, CheckJudge
+from ..collaboration._shadow import Shadow, ShadowTerms
 from ..config.collaboration import AUTO, Help, HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
@@ -24,6 +23,7 @@ from ..judging.promise import digest, least_labels
 from ..providers._endpoints import provider_traits
 from . import strategies
 from .models import BuildContext, Model, require_priced
+from .recipes import Recipe
 
 JUDGE, CHECK = "shadow.judge", "check"
 NEWEST = 2
@@ -35,7 +35,7 @@ MOST = 20
 
 def shadow_of(
     settings: ShadowSettings,
-    recipe: "assembly.Recipe",
+    recipe: Recipe,
     own: HelperSettings,
     context: BuildContext,
     make: Callable[[str, HelperSettings], Model],
@@ -84,7 +84,7 @@ def _require_watchable(strategy: str, *, is_answered: bool) -> None:
         raise ConfigError(words, "shadow.watch")
 
 
-def _require_check(recipe: "assembly.Recipe") -> Check:
+def _require_check(recipe: Recipe) -> Check:
     if not recipe.check:
         words = "is check, which is a tool that the pair names as check:, and only discussions have tools; name a model"
         raise ConfigError(words, JUDGE)
@@ -110,7 +110,7 @@ def require_self_calibrating(pair: Help, settings: ShadowSettings | None, traits
         raise ConfigError(words, "calibration")
 
 
-def with_calibration(recipe: "assembly.Recipe", calibration: Calibration) -> "assembly.Recipe":
+def with_calibration(recipe: Recipe, calibration: Calibration) -> Recipe:
     """Returns the pair as it is when that decides about help."""
     return replace(recipe, detector=StuckDetector(recipe.help.threshold, calibration=calibration))
 
@@ -122,7 +122,7 @@ def _target(promised: float | None, pair: Help, models: Iterable[Model]) -> Targ
 
 
 def _last_safe_cut(
-    recipe: "assembly.Recipe", target: Target, store: EvidenceStore, pair: str, fallback: Calibration | None
+    recipe: Recipe, target: Target, store: EvidenceStore, pair: str, fallback: Calibration | None
 ) -> Calibration:
     """Returns the calibration with the least help for which the newest verdicts bear out the promise.
 
@@ -157,7 +157,7 @@ def _calibrate_anew(target: Target, store: EvidenceStore, pair: str) -> None:
         keep_version(store, pair, made, len(answers), after=known.number if known else 0)
 
 
-def _cut_digest(recipe: "assembly.Recipe", promised: float | None) -> str:
+def _cut_digest(recipe: Recipe, promised: float | None) -> str:
     """Returns the same for pairs that ask for help in the same cases, and may lose as much."""
     pair, detector = recipe.help, recipe.detector
     calibration = detector.calibration.as_json() if detector and detector.calibration else None

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from .. import providers
 from ..assembly import discussion, strategies
 from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
@@ -16,6 +15,7 @@ from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
 from ..executors import EXECUTORS
 from ..providers._endpoints import provider_traits
+from ..providers._listing import list_models
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
@@ -254,7 +254,7 @@ async def _model_names(provider: str, suite: Suite) -> list[str]:
     """
     settings = dict(suite.around.providers.get(provider, {}))
     try:
-        rows = await providers.list_models(provider, **settings, environment=suite.around.environment)
+        rows = await list_models(provider, **settings, environment=suite.around.environment)
     except ConfigError:
         return []
     except ProviderError as error:

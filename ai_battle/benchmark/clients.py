@@ -36,7 +36,7 @@ class BuiltSetting:
 
     client: ModelClient
     options: Mapping[str, Any]
-    recipe: "assembly.Recipe | None" = None
+    recipe: "assembly.recipes.Recipe | None" = None
 
     async def aclose(self) -> None:
         await (self.recipe.aclose() if self.recipe else self.client.aclose())
@@ -105,8 +105,8 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
         client = wrap(found.client, found, settings, part)
         return replace(found, client=NamedClient(client, speaker, found.options, settings.instructions))
 
-    recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, clients.base)
-    recipe = assembly.with_lessons(recipe, clients.surroundings)
+    recipe = assembly.recipes.Recipe.of(setting.name, replace(model, client=client), setting.help, make, clients.base)
+    recipe = assembly.recipes.with_lessons(recipe, clients.surroundings)
     return BuiltSetting(recipe.client(), model.options, recipe)
 
 

@@ -8,7 +8,7 @@ from inspect import signature
 from time import perf_counter
 from typing import Any
 
-from .. import collaboration
+from .. import assembly
 from ..assembly import strategies
 from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
@@ -258,7 +258,7 @@ class Player:
         """Notes what the detector thinks of the small model's answer, where nobody said so because it was not stuck."""
         if listener.quality is None and listener.small and _uses_detector(setting):
             request = ModelRequest((user(task.prompt),), tools=task.tools)
-            found = collaboration.StuckDetector().assess_response(request, listener.small)
+            found = assembly.recipes.assess(request, listener.small)
             listener.quality, listener.signals = found.quality, found.signals
 
     async def _score(self, key: SampleKey, task: Task, answer: ScoredAnswer, listener: SampleListener) -> Sample:

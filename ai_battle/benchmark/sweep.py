@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any, NamedTuple
 
-from .. import collaboration
+from .. import assembly
 from ..assembly import strategies
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
@@ -131,7 +131,7 @@ def replay_pair(task: Task, small: GivenAnswer, large: GivenAnswer) -> Replayed:
 
 def _judge(task: Task, given: GivenAnswer) -> JudgedAnswer:
     request = ModelRequest((user(task.prompt),), tools=task.tools)
-    found = collaboration.StuckDetector().assess_response(request, ModelResponse(assistant(given.text)))
+    found = assembly.recipes.assess(request, ModelResponse(assistant(given.text)))
     return JudgedAnswer(given, found.quality, found.gain, found.at_once)
 
 

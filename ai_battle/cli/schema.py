@@ -5,7 +5,7 @@ import json
 import click
 
 from ai_battle.config.editors import SCHEMAS, json_schema
-from ai_battle.providers import built_in_providers
+from ai_battle.providers._endpoints import built_in_providers
 
 
 @click.command("schema")

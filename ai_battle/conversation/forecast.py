@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import assembly, tools
 from ..assembly.models import Model
 from ..config.loading import LoadedDiscussion
 from ..core.events import PromptGiven, ignore
@@ -18,6 +17,7 @@ from ..core.tokens import FileTokens, estimate_message, estimate_parts, estimate
 from ..core.traits import CalledModel
 from ..providers._endpoints import provider_traits
 from ..providers._filters import readable_message
+from ..tools.instructions import first_request
 from ..wire.genai import message_to_json, usage_to_json
 from .attachments import file_key, parts_by_file, pictures_of, refer
 from .participant import Participant
@@ -27,6 +27,9 @@ from .prompting import opening, system_prompt
 from .records import specs_to_json
 from .setup import FileSetup, RunSetup
 from .state import State
+
+if TYPE_CHECKING:
+    from ..assembly.recipes import Recipe
 
 USUAL_ANSWER, ONE_SCORE = 350, 80
 """Tokens of an answer when nothing is known of it, and of a judge's score with its quotation and reason."""
@@ -63,7 +66,7 @@ def usual_answer(model: Model, most: int | None = None) -> int:
     return min(map(int, filter(None, (model.options.get("max_tokens"), most, USUAL_ANSWER))))
 
 
-def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterator[ExpectedHelp]:
+def helps(name: str, recipe: "Recipe", turns: int, read: int) -> Iterator[ExpectedHelp]:
     """Yields the expected calls of all models of a pair of `name`, whose own requests have about `read` tokens."""
     own = usual_answer(recipe.model)
     beside = recipe.traits.own_calls(has_secondary=bool(recipe.help.secondary))
@@ -87,7 +90,7 @@ def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterat
         yield ExpectedHelp(str(recipe.model.name), "own", "in each turn", turns * more, priced)
 
 
-def _calls(called: CalledModel, recipe: "assembly.Recipe", turns: int) -> float | None:
+def _calls(called: CalledModel, recipe: "Recipe", turns: int) -> float | None:
     """The share of turns that get help, where the file says it; of several models after the first nobody knows."""
     detector = recipe.detector
     if called.often == "each turn":
@@ -100,7 +103,7 @@ def _calls(called: CalledModel, recipe: "assembly.Recipe", turns: int) -> float 
     return None if share is None else share * turns
 
 
-def _within(calls: float | None, recipe: "assembly.Recipe") -> float | None:
+def _within(calls: float | None, recipe: "Recipe") -> float | None:
     """Returns no more than the limit of a run."""
     most = recipe.help.limits.calls if recipe.help.limits.per == "run" else None
     return calls if calls is None or most is None else min(calls, most)
@@ -257,7 +260,7 @@ def _first_request(participant: Participant, setup: RunSetup) -> ModelRequest:
     request = ModelRequest(messages, system_prompt(setup.plan, participant), options=participant.parameters)
     tool_set = setup.assembled.tool_set
     offered = tool_set.offered_tools(participant.name) if tool_set else ()
-    return tools.first_request(request, offered) if offered else request
+    return first_request(request, offered) if offered else request
 
 
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:

@@ -6,10 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
-from .. import collaboration
-from .. import tools as toolbox
+from .. import assembly
 from ..arbiter.verdict import Verdict
 from ..assembly.models import NO_RECORDING, RecordingFiles, spelling
 from ..config.collaboration import Pair
@@ -38,7 +37,7 @@ from ..core.plugins import check_options, near
 from ..core.telemetry import Telemetry, span, use_telemetry
 from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
-from ..tools.base import Tool
+from ..tools.base import Tool, ToolRegistry
 from . import forking, outcome, reading, rundir
 from .discussion import DiscussionRun
 from .journal import Durability, Journal
@@ -47,8 +46,11 @@ from .person import Reader, keyboard
 from .phases import Phase, Visibility
 from .plan import GoalMode, Mode, Plan, Selection
 from .prompting import role_prompt, view_of
-from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked, with_help
+from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked
 from .state import EventDispatcher, State
+
+if TYPE_CHECKING:
+    from ..collaboration._turn import HelpUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class ConversationManager:
             raise ConfigError("turns does not go with phases, whose rounds say how long the discussion is.")
         plan = Plan(tuple(participants), goal=goal, limits=SpendingLimits.of(limits), **settings)
         given = tuple(tools)
-        checked_tools = tuple(toolbox.ToolRegistry(given)) if given else ()
+        checked_tools = tuple(ToolRegistry(given)) if given else ()
         redactor = environment_redactor(os.environ)
         setup = ClientSetup(plan.name, durability, plan, checked_tools, approve=approve, redactor=redactor)
         self._set_up(replace(setup, keeps_drafts=keep_drafts), out)
@@ -271,7 +273,7 @@ def _restore_state(setup: RunSetup, events: Iterable[Event]) -> State:
     return state
 
 
-def _book(event: Event, ledger: Ledger, help_use: "Mapping[str, collaboration.HelpUse]") -> None:
+def _book(event: Event, ledger: Ledger, help_use: "Mapping[str, HelpUse]") -> None:
     match event:
         case RunStarted():  # what stands before it was used by the run that this one was forked from
             for use in help_use.values():
@@ -331,7 +333,8 @@ class CollaborativeConversationManager(ConversationManager):
         settings = dict(zip(keys, (primary_model, secondary_model, threshold, max_retries), strict=True))
         try:
             pair = checked_section(Pair, settings)
-            with_help(pair, *map(self._client_of, (pair.primary, *(helper.type for helper in pair.secondary))))
+            models = (pair.primary, *(helper.type for helper in pair.secondary))
+            assembly.pairing.with_help(pair, *map(self._client_of, models))
             source = self._source.with_pair(settings)
         except ConfigError as error:
             raise ValueError(f"{primary_model} can't be helped by {secondary_model}: {error}") from error
@@ -371,7 +374,7 @@ class CollaborativeConversationManager(ConversationManager):
         async with AsyncExitStack() as stack:
             client = self._borrow(named, stack)
             if pair := self._elsewhere.get(spelling(named)):
-                client = with_help(pair, client, self._borrow(pair.secondary[0].type, stack))
+                client = assembly.pairing.with_help(pair, client, self._borrow(pair.secondary[0].type, stack))
             yield client
 
     def _borrow(self, named: str, stack: AsyncExitStack) -> ModelClient:

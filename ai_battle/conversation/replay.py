@@ -6,7 +6,6 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from .. import tools
 from ..core.errors import ConfigError
 from ..core.events import (
     Concluded,
@@ -31,6 +30,7 @@ from ..core.helping import DraftDropped, FileDescribed, HelpSummed, ModelConsult
 from ..core.ledger import Budget, charge_to
 from ..core.plugins import near
 from ..core.tooling import ToolsOffered
+from ..tools.instructions import first_request
 from .participant import Participant
 from .plan import Plan
 from .reading import read
@@ -247,7 +247,7 @@ def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
             offered = event.tools
         state.apply(event)
     request = request_for(plan, state, step_of(plan, state, turn))
-    return tools.first_request(request, offered) if offered else request
+    return first_request(request, offered) if offered else request
 
 
 def _round_start(plan: Plan, state: State) -> int:

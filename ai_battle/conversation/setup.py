@@ -7,17 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from .. import arbiter, assembly
-from .. import tools as toolbox
+from .. import assembly
+from ..arbiter.judging import Arbiter
 from ..assembly.discussion import Assembled, build, direct, participants_of
 from ..assembly.discussion import check as check_models
-from ..assembly.models import NO_RECORDING, Model, RecordingFiles, create_client, live_model
+from ..assembly.models import NO_RECORDING, Model, RecordingFiles, create_client
 from ..config.collaboration import Pair
 from ..config.documents import Source, checked_section
 from ..config.loading import LoadedDiscussion, load
 from ..config.participants import ParticipantSettings
 from ..config.problems import Problem
-from ..config.tools import Approval
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.events import Emit
@@ -26,6 +25,8 @@ from ..core.ledger import SpendingLimits
 from ..core.messages import Image
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._filters import RedactedClient
+from ..tools.approval import Ask
+from ..tools.base import Tool
 from . import inputs
 from .journal import Durability
 from .participant import Cost, Participant
@@ -41,7 +42,7 @@ class RunSetup:
     plan: Plan
     warnings: tuple[str, ...] = ()
     assembled: Assembled = field(default_factory=lambda: Assembled({}))
-    arbiter: "arbiter.Arbiter | None" = None
+    arbiter: Arbiter | None = None
 
     async def require_listeners(self) -> "RunSetup":
         """Warns of helpers where nothing listens; raises `Unreachable` with all participants for whom that is so."""
@@ -63,7 +64,7 @@ class SetupSource(ABC):
     durability: Durability
     config: str = field(default="", kw_only=True, repr=False)
     redactor: Redactor = field(default=NO_SECRETS, kw_only=True)
-    approve: "toolbox.Ask | None" = field(default=None, kw_only=True)
+    approve: Ask | None = field(default=None, kw_only=True)
     keeps_drafts: bool = field(default=True, kw_only=True)
 
     def kept_in(self, journal: Emit) -> Emit:
@@ -102,7 +103,7 @@ class ClientSetup(SetupSource):
     """Live clients, which belong to the caller, and tools for all of them; where somebody can be asked, about each."""
 
     plan: Plan
-    tools: "tuple[toolbox.Tool, ...]" = ()
+    tools: tuple[Tool, ...] = ()
     pairs: tuple[Pair, ...] = ()
 
     @property
@@ -112,8 +113,9 @@ class ClientSetup(SetupSource):
     def build(self, starts: Mapping[str, int]) -> RunSetup:
         participants = tuple(map(self._behind_redactor, self.plan.participants))
         if self.tools:
-            person = toolbox.Approver(self.approve)
-            participants = tuple(self._with_tools(participant, person) for participant in participants)
+            clients = {participant.name: participant.client for participant in participants}
+            equipped = assembly.tooling.with_live_tools(clients, self.tools, self.approve)
+            participants = tuple(replace(each, client=equipped[each.name]) for each in participants)
         return RunSetup(replace(self.plan, participants=tuple(map(self._with_help, participants))))
 
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
@@ -150,34 +152,16 @@ class ClientSetup(SetupSource):
         if not (pair := self._pair_of(participant)):
             return participant
         helper, _ = self.client(pair.secondary[0].type)
-        helped = with_help(pair, participant.client, helper)
-        return replace(participant, client=toolbox.WithTools(helped, participant.client))
+        return replace(participant, client=assembly.pairing.with_help(pair, participant.client, helper))
 
     def _behind_redactor(self, participant: Participant) -> Participant:
         """It is still known by what it was brought as."""
         type_ = participant.type or type(participant.client).__name__
         return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)
 
-    def _with_tools(self, participant: Participant, person: "toolbox.Approver") -> Participant:
-        """Returns a participant with a registry of its own."""
-        approval = Approval(default="ask" if self.approve else None)
-        consent = toolbox.Consent(participant.name, (approval,), person)
-        client = toolbox.ToolCapableClient(participant.client, self.tools, consent=consent)
-        return replace(participant, client=client)
-
 
 def _is_primary(participant: Participant, pair: Pair) -> bool:
     return pair.primary in (participant.name, participant.type)
-
-
-def with_help(pair: Pair, primary: ModelClient, *secondary: ModelClient) -> ModelClient:
-    """The client of a program with the help of others; raises `ConfigError` for settings that can't be.
-
-    Nothing is verified by running, as nobody has said in which fence.
-    """
-    without_fence = pair.model_copy(update={"verify": False})
-    helpers = map(live_model, secondary)
-    return assembly.Recipe.of("", live_model(primary), without_fence, lambda *_: next(helpers)).client()
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +212,7 @@ class FileSetup(SetupSource):
         plan = Plan(participants, inputs=read.parts, describer=describer, **_settings(self.loaded))
         notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings, *_unseen(plan))
         judge = self.loaded.file.discussion.judge
-        judges = arbiter.Arbiter(assembled.judges, judge.find_rubric(self.loaded.base)) if judge else None
+        judges = Arbiter(assembled.judges, judge.find_rubric(self.loaded.base)) if judge else None
         return RunSetup(plan, notes, assembled, judges)
 
     def _describer(self, participants: Sequence[Participant], assembled: Assembled) -> Participant | None:

@@ -127,7 +127,9 @@ def _option_names(factory: Callable[..., Any]) -> tuple[str, ...] | None:
 @cache
 def built_in(package: str) -> frozenset[str]:
     """The public files of a package."""
-    found = pkgutil.iter_modules(importlib.import_module(package).__path__)
+    spec = importlib.util.find_spec(package)
+    assert spec
+    found = pkgutil.iter_modules(spec.submodule_search_locations)
     return frozenset(module.name for module in found if not module.name.startswith("_"))
 
 

@@ -1,21 +1,22 @@
 """The server as an aiohttp application: its addresses, and what happens to a request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from math import ceil
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from aiohttp import web
 
-from .. import reporting
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
 from ..core.exchange import RawBody
 from ..core.ledger import charge_to
 from ..core.telemetry import request_span, use_telemetry
 from ..core.tokens import estimate_request
+from ..evidence.store import EvidenceStore
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
 from ..wire.bodies import decode_body
@@ -225,12 +226,18 @@ def _metrics(state: ServerState) -> Handler:
     return handle
 
 
+def _read_evidence(store: EvidenceStore) -> Sequence[Any]:
+    """Returns what all pairs have shown, with what judging needs: most servers have no shadows."""
+    evidence: Sequence[Any] = import_module("ai_battle.reporting.pair_evidence").read_evidence(store)
+    return evidence
+
+
 def _pairs(state: ServerState) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
         """Returns what the shadows have found, as text, or as JSON for whoever asks for that."""
         if not _has_key(state, http):
             return web.json_response({"error": {"message": "What pairs have shown needs a key."}}, status=401)
-        found = await asyncio.to_thread(reporting.read_evidence, state.evidence) if state.evidence else []
+        found = await asyncio.to_thread(_read_evidence, state.evidence) if state.evidence else []
         if JSON in http.headers.get("accept", ""):
             return web.json_response([each.to_json() for each in found])
         text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from .. import assembly
 from ..assembly import strategies
 from ..assembly.models import BuildContext, Model, helper_model, spelling
-from ..collaboration._boost_settings import BoostSettings
+from ..config.boost import BoostSettings
 from ..config.collaboration import AUTO, Help, HelperSettings, UsedHelp
 from ..config.problems import Problem
 from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server, with_advisor
@@ -36,7 +36,8 @@ MOST = 256
 
 
 if TYPE_CHECKING:
-    from ..collaboration import Lessons, Shadow
+    from ..collaboration._lessons import Lessons
+    from ..collaboration._shadow import Shadow
 
 
 class RouteError(ConfigError):
@@ -99,25 +100,27 @@ class RouteBuilder:
         strategies.check(settings)
         _require_others(settings, self.context)
         plans = strategies.traits(settings.strategy).plans
-        recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)
-        recipe = assembly.with_lessons(recipe, self.context)
+        make = partial(self._helper, name, plans)
+        recipe = assembly.recipes.Recipe.of(name, model, settings, make, self.context.base)
+        recipe = assembly.recipes.with_lessons(recipe, self.context)
         if settings.calibration == AUTO:
-            assembly.require_self_calibrating(settings, settings.shadow, recipe.traits)
+            assembly.shadows.require_self_calibrating(settings, settings.shadow, recipe.traits)
         if recipe.lessons:
             self.lessons.append(recipe.lessons)
         return self._with_shadow(_pair_route(name, recipe), recipe, settings)
 
-    def _with_shadow(self, route: Route, recipe: "assembly.Recipe", settings: RouteSettings) -> Route:
+    def _with_shadow(self, route: Route, recipe: "assembly.recipes.Recipe", settings: RouteSettings) -> Route:
         if not (shadow_settings := settings.shadow):
             return route
         make = partial(self._shadow_model, route.name, settings)
-        promised = assembly.promised_loss(shadow_settings, settings)
-        shadow = assembly.shadow_of(shadow_settings, recipe, settings.model, self.context, make, promised)
+        promised = assembly.shadows.promised_loss(shadow_settings, settings)
+        shadow = assembly.shadows.shadow_of(shadow_settings, recipe, settings.model, self.context, make, promised)
         self.shadows[route.name] = shadow
         if promised is None:
             return replace(route, make=lambda: shadow.follow(route.make()))
         require_webhook(shadow_settings.watch.webhook if shadow_settings.watch else "")
-        makers = lru_cache(2)(lambda made: assembly.with_calibration(recipe, made).maker() if made else route.make)
+        calibrated = partial(assembly.shadows.with_calibration, recipe)
+        makers = lru_cache(2)(lambda made: calibrated(made).maker() if made else route.make)
         return replace(route, make=lambda: shadow.follow(makers(shadow.calibration)()))
 
     def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
@@ -164,7 +167,7 @@ class RouteBuilder:
         planner = helper_model("boost", HelperSettings(type=f"openai/{boost.model}"), context)
         planner = self._with_plans(self._register(planner))
         help_ = Help.model_validate(boost.pair)
-        return _pair_route(LISTED[tier], assembly.Recipe(model, help_, {"secondary": planner}))
+        return _pair_route(LISTED[tier], assembly.recipes.Recipe(model, help_, {"secondary": planner}))
 
     def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
         """A bare name is a model of the OpenAI-compatible address, where there is one."""
@@ -255,7 +258,7 @@ def _with_tool_fallback(model: Model, native: bool | None) -> Model:
     return replace(model, client=ToolFallback(model.client, native, (model.upstream, model.name.model)))
 
 
-def _pair_route(name: str, recipe: "assembly.Recipe") -> Route:
+def _pair_route(name: str, recipe: "assembly.recipes.Recipe") -> Route:
     """Makes one client at once, so that what can't be made is found before anybody asks."""
     make = recipe.maker()
     make()

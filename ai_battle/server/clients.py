@@ -13,7 +13,6 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from .. import collaboration
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ProviderError, StoreError
 from ..core.events import Emit, TextDelta, ignore
@@ -210,9 +209,14 @@ class PlanCachingClient(ClientWrapper):
             await emit(TextDelta(plan.text))
             return replace(plan, usage=NOTHING_USED)
         plan = await self.client.complete(request, emit)
-        if plan.stop == "end" and collaboration.is_plan(plan.text):
+        if plan.stop == "end" and _boost_replies().is_plan(plan.text):
             await self.plans.keep(key, plan)
         return plan
+
+
+def _boost_replies() -> ModuleType:
+    """Returns what reads boost models' replies, loaded with the first of them: most servers have no such model."""
+    return import_module("ai_battle.collaboration._boost_reply")
 
 
 def plan_key(model: str, request: ModelRequest) -> bytes:

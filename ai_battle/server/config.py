@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import ValidationError
 
 from ..assembly.models import BuildContext
-from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
+from ..config.boost import BoostMissing, BoostSettings, boost_settings
 from ..config.collaboration import AUTO
 from ..config.server import LoadedServer, ServeKey, Server, load_server
 from ..config.values import Section

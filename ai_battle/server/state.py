@@ -28,7 +28,8 @@ from .webhook import post_event
 from .workers import Worker
 
 if TYPE_CHECKING:
-    from ..collaboration import Lessons, Shadow
+    from ..collaboration._lessons import Lessons
+    from ..collaboration._shadow import Shadow
 
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""

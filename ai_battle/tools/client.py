@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 
 from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import BudgetExceeded
@@ -22,6 +20,7 @@ from .base import Tool, ToolRegistry
 from .calls import DEFAULT, CallRunner, RunnerLimits
 from .formats.answers import BEHIND, PROPOSED, UNREAD, behind, is_quoted, problems_in, results_in
 from .formats.text import ToolUseProtocol
+from .instructions import first_request, join_texts, prompt
 from .manager import ToolManager
 
 
@@ -149,7 +148,7 @@ class _ToolTurn:
         return replace(
             self._request,
             messages=(*self._messages, *transient),
-            system=_join(self._request.system, prompt("data") if self._specs or self._steps else ""),
+            system=join_texts(self._request.system, prompt("data") if self._specs or self._steps else ""),
             tools=self._specs,
             tool_choice="auto" if is_settled else self._request.tool_choice,
         )
@@ -224,7 +223,7 @@ class _ToolTurn:
         return replace(
             self._request,
             messages=(*self._messages, user(prompt("continue" if is_found else "nothing"))),
-            system=_join(self._request.system, prompt("summarise") if is_found else ""),
+            system=join_texts(self._request.system, prompt("summarise") if is_found else ""),
             tools=(),
             tool_choice="auto",
         )
@@ -281,17 +280,6 @@ class RequestedCalls:
         return cls(reading.calls, reading.prose.strip(), problems_in(reading), after, reading.proposals)
 
 
-def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
-    """Returns what a model with these tools is asked first."""
-    return replace(request, system=_join(request.system, prompt("data") if tools else ""), tools=tools)
-
-
-@cache
-def prompt(name: str) -> str:
-    """The packaged prompt `prompts/<name>.md`."""
-    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
-
-
 def _by_tool_name(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> tuple[ToolCall, ...]:
     """Returns the calls under the tools' own names, where a model spells them its own way."""
     offered = OfferedTools(specs)
@@ -327,10 +315,6 @@ def _results_in_words(results: Iterable[ToolResult]) -> str:
     """Returns what tools returned, where the model found no words; nothing where they only failed."""
     found = (f"{result.call.name} returned: {result.text}" for result in results if not result.is_error)
     return "\n\n".join(dict.fromkeys(found))
-
-
-def _join(*texts: str) -> str:
-    return "\n\n".join(text for text in texts if text)
 
 
 def _registry(tools: Iterable[Tool]) -> ToolRegistry:

@@ -12,7 +12,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import Emit, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
-from ai_battle.providers import parse
+from ai_battle.providers._names import parse
 
 
 class Counting(ModelClient):

@@ -13,7 +13,9 @@ from ai_battle.core.exchange import NOTHING_USED, ModelRequest, ModelResponse, U
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
 from ai_battle.core.messages import user
 from ai_battle.judging.assessment import Assessment
-from ai_battle.providers import CallTerms, ProviderCaller, TokenPrice
+from ai_battle.providers._calls import ProviderCaller
+from ai_battle.providers._metered import CallTerms
+from ai_battle.providers._prices import TokenPrice
 from ai_battle.providers.scripted import ScriptedClient
 
 STRATEGIES: Mapping[str, Callable[..., ModelClient]] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle import BoostLoop
-from ai_battle.collaboration import BoostSettings, boost_settings
+from ai_battle.config.boost import BoostSettings, boost_settings
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.testing import ScriptedClient

@@ -3,10 +3,10 @@
 import pytest
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration import Assessment, Context
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
+from ai_battle.judging.assessment import Assessment, Context
 from ai_battle.judging.calibration import Calibration
 
 APPLES = "Janet has 12 apples. She gives 5 to Tom and buys 3 bags with 4 apples in each. How many apples has she?"

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration import Context
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult
+from ai_battle.judging.assessment import Context
 from ai_battle.judging.early_stop import Prefix
 from tests.growing import IN_PROPORTION, growth
 from tests.performance._detecting import HOSTILE, PROMPT

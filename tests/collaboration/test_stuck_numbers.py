@@ -4,7 +4,7 @@
 import pytest
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration import Assessment
+from ai_battle.judging.assessment import Assessment
 
 RIGHT = [
     ("Three friends share a taxi for 41,70 €. What does each pay?", "41,70 € / 3 = 13,90 €, so each pays 13,90 €."),

@@ -3,10 +3,11 @@
 import pytest
 
 from ai_battle import ModelRequest, StuckDetector, ToolSpec
-from ai_battle.collaboration import Context, takeover
+from ai_battle.collaboration import takeover
 from ai_battle.core.events import EventLog
 from ai_battle.core.helping import StuckFound
 from ai_battle.core.messages import Message, ToolCall, ToolResult, assistant, user
+from ai_battle.judging.assessment import Context
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.tools.builtin.calculator import CalculatorTool
 from ai_battle.tools.calls import RunnerLimits

@@ -14,7 +14,7 @@ from ai_battle.config.loading import load
 from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.conversation.inputs import problems as input_problems
 from ai_battle.core.errors import ConfigError
-from ai_battle.providers import built_in_providers
+from ai_battle.providers._endpoints import built_in_providers
 
 from .test_loading import EVERYTHING
 from .test_specification import FRAGMENT, GENERATION, RESEARCH

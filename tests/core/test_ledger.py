@@ -12,7 +12,9 @@ from ai_battle.core.events import Emit, TextDelta, UsageReported, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.ledger import Budget, Ledger, Quote, SpendingLimits, charge_to
 from ai_battle.core.messages import assistant, user
-from ai_battle.providers import CallTerms, ProviderCaller, TokenPrice
+from ai_battle.providers._calls import ProviderCaller
+from ai_battle.providers._metered import CallTerms
+from ai_battle.providers._prices import TokenPrice
 
 PRICE = TokenPrice(2.0, 10.0)
 

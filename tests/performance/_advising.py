@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable
 from statistics import quantiles
 
-from ai_battle.collaboration import Helping, StuckDetector, advisor
+from ai_battle.collaboration import Helping, advisor
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, Part, Text, ToolCall, ToolResult, user
+from ai_battle.judging.detector import StuckDetector
 
 TIMES = 40
 SAID = (

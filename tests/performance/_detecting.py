@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration import Context
 from ai_battle.core.exchange import ToolSpec
+from ai_battle.judging.assessment import Context
 
 PROMPT = (
     "A farm has 24 cows and 3 barns. Each cow gives 12 liters a day and 5% are lost. How many liters are sold a day?"

@@ -14,7 +14,8 @@ from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import AttemptFailed, EventLog, ModelReplied, TextDelta
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import user
-from ai_battle.providers import CallTerms, Deadlines, ProviderCaller, RetryPolicy
+from ai_battle.providers._calls import Deadlines, ProviderCaller, RetryPolicy
+from ai_battle.providers._metered import CallTerms
 from ai_battle.testing import FakeProvider, FakeProviders, Fault
 
 from .fault_table import Row

@@ -12,7 +12,7 @@ from ai_battle.core.errors import ContextTooLong, ProviderError
 from ai_battle.core.events import Emit, EventLog, Warned, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
-from ai_battle.providers import RefusalMemory
+from ai_battle.providers._capabilities import RefusalMemory
 from ai_battle.testing import FakeProviders, fault
 
 from .conftest import Way

@@ -2,7 +2,9 @@
 
 import pytest
 
-from ai_battle.providers import ModelCapabilities, RefusalMemory, capabilities, parse
+from ai_battle.providers._capabilities import ModelCapabilities, RefusalMemory
+from ai_battle.providers._listing import capabilities
+from ai_battle.providers._names import parse
 from ai_battle.testing import FakeProviders
 
 CLOSED = {"base_url": "http://127.0.0.1:9"}

@@ -9,7 +9,8 @@ from ai_battle.core.errors import BadReply, Unreachable
 from ai_battle.core.events import EventLog, ThinkingDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, assistant, user
-from ai_battle.providers import ProviderCaller, RetryPolicy, openai
+from ai_battle.providers import openai
+from ai_battle.providers._calls import ProviderCaller, RetryPolicy
 from ai_battle.testing import FakeProviders, call, fault, reply
 
 from .conftest import Way

@@ -10,7 +10,8 @@ from ai_battle.core.errors import Unreachable
 from ai_battle.core.events import Emit, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
-from ai_battle.providers import Deadlines, ProviderCaller, RetryPolicy, Stalled, openai
+from ai_battle.providers import openai
+from ai_battle.providers._calls import Deadlines, ProviderCaller, RetryPolicy, Stalled
 from ai_battle.testing import FakeProviders, fault, reply
 
 SLOW = reply("one two three four five six", delay=0.3, pace=0.1)

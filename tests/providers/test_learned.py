@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.files import cache_directory
-from ai_battle.providers import RefusalMemory
+from ai_battle.providers._capabilities import RefusalMemory
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_refusal_is_remembered_for_its_model_alone(path: Path) -> None:
 
 
 def test_another_process_knows_it(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from ai_battle.providers import RefusalMemory\n"
+    code = "import sys; from pathlib import Path; from ai_battle.providers._capabilities import RefusalMemory\n"
     remember = f"{code}RefusalMemory.load(Path(sys.argv[1])).remember('e', 'm', sys.argv[2])"
     RefusalMemory.load(path)
     writers = [subprocess.Popen([sys.executable, "-c", remember, str(path), f"option{n}"]) for n in range(4)]

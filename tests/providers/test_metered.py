@@ -9,7 +9,10 @@ from ai_battle.core.errors import RateLimited
 from ai_battle.core.events import Emit, EventLog, ModelReplied, ScriptAdvanced, ignore
 from ai_battle.core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import user
-from ai_battle.providers import CallTerms, ModelName, ProviderCaller, TokenPrice, price
+from ai_battle.providers._calls import ProviderCaller
+from ai_battle.providers._metered import CallTerms
+from ai_battle.providers._names import ModelName
+from ai_battle.providers._prices import TokenPrice, price
 from ai_battle.providers.scripted import ScriptedClient
 
 HELLO = ModelRequest((user("Hello?"),))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.providers import KNOWN, RETIRED, SHORT, is_local, nearest_tag, parse
+from ai_battle.providers._names import KNOWN, RETIRED, SHORT, is_local, nearest_tag, parse
 
 
 @pytest.mark.parametrize(

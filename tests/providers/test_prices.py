@@ -13,7 +13,8 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
-from ai_battle.providers import FREE, ModelName, TokenPrice, context_window, parse, price
+from ai_battle.providers._names import ModelName, parse
+from ai_battle.providers._prices import FREE, TokenPrice, context_window, price
 
 
 @pytest.mark.parametrize(
@@ -103,8 +104,8 @@ def test_prices_are_loaded_when_they_are_first_asked_for() -> None:
 
 _LOOKS = """
 import sys
-from ai_battle.providers import parse
-from ai_battle.providers import context_window, price
+from ai_battle.providers._names import parse
+from ai_battle.providers._prices import context_window, price
 for name in ("gpt-4o", "claude-sonnet-4-5", "openai/gpt-nothing"):
     print(price(parse(name)), context_window(parse(name)))
 print("genai_prices" in sys.modules)

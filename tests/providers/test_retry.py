@@ -12,7 +12,7 @@ from ai_battle.core.errors import BadReply, ProviderError, RateLimited, TimedOut
 from ai_battle.core.events import AttemptFailed, Emit, EventLog, ModelReplied, Retrying, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
-from ai_battle.providers import Stalled
+from ai_battle.providers._calls import Stalled
 from tests.clocks import set_forward
 
 MODEL = "tests.providers.plugin/model"

@@ -13,7 +13,8 @@ import pytest
 from aiohttp import web
 
 from ai_battle.core.errors import ProviderError, Unreachable
-from ai_battle.providers import Deadlines, anthropic, ollama, openai
+from ai_battle.providers import anthropic, ollama, openai
+from ai_battle.providers._calls import Deadlines
 
 Transport: TypeAlias = Any
 

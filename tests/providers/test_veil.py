@@ -12,7 +12,9 @@ from ai_battle.core.events import EventLog, ToolCallDelta, Warned
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.helping import Veiled
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, user
-from ai_battle.providers import Veil, VeiledClient, VeilRules, ollama
+from ai_battle.providers import ollama
+from ai_battle.providers._private import VeilRules
+from ai_battle.providers._veil import Veil, VeiledClient
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.growing import IN_PROPORTION, growth
 

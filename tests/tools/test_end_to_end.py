@@ -13,7 +13,7 @@ from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
 from ai_battle.core.tooling import FabricationSuspected
-from ai_battle.providers import RefusalMemory
+from ai_battle.providers._capabilities import RefusalMemory
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits

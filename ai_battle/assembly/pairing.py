@@ -1,0 +1,107 @@
+"""Puts the models of a discussion together with those that help them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from ..collaboration._shadow import Shadow
+from ..collaboration._turn import HelpUse
+from ..collaboration.ladder import LadderState
+from ..config.collaboration import Help, HelperSettings, Pair, ShadowSettings
+from ..core.client import ModelClient
+from ..core.errors import ConfigError
+from ..tools.approval import is_code_denied
+from ..tools.client import WithTools
+from ..tools.toolset import ToolSet, ToolUser, tool_settings
+from .models import Model, helper_model, live_model
+from .pairs import Pairs, ResolvedPair, RunHelp
+from .recipes import Recipe, with_lessons
+from .shadows import shadow_of
+from .tooling import told_of_tools, with_tools
+
+
+@dataclass(frozen=True, slots=True)
+class PairBuilder:
+    """Puts models together with their helpers, and keeps in `help` what is known of them then."""
+
+    pairs: Pairs
+    tool_set: ToolSet | None = None
+    help: RunHelp = field(default_factory=RunHelp)
+
+    def pair_up(self, name: str, model: Model, pairs: Collection[ResolvedPair] | None = None) -> Model:
+        """Returns the model of a participant with the help that it gets, of all its pairs or of these.
+
+        Raises `ConfigError`.
+        """
+        alone = model.client
+        for pair in self.pairs.of(name) if pairs is None else pairs:
+            recipe = self._recipe(name, model, pair)
+            self.help.recipes.setdefault(name, []).append(recipe)
+            self.help.notes.append(recipe.note)
+            states = self.help.standings.setdefault(name, [])
+            states.append(LadderState(ladder=len(states)))  # only ladders are several, and use it
+            client = recipe.client(self.help.use.setdefault(name, HelpUse()), states[-1])
+            is_made = recipe.check or not pair.pair.check  # without a run's tools nothing can be checked
+            if pair.pair.shadow and is_made and not self.pairs.context.recording:
+                client = self._shadow(name, recipe, pair.pair.shadow).follow(client)
+            model = replace(model, client=client, helper=recipe.large)
+        return model if model.client is alone else replace(model, client=WithTools(model.client, alone))
+
+    def _shadow(self, name: str, recipe: Recipe, shadow_settings: ShadowSettings) -> Shadow:
+        """Its models have no tools: what one did can't be done again for a comparison."""
+        if shadow_settings.watch:
+            raise ConfigError("watch is for the pairs of a server; take it away here", "shadow.watch")
+
+        def make(place: str, settings: HelperSettings) -> Model:
+            settings = self.pairs.settings(settings).model_copy(update={"tools": None})
+            return helper_model(f"{name}.{place}", settings, self.pairs.context)
+
+        shadow = shadow_of(shadow_settings, recipe, HelperSettings(type=name), self.pairs.context, make)
+        self.help.shadows.append(shadow)
+        return shadow
+
+    def _recipe(self, name: str, model: Model, each: ResolvedPair) -> Recipe:
+        """Returns the recipe of a pair. Without a tool set, which belongs to a run, nothing checks the answers."""
+        help_: Help = each.pair
+        discussion, spec, check = self.pairs.discussion, self.pairs.discussion.models[name], None
+        if help_.check and self.tool_set:
+            check = self.tool_set.check(help_.check, ToolUser(name, approval=spec.approval))
+        elif help_.check:
+            help_ = help_.model_copy(update={"check": None})
+        if is_code_denied(discussion, spec):
+            help_ = help_.model_copy(update={"verify": False})
+        if each.traits.each_step and not self.tool_set:
+            model = told_of_tools(model, spec.capabilities)
+        recipe = Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
+        recipe = replace(recipe, check=check, sandbox=tool_settings(discussion).sandbox)
+        return with_lessons(recipe, self.pairs.context)
+
+    def _model(self, speaker: str, settings: HelperSettings) -> Model:
+        """A helper, with the help of the pair that names it."""
+        model = self._helper(speaker, settings)
+        for each in self.pairs.of_helper(settings.name):
+            whose, base = f"{speaker}.{settings.name}", self.pairs.context.base
+            recipe = Recipe.of(whose, model, each.pair, self._model, base)
+            self.help.recipes.setdefault(speaker.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
+            model = replace(model, client=recipe.client())
+        return model
+
+    def _helper(self, speaker: str, settings: HelperSettings) -> Model:
+        settings, discussion = self.pairs.settings(settings), self.pairs.discussion
+        model = helper_model(speaker, settings.model_copy(update={"tools": None}), self.pairs.context)
+        self.help.notes.append(model.name.note)
+        if not self.tool_set:
+            return model
+        spec = discussion.models[speaker.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
+        if settings.tools is not None:
+            spec = spec.model_copy(update={"tools": settings.tools})
+        return with_tools(speaker, model, self.tool_set, spec)
+
+
+def with_help(pair: Pair, primary: ModelClient, *secondary: ModelClient) -> ModelClient:
+    """The client of a program with the help of others; raises `ConfigError` for settings that can't be.
+
+    Nothing is verified by running, as nobody has said in which fence.
+    """
+    without_fence = pair.model_copy(update={"verify": False})
+    helpers = map(live_model, secondary)
+    return WithTools(Recipe.of("", live_model(primary), without_fence, lambda *_: next(helpers)).client(), primary)

@@ -1,0 +1,60 @@
+"""Gives models their tools, each in the way that suits it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..config.discussion import Discussion
+from ..config.participants import Capabilities, ParticipantSettings
+from ..config.problems import Problem
+from ..config.tools import Approval, Tools
+from ..core.client import ModelClient
+from ..providers._capabilities import RefusalMemory, capabilities_offline
+from ..tools.approval import Approver, Ask, Consent
+from ..tools.base import Tool
+from ..tools.client import ToolCapableClient
+from ..tools.formats.auto import InProcessRefusals
+from ..tools.toolset import ToolSet, ToolSupport, ToolUser, settings_problems
+from .models import Model
+
+
+def tool_set(discussion: Discussion, base: Path, ask: Ask | None, *, allow_unsandboxed: bool) -> ToolSet:
+    """Returns the tools of a run; `ask` puts a call to a person. Raises `ConfigError`."""
+    return ToolSet(discussion, base, allow_unsandboxed=allow_unsandboxed, ask=ask)
+
+
+def with_tools(name: str, model: Model, tool_set: ToolSet, spec: ParticipantSettings) -> Model:
+    """Returns the model with the tools of a discussion."""
+    user = ToolUser(name, spec.tools, spec.approval)
+    return replace(model, client=tool_set.client(model.client, _tool_support(model, spec.capabilities), user))
+
+
+def told_of_tools(model: Model, capabilities: Capabilities) -> Model:
+    """Returns the model told of tools in the way that suits it, for a strategy that brings some."""
+    return replace(model, client=_tool_support(model, capabilities).client_of(model.client))
+
+
+def _tool_support(model: Model, capabilities: Capabilities) -> ToolSupport:
+    """Returns how tools reach the model: what the file says counts more than what the model refused before."""
+    stated = capabilities.stated_values()
+    known = capabilities_offline(model.name, stated).known.get("tools")
+    native = bool(known.value) if known and known.source != "learned" else None
+    memory = RefusalMemory.load() if "tools" not in stated else InProcessRefusals()
+    return ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))
+
+
+def with_live_tools(
+    clients: Mapping[str, ModelClient], tools: tuple[Tool, ...], ask: Ask | None
+) -> dict[str, ModelClient]:
+    """Returns clients of a program with its tools, each with a registry of its own, by whose they are."""
+    person, approval = Approver(ask), Approval(default="ask" if ask else None)
+    return {
+        name: ToolCapableClient(client, tools, consent=Consent(name, (approval,), person))
+        for name, client in clients.items()
+    }
+
+
+def problems(tools: Tools, base: Path) -> Iterator[Problem]:
+    """Yields what is wrong with the section of tools; code that it names is not imported."""
+    for path, words in settings_problems(tools, base):
+        yield Problem(("discussion", "tools", *path), words)

@@ -1,11 +1,12 @@
 """What goes to a model and what comes back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .messages import Message, ToolCall, extra_fields
 
+T = TypeVar("T")
 Stop = Literal["end", "length", "stop_sequence", "tool_calls", "refusal", "content_filter", "pause"]
 
 
@@ -46,13 +47,22 @@ WHOLE_ANSWER = Wants(stream=False, drafts=False)
 class RawBody:
     """A body as a client sent it: `data` is all of it, `fields` its fields, of which the largest are JSON still.
 
-    `api` is the name under which servers speak the API; `headers` are those that belong to the request.
+    `api` is the name under which servers speak the API; `headers` are those that belong to the request. `made` is what
+    was made of the fields beside the messages, for all bodies that have the same.
     """
 
     api: str
     data: bytes
     fields: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
+    made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Hashable, read: Callable[[Mapping[str, Any]], T]) -> T:
+        """Returns what `read` makes of the fields beside the messages; `key` names it."""
+        if key not in self.made:
+            self.made[key] = read(self.fields)
+        made: T = self.made[key]
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,19 @@ class ModelRequest:
     extra: Mapping[str, Any] = extra_fields()
     wants: Wants = field(default=EVERYTHING, compare=False, kw_only=True)
     raw: RawBody | None = field(default=None, init=False, repr=False, compare=False)
+
+    def with_messages(self, messages: tuple[Message, ...], system: str | None = None) -> "ModelRequest":
+        """The same with these messages, in a tenth of the time that `replace` takes."""
+        return ModelRequest(
+            messages,
+            self.system if system is None else system,
+            self.tools,
+            self.tool_choice,
+            self.output_schema,
+            self.options,
+            extra=self.extra,
+            wants=self.wants,
+        )
 
 
 class UnreadRequest(ModelRequest):

@@ -171,18 +171,24 @@ def span(operation: Operation, subject: str, **values: Any) -> AbstractContextMa
     return nullcontext({})
 
 
+def request_span(
+    telemetry: Telemetry | None, method: str, path: str, headers: Mapping[str, str]
+) -> AbstractContextManager[Attributes]:
+    """Returns what opens that of a request which a client sent, in the trace that its headers name."""
+    return _request_span(telemetry, method, path, headers) if telemetry else nullcontext({})
+
+
 @contextmanager
-def request_span(method: str, path: str, headers: Mapping[str, str]) -> Iterator[Attributes]:
-    """Open that of a request which a client sent, in the trace that its headers name."""
-    if telemetry := _active.get():
-        token = telemetry.context.attach(telemetry.propagate.extract(headers))
-        try:
-            with telemetry.span(f"{method} {path}", "SERVER", {"method": method, "path": path}) as added:
-                yield added
-        finally:
-            telemetry.context.detach(token)
-    else:
-        yield {}
+def _request_span(telemetry: Telemetry, method: str, path: str, headers: Mapping[str, str]) -> Iterator[Attributes]:
+    token = telemetry.context.attach(telemetry.propagate.extract(headers))
+    try:
+        with (
+            use_telemetry(telemetry),
+            telemetry.span(f"{method} {path}", "SERVER", {"method": method, "path": path}) as added,
+        ):
+            yield added
+    finally:
+        telemetry.context.detach(token)
 
 
 def wanted_signals(environment: Mapping[str, str]) -> tuple[str, ...]:

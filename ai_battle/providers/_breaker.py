@@ -271,26 +271,26 @@ class Upstream:
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
         self._breaker = CircuitBreaker(_is_unreachable, of_model=False)
-        self._models: OrderedDict[tuple[str, str], CircuitBreaker] = OrderedDict()
+        self._circuits: OrderedDict[tuple[str, str], Circuit] = OrderedDict()
 
     def circuit(self, model: str, role: str = "") -> Circuit:
         """Failures of a model in another `role` are counted apart: what a helper is asked may be what it fails at."""
         key = model, role
-        if key not in self._models:
-            self._models[key] = CircuitBreaker(_is_outage)
-            if len(self._models) > MOST_MODELS:
-                self._models.popitem(last=False)
-        self._models.move_to_end(key)
-        return Circuit(self._breaker, self._models[key])
+        if key not in self._circuits:
+            self._circuits[key] = Circuit(self._breaker, CircuitBreaker(_is_outage))
+            if len(self._circuits) > MOST_MODELS:
+                self._circuits.popitem(last=False)
+        self._circuits.move_to_end(key)
+        return self._circuits[key]
 
     def breakers(self) -> Iterator[tuple[CircuitName, CircuitBreaker]]:
         yield CircuitName(self._endpoint), self._breaker
-        for (model, role), breaker in self._models.items():
-            yield CircuitName(self._endpoint, model, role), breaker
+        for (model, role), circuit in self._circuits.items():
+            yield CircuitName(self._endpoint, model, role), circuit.model
 
     def waiting(self, model: str) -> float:
         """The seconds for which a model is left alone in every role that it has been asked in."""
-        roles = [role for name, role in self._models if name == model] or [""]
+        roles = [role for name, role in self._circuits if name == model] or [""]
         return min(self.circuit(model, role).waiting(for_probe=False)[0] for role in roles)
 
 

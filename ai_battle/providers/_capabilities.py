@@ -25,6 +25,7 @@ from ._prices import context_window
 
 SECONDS = 24 * 3600
 _LARGE = 256 * 1024
+NOTHING_REFUSED: frozenset[str] = frozenset()
 _log = logging.getLogger(__name__)
 
 
@@ -47,9 +48,11 @@ class RefusalMemory:
 
     def refuses(self, endpoint: str, model: str) -> frozenset[str]:
         """The parameters and features that this model refused within a day."""
-        refused = self._refused.get((endpoint, model), {})
-        from_others = self._told.get(_digest(endpoint, model), {}) if self._told else {}
-        return frozenset((*_fresh(refused), *_fresh(from_others)))
+        refused = self._refused.get((endpoint, model))
+        from_others = self._told.get(_digest(endpoint, model)) if self._told else None
+        if not refused and not from_others:
+            return NOTHING_REFUSED
+        return frozenset((*_fresh(refused or {}), *_fresh(from_others or {})))
 
     def by_digest(self) -> Mapping[str, Mapping[str, float]]:
         """All that is known here, and when it was refused, in one order; an address may have a password in it."""
@@ -173,7 +176,8 @@ class LearnedRefusals:
         """The request without the options that were refused before."""
         if not (request.options and self._learns):
             return request
-        for option in sorted({*self._refused, *self._memory.refuses(*self._remembered_as)} & request.options.keys()):
+        refused = self._memory.refuses(*self._remembered_as) | self._refused
+        for option in sorted(refused & request.options.keys()) if refused else ():
             request = await self._without(request, option, ", as it did before.", emit)
         return request
 

@@ -208,32 +208,31 @@ class AiohttpTransport(Transport):
     ) -> aiohttp.ClientResponse:
         """The answer after redirects within the same origin; to another origin nothing is sent."""
         for _ in range(MOST_REDIRECTS + 1):
-            response = await self._request_once_more(method, url, body, headers)
+            try:
+                response = await self._request(method, url, body, headers)
+            except _BREAKS as error:
+                raise connection_fault(error, self.access) from error
             if response.status not in REDIRECTS:
                 return response
             response.close()
             url = URL(redirect_target(self.access, str(url), response.headers))
         raise too_many_redirects(self.access)
 
-    async def _request_once_more(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
-        try:
-            try:
-                return await self._request(method, url, body, headers)
-            except aiohttp.ClientOSError as error:
-                if not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
-                    raise
-                # The server had closed a kept connection: no request was sent on it whole, so none was answered.
-                return await self._request(method, url, body, headers)
-        except _BREAKS as error:
-            raise connection_fault(error, self.access) from error
-
-    async def _request(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
+    async def _request(
+        self, method: str, url: URL, body: bytes, headers: Headers, *, again: bool = True
+    ) -> aiohttp.ClientResponse:
         session = await loop_resource(AiohttpTransport, _session)
         data = BytesIO(body) if len(body) > _LARGE else body or None
-        return await session.request(
-            method, url, data=data, headers=headers, timeout=self._timeout,
-            allow_redirects=False, proxy=self._proxy,
-        )  # fmt: skip
+        try:
+            return await session.request(
+                method, url, data=data, headers=headers, timeout=self._timeout,
+                allow_redirects=False, proxy=self._proxy,
+            )  # fmt: skip
+        except aiohttp.ClientOSError as error:
+            if not again or not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
+                raise
+            # The server had closed a kept connection: no request was sent on it whole, so none was answered.
+            return await self._request(method, url, body, headers, again=False)
 
 
 def _without_empty(headers: Mapping[str, str]) -> Headers:

@@ -118,7 +118,7 @@ class Messages:
         clamped = wire.clamped_options(request.options, version, self.model)
         headers = self._headers(headers_of_client, version)
         if request.raw and version == request.raw.headers.get(VERSION) and not (left_out or clamped):
-            return HttpRequest("/v1/messages", wire.pass_request(request.raw.fields, self.model), headers=headers)
+            return HttpRequest("/v1/messages", wire.pass_request(request.raw, self.model), headers=headers)
         if self.cache and len(request.messages) > 1 and not _has_marks(request):
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)

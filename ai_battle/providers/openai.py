@@ -41,7 +41,7 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
         return HttpRequest(embeddings.PATH, embeddings.encode_request(request, model))
 
     async def encode(request: ModelRequest) -> HttpRequest:
-        body = wire.pass_request(request.raw.fields, model, quirks) if request.raw else b""
+        body = wire.pass_request(request.raw, model, quirks) if request.raw else b""
         stream = request.wants.stream
         return HttpRequest(place.path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 

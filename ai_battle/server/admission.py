@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import random
 
@@ -41,12 +40,10 @@ class KeyQueue:
     def has_room(self) -> bool:
         return self.running < self.most
 
-    def count(self, per_minute: int | None, now: float) -> float:
+    def count(self, per_minute: int, now: float) -> float:
         """Counts a request; returns how many seconds too early it comes, if it is one too many within a minute."""
         while self.came and self.came[0] <= now - MINUTE:
             self.came.popleft()
-        if per_minute is None:
-            return 0.0
         if len(self.came) >= per_minute:
             return self.came[-per_minute] + MINUTE - now
         self.came.append(now)
@@ -70,42 +67,42 @@ class Admission:
     _places_taken: int = 0
     _queues: dict[str, KeyQueue] = field(default_factory=dict)
 
-    @asynccontextmanager
-    async def place(self, holder: KeyHolder) -> AsyncIterator[None]:
-        """Begins when a request may be answered; raises `Denied`."""
-        queue = self._queues.setdefault(holder.name, KeyQueue())
+    async def enter(self, holder: KeyHolder) -> None:
+        """Returns when a request may be answered, which has a place until it leaves; raises `Denied`."""
+        queue = self._queues.get(holder.name) or self._queues.setdefault(holder.name, KeyQueue())
         queue.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
-        await self._check_rate(queue, holder)
-        await self._enter(queue, holder)
-        try:
-            async with self._shared_place(queue, holder):
-                yield
-        finally:
-            self._leave(queue)
+        if holder.per_minute:
+            await self._check_rate(queue, holder, holder.per_minute)
+        if self.running < self.concurrent and queue.has_room and not queue.waiting:
+            self._take(queue)
+        else:
+            await self._wait_for_turn(queue, self._share(self.queue, holder))
+        if self.counts and holder.concurrent:
+            await self._share_place(queue, holder.name, holder.concurrent, self.counts)
 
-    async def _check_rate(self, queue: KeyQueue, holder: KeyHolder) -> None:
-        wait = None
-        if self.counts and holder.per_minute:
-            wait = await self.counts.count_request(holder.name, holder.per_minute, MINUTE)
-        if wait is None:
-            wait = queue.count(holder.per_minute, self.clock())
-        if wait:
-            raise Denied(429, f"This key may ask {holder.per_minute} times a minute.", retry_after=wait)
-
-    @asynccontextmanager
-    async def _shared_place(self, queue: KeyQueue, holder: KeyHolder) -> AsyncIterator[None]:
-        """One of those that all workers together have for this key."""
-        counts, most = self.counts, holder.concurrent
-        if not counts or not most:
-            yield
-            return
-        while not await self._claim(queue, holder.name, most, counts):  # noqa: ASYNC110 - another process leaves it
-            await asyncio.sleep(LOOKS * (0.5 + random()))  # noqa: S311 - so that not all look at once
-        try:
-            yield
-        finally:
+    def leave(self, holder: KeyHolder) -> None:
+        queue = self._queues[holder.name]
+        if self.counts and holder.concurrent:
             queue.shared -= 1
-            counts.tell_places(holder.name, queue.shared)
+            self.counts.tell_places(holder.name, queue.shared)
+        self._leave(queue)
+
+    async def _check_rate(self, queue: KeyQueue, holder: KeyHolder, per_minute: int) -> None:
+        wait = await self.counts.count_request(holder.name, per_minute, MINUTE) if self.counts else None
+        if wait is None:
+            wait = queue.count(per_minute, self.clock())
+        if wait:
+            raise Denied(429, f"This key may ask {per_minute} times a minute.", retry_after=wait)
+
+    async def _share_place(self, queue: KeyQueue, name: str, most: int, counts: SharedCounts) -> None:
+        """Takes one of those that all workers together have for this key, or gives back the one that is had here."""
+        granted = False
+        try:
+            while not (granted := await self._claim(queue, name, most, counts)):  # noqa: ASYNC110 - another process leaves it
+                await asyncio.sleep(LOOKS * (0.5 + random()))  # noqa: S311 - so that not all look at once
+        finally:
+            if not granted:
+                self._leave(queue)
 
     async def _claim(self, queue: KeyQueue, name: str, most: int, counts: SharedCounts) -> bool:
         granted = False
@@ -117,12 +114,6 @@ class Admission:
                 queue.shared -= 1
                 counts.tell_places(name, queue.shared)
         return granted
-
-    async def _enter(self, queue: KeyQueue, holder: KeyHolder) -> None:
-        if self.running < self.concurrent and queue.has_room and not queue.waiting:
-            self._take(queue)
-        else:
-            await self._wait_for_turn(queue, self._share(self.queue, holder))
 
     def _share(self, places: int, holder: KeyHolder) -> int:
         return max(1, int(places * SHARE)) if holder.is_one_of_several else places
@@ -155,7 +146,7 @@ class Admission:
         """Gives the place to whoever waits longest of the next key."""
         self.running -= 1
         queue.running -= 1
-        while self.running < self.concurrent and (following := self._next_queue()):
+        while self.queued and self.running < self.concurrent and (following := self._next_queue()):
             turn = following.waiting.popleft()
             self.queued -= 1
             if not turn.done():

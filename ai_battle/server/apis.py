@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
@@ -21,6 +21,7 @@ LONGEST_NAME = 256
 """Characters of a model's name."""
 SAYS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are JSON still."""
+_ALL_KNOWN = "no foreign types"
 _TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
 """What a type looks like that may be told in a header."""
 
@@ -33,6 +34,14 @@ class ApiRequest:
     model: str
     stream: bool = False
     usage: bool = True
+
+
+class _Asked(NamedTuple):
+    """What a client wants of an answer, whatever it says in its messages."""
+
+    model: str
+    wants: Wants
+    usage: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +70,36 @@ class Api:
 
         `unread`: what may be sent on as it came is read when somebody looks at it.
         """
-        model, stream = model_in(body.fields), _flag(body.fields, "stream")
-        if self.name == "messages" and body.fields.get("max_tokens") is None:
+        asked = body.once(self.name, self._ask)
+        read = partial(self._read, body, asked.wants, most)
+        if unread and self.passes and _is_clear(body.fields):
+            options = body.once((self.name, "options"), self.wire.options_in)
+            if _fits(options, most):  # else the body has to say another number than its client did
+                request: ModelRequest = UnreadRequest.of(body, read, options, asked.wants)
+                return ApiRequest(request, asked.model, asked.wants.stream, asked.usage)
+        return ApiRequest(read(), asked.model, asked.wants.stream, asked.usage)
+
+    def _ask(self, fields: Mapping[str, Any]) -> "_Asked":
+        model, stream = model_in(fields), _flag(fields, "stream")
+        if self.name == "messages" and fields.get("max_tokens") is None:
             raise ConfigError("max_tokens is missing.")
         wants = Wants(stream, drafts=False, each_warning=True)
-        read, usage = partial(self._read, body, wants, most), self.name != "chat" or _wants_usage(body.fields)
-        if unread and self.passes and _is_clear(body.fields):
-            options = self.wire.options_in(body.fields)
-            if _fits(options, most):  # else the body has to say another number than its client did
-                return ApiRequest(UnreadRequest.of(body, read, options, wants), model, stream, usage)
-        return ApiRequest(read(), model, stream, usage)
+        return _Asked(model, wants, self.name != "chat" or _wants_usage(fields))
 
     def _read(self, body: RawBody, wants: Wants, most: int | None) -> ModelRequest:
-        request = with_pairs(self.wire.decode_request(body.fields))
+        head = body.once((self.name, most, *body.headers.items()), partial(self._head, body.headers, wants, most))
+        request: ModelRequest = self.wire.add_messages(head, body.fields, paired=True) if self.passes else head
         if not (request.system or any(_says_something(part) for message in request.messages for part in message.parts)):
             raise ConfigError("There is nothing to answer: all messages are empty.")
-        options = request.options if _fits(request.options, most) else {**request.options, "max_tokens": most}
-        return replace(request, options=options, extra=self._extra(request, body.headers), wants=wants)
+        return request
+
+    def _head(
+        self, headers: Mapping[str, str], wants: Wants, most: int | None, fields: Mapping[str, Any]
+    ) -> ModelRequest:
+        """Returns a request without its messages; with them where the API calls them something else."""
+        head = self.wire.decode_head(fields) if self.passes else with_pairs(self.wire.decode_request(fields))
+        options = head.options if _fits(head.options, most) else {**head.options, "max_tokens": most}
+        return replace(head, options=options, extra=self._extra(head, headers), wants=wants)
 
     def parts_left_out(self, request: ModelRequest, route: Route) -> list[str]:
         """The types of tools and of what users say that only this API knows, where the route's model speaks another.
@@ -149,8 +171,12 @@ def _plain_type(kind: str) -> str:
 
 def _foreign_types(message: Message) -> list[str]:
     """Returns those of its parts for which only its own API has a name; raises `ConfigError` where it has no others."""
+    if _ALL_KNOWN in message.encoded:  # as those of nearly all messages are, which come again with each request
+        return []
     kinds = [_foreign_type(part) for part in message.parts]
-    if kinds and all(kinds):
+    if not any(kinds):
+        message.encoded[_ALL_KNOWN] = b""
+    elif all(kinds):
         raise ConfigError(
             f"A message of the user is nothing but {kinds[0]!r}, which the API of the model behind this route "
             "does not know. Say it in words, or ask a model that speaks the API of your request."

@@ -14,18 +14,19 @@ from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
 from ..core.exchange import RawBody
 from ..core.ledger import charge_to
-from ..core.telemetry import request_span, use_telemetry
+from ..core.telemetry import request_span
 from ..core.tokens import estimate_request
 from ..evidence.store import EvidenceStore
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
-from ..wire.bodies import decode_body
+from ..wire.bodies import decode_body_and_head
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
 from .metrics import RequestStats
 from .routes import is_anthropic, model_entry, model_list
 from .state import ServerState
+from .stored import Conversation
 from .streaming import ClientStream, ServedRequest
 
 JSON = "application/json"
@@ -85,19 +86,28 @@ def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Ha
 
 async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """Every call of a model on the way is charged to the key of the request."""
-    with charge_to(stats.budget, state.budgets.budget_of(stats.holder)):
-        async with state.admission.place(stats.holder):
+    with charge_to(stats.budget, *state.budgets.charged(stats.holder)):
+        await state.admission.enter(stats.holder)
+        try:
             body, conversation = await _read_body(state, api, http, stats), None
             if api.refers:
                 body, conversation = await state.conversation_of(stats.holder).expand(body)
-            stats.model = model_in(body.fields)
-            # Nothing is awaited from here until the deployment counts the request: its route can't be closed meanwhile.
-            route = state.routes.find(stats.model)
-            decoded = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
-            stats.stream = decoded.stream
-            stats.left_out += api.parts_left_out(decoded.request, route)
-            call = ServedRequest(api, decoded, stats, route, conversation)
-            return await _answer_by_route(state, http, state.current.advisors.apply(call, body, state.routes))
+            return await _answer_by_route(state, http, _find_call(state, api, body, stats, conversation))
+        finally:
+            state.admission.leave(stats.holder)
+
+
+def _find_call(
+    state: ServerState, api: Api, body: RawBody, stats: RequestStats, conversation: Conversation | None
+) -> ServedRequest:
+    """Understands a request, and finds who answers it; nothing is awaited, so the route can't be closed meanwhile."""
+    stats.model = model_in(body.fields)
+    route = state.routes.find(stats.model)
+    decoded = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
+    stats.stream = decoded.stream
+    stats.left_out += api.parts_left_out(decoded.request, route)
+    call = ServedRequest(api, decoded, stats, route, conversation)
+    return state.current.advisors.apply(call, body, state.routes)
 
 
 async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
@@ -105,7 +115,7 @@ async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRe
     deployment, call.stats.route = state.current, call.route
     deployment.running += 1
     try:
-        with use_telemetry(deployment.telemetry), request_span(http.method, http.path, http.headers) as attributes:
+        with request_span(deployment.telemetry, http.method, http.path, http.headers) as attributes:
             holder = call.stats.holder.name or None
             attributes |= {"route": call.route.name, "strategy": call.route.strategy or None, "key": holder}
             response = await (_send_stream if call.asked.stream else _send_whole)(state, http, call)
@@ -155,7 +165,7 @@ async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedR
 async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """An estimate, which costs no call."""
     body = await _read_body(state, api, http, stats)
-    decoded = api.decode(replace(body, fields={"max_tokens": 1, **body.fields}))
+    decoded = api.decode(replace(body, fields={"max_tokens": 1, **body.fields}, made={}))
     return web.json_response({"input_tokens": max(1, estimate_request(decoded.request))}, headers=stats.ids)
 
 
@@ -183,7 +193,8 @@ async def _read_body(state: ServerState, api: Api, http: web.Request, stats: Req
     if state.log_content:
         stats.content["request"] = data.decode(errors="replace")
     headers = {name: http.headers[name] for name in api.headers if name in http.headers}
-    return RawBody(api.name, data, decode_body(data), headers)
+    fields, head = decode_body_and_head(data)
+    return RawBody(api.name, data, fields, headers, head.made)
 
 
 def _refuse(

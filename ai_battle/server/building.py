@@ -217,6 +217,8 @@ class RouteBuilder:
 
     def _other(self, name: str) -> Route | None:
         """A name with a tier in it, or a model type that says its provider."""
+        if route := self._others.get(name):  # never one that a tier answers to
+            return route
         tier = next((tier for word, tier in WORDS.items() if word in name.lower()), "")
         if route := self._tiers.get(tier):
             return route

@@ -149,16 +149,16 @@ class KeyBudgets:
     unpriced: Literal["refuse", "allow"] = "refuse"
     _open: dict[str, Budget] = field(default_factory=dict)
 
-    def budget_of(self, holder: KeyHolder) -> Budget:
-        """Returns the budget of a request with this key; raises `BudgetExceeded` where nothing of it is left."""
+    def charged(self, holder: KeyHolder) -> tuple[Budget, ...]:
+        """Returns the budget of a key, none for who needs no key; raises `BudgetExceeded` if nothing of it is left."""
         if not holder.name:
-            return Budget()
+            return ()
         budget = self._open.get(holder.name) or self._new(holder.name)
         budget.limits = SpendingLimits(holder.budget, unpriced=self.unpriced)
         if budget.full_limit and holder.budget is not None:
             spent = f"${budget.spent:.4f} of ${holder.budget:.2f}"
             raise BudgetExceeded(f"The budget of {holder.name} is used up: {spent}.")
-        return budget
+        return (budget,)
 
     def _new(self, name: str) -> Budget:
         shared = KeyDollars(self.counts, name) if self.counts else None

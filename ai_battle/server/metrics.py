@@ -1,10 +1,10 @@
 """What requests came to: one while it is answered, and all of them in Prometheus' text form."""
 
+import os
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from secrets import token_hex
 from time import perf_counter
 from traceback import walk_tb
 from typing import Any, NamedTuple, TypeAlias
@@ -36,7 +36,7 @@ class RequestStats:
     """
 
     api: str
-    request_id: str = field(default_factory=lambda: f"req_{token_hex(12)}")
+    request_id: str = field(default_factory=lambda: f"req_{os.urandom(12).hex()}")
     started: float = field(default_factory=perf_counter)
     holder: KeyHolder = ANYBODY
     route: Route | None = None

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..core.client import ModelClient
@@ -17,7 +18,7 @@ BEGUN = int(time.time())
 CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGUN))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """`make` gives a client for one request; what is worth keeping between requests is shared behind it.
 
@@ -40,7 +41,7 @@ class Route:
         """That of the model that answers first."""
         return self.models[0].partition("/")[0] if self.models else ""
 
-    @property
+    @cached_property
     def upstream_api(self) -> str:
         """The API of a server's clients that this model speaks; empty for one of its own."""
         return provider_traits(self.provider).api

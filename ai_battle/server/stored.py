@@ -111,7 +111,7 @@ class Conversation:
         if not self.store.most:
             whole["store"] = False
         going_on = replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))
-        return replace(body, fields=whole), going_on
+        return replace(body, fields=whole, made={}), going_on
 
     async def store_answer(self, answer: Mapping[str, Any] | None) -> None:
         if answer and self.is_kept:

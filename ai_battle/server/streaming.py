@@ -10,7 +10,7 @@ from aiohttp import web
 from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelResponse
 from ..core.tooling import ToolCalled, ToolReturned
 from ..wire.blocks import BlockWriter, Failure
 from .apis import Api, ApiRequest
@@ -68,28 +68,22 @@ class ServedRequest:
         One that an upstream refuses as the client wrote it is mended, where we can, and sent again.
         """
         request = self.asked.request
-        # Nothing of an answer can have gone out: an upstream that has begun to answer has no such status any more.
-        try:
-            return await _complete(client, request, listen)
-        except ProviderError as error:
-            if error.status not in MENDED or not self.api.mends(request):
-                raise
-        return await _complete(client, replace(request), listen)
+        while True:
+            try:
+                return await client.complete(request, listen)
+            except ProviderError as error:
+                # A model that has answered and said nothing is no error to a client of an API.
+                if error.response is not None:
+                    return error.response
+                # Nothing of an answer can have gone out: an upstream that has begun has no such status any more.
+                if error.status not in MENDED or not self.api.mends(request):
+                    raise
+            request = replace(request)
 
     async def store(self, writer: BlockWriter) -> None:
         """Stores the answer before the client hears its end, as it may refer to it at once."""
         if self.conversation:
             await self.conversation.store_answer(writer.answer)
-
-
-async def _complete(client: ModelClient, request: ModelRequest, listen: Emit) -> ModelResponse:
-    """A model that has answered and said nothing is no error to a client of an API."""
-    try:
-        return await client.complete(request, listen)
-    except ProviderError as error:
-        if error.response is None:
-            raise
-        return error.response
 
 
 class ClientStream:

@@ -3,7 +3,8 @@
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -115,7 +116,7 @@ class DecodeCache(Generic[T]):
     def __init__(self, most: int = MEGABYTE) -> None:
         self._most = most
         self._size = 0
-        self._made: OrderedDict[bytes, T] = OrderedDict()
+        self._made: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._met: set[int] = set()
 
     def decode(self, came: Any, read: Callable[[Any], T]) -> T:
@@ -123,27 +124,38 @@ class DecodeCache(Generic[T]):
         if not isinstance(came, bytes):
             return read(came)
         made = self.get(came)
-        return self.remember(came, read(decode_piece(came))) if made is None else made
+        return self.remember(came, read(decode_piece(came)), len(came)) if made is None else made
 
-    def get(self, raw: bytes) -> T | None:
-        made = self._made.get(raw)
-        if made is not None:
-            self._made.move_to_end(raw)
-        return made
+    def get(self, key: Hashable) -> T | None:
+        if (found := self._made.get(key)) is None:
+            return None
+        self._made.move_to_end(key)
+        return found[0]
 
-    def remember(self, raw: bytes, made: T) -> T:
+    def remember(self, key: Hashable, made: T, size: int) -> T:
         """Returns `made`, and remembers it if it was met before; what is longer than `LONGEST` is not remembered."""
         # Of what came once only a number is kept. Two pieces with the same number cost a place too early, no more.
-        if (digest := hash(raw)) not in self._met:
+        if (digest := hash(key)) not in self._met:
             if len(self._met) >= MOST_MET:
                 self._met.clear()
             self._met.add(digest)
-        elif len(raw) <= LONGEST:
-            self._size += 0 if raw in self._made else len(raw)
-            self._made[raw] = made
+        elif size <= LONGEST:
+            self._size += 0 if key in self._made else size
+            self._made[key] = made, size
         while self._size > self._most:
-            self._size -= len(self._made.popitem(last=False)[0])
+            self._size -= self._made.popitem(last=False)[1][1]
         return made
+
+
+@dataclass(frozen=True, slots=True)
+class BodyHead:
+    """All fields of a body but its messages, and what was `made` of them, for all bodies that have the same."""
+
+    fields: Mapping[str, Any]
+    made: dict[Hashable, Any] = field(default_factory=dict)
+
+
+HEADS: DecodeCache[BodyHead] = DecodeCache()
 
 
 def decode_body(data: bytes) -> dict[str, Any]:
@@ -151,29 +163,49 @@ def decode_body(data: bytes) -> dict[str, Any]:
 
     Halves of surrogate pairs, which editors send, are mended; a body that needs it is read whole. Raises `ConfigError`.
     """
+    return decode_body_and_head(data)[0]
+
+
+def decode_body_and_head(data: bytes) -> tuple[dict[str, Any], BodyHead]:
+    """The same, and the part of it that other bodies may have too."""
     try:
         if not data.isascii():  # raw pieces are not checked when they are cut out
             data.decode()
-        fields = READ_FIELDS.decode(data)
+        pieces = READ_FIELDS.decode(data)
     except (ValueError, RecursionError):
-        return _whole_body(data)
-    if "messages" not in fields:
-        return _whole_body(data)
-    return {name: _field(name, bytes(raw)) for name, raw in fields.items()}
+        pieces = {}
+    if "messages" not in pieces:
+        fields = _whole_body(data)
+        return fields, BodyHead(fields)
+    messages = bytes(pieces.pop("messages"))
+    head = _decode_head({name: bytes(raw) for name, raw in pieces.items()}, len(data) - len(messages))
+    return {**head.fields, "messages": _field("messages", messages)}, head
 
 
-def with_each_message(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body with a list of its `messages`, each of which may be raw JSON."""
+def _decode_head(pieces: Mapping[str, bytes], size: int) -> BodyHead:
+    key = (*pieces, *pieces.values())
+    if head := HEADS.get(key):
+        return head
+    return HEADS.remember(key, BodyHead({name: _field(name, raw) for name, raw in pieces.items()}), size)
+
+
+def checkable(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body with something in place of raw `messages`, which are checked one by one when they are read."""
     if not isinstance(body, dict) or not isinstance(body.get("messages"), bytes):
         return body
-    return {**body, "messages": [bytes(message) for message in READ_LIST.decode(body["messages"])]}
+    return {**body, "messages": [None]}
 
 
 def encode_raw(fields: Mapping[str, Any]) -> bytes:
-    """The body of fields that may be raw JSON, which go out as they are."""
+    """The body of fields that may be raw JSON, which go out as they are; without its messages."""
+    raw = {name: value for name, value in fields.items() if type(value) is bytes and name != "messages"}
     head = dumps({name: value for name, value in fields.items() if type(value) is not bytes})
-    raw = [b'"%s":%s' % (name.encode(), value) for name, value in fields.items() if type(value) is bytes]
-    return b"".join((head[:-1], b"," if head != b"{}" else b"", b",".join(raw), b"}"))
+    return b"".join((head[:-1], *(b',"%s":%s' % (name.encode(), value) for name, value in raw.items()), b"}"))
+
+
+def with_raw_messages(body: bytes, messages: bytes) -> bytes:
+    """Returns an object that has a field with messages, which are JSON, as its last field."""
+    return b"".join((body[:-1], b',"messages":', messages, b"}"))
 
 
 def decode_piece(raw: bytes) -> Any:

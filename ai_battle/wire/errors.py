@@ -3,11 +3,12 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import wraps
+from operator import attrgetter
+from types import TracebackType
 from typing import Any
 
 from ..core.errors import (
@@ -29,6 +30,7 @@ UNREADABLE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 MESSAGE = 500
 RAW = 500
 COUNTS = tuple(each.name for each in fields(Usage))
+TOKENS = attrgetter(*(name for name in COUNTS if name.endswith("_tokens")))
 
 STATUS_OF = {
     "invalid_request_error": 400, "authentication_error": 401, "invalid_api_key": 401, "billing_error": 402,
@@ -133,13 +135,22 @@ def no_answer_error(raw: bytes) -> ProviderError:
     return BadReply(f"The server sent {kind}; is base_url right? It begins: {start}", again="once", raw=head(raw))
 
 
-@contextmanager
-def readable_answer(body: Any) -> Iterator[None]:
+class readable_answer:  # noqa: N801 - used like contextlib.suppress
     """Turns whatever trips over the shape of `body` into the `BadReply` that shows how it begins."""
-    try:
-        yield
-    except UNREADABLE as error:
-        raise no_answer_error(dumps(body)) from error
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    def __enter__(self) -> None:
+        """Opens nothing."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, UNREADABLE):
+            raise no_answer_error(dumps(self._body)) from error
 
 
 def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[Mapping[str, Any]], Usage]:
@@ -151,20 +162,30 @@ def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[M
             usage = decode(body)
         except UNREADABLE:
             return UNKNOWN_USAGE
+        if min(TOKENS(usage)) >= 0 and 0 <= (usage.cost_usd or 0.0) < math.inf:
+            return usage
         counts = {name: value for name in COUNTS if (value := getattr(usage, name)) is not None}
-        plausible = {name: value for name, value in counts.items() if 0 <= value < math.inf}
-        return usage if len(plausible) == len(counts) else Usage(**plausible)
+        return Usage(**{name: value for name, value in counts.items() if 0 <= value < math.inf})
 
     return read
 
 
-@contextmanager
-def readable_request(api: str) -> Iterator[None]:
+class readable_request:  # noqa: N801 - used like contextlib.suppress
     """Turns whatever trips over the shape of a client's body into a `ConfigError`."""
-    try:
-        yield
-    except UNREADABLE as error:
-        raise ConfigError(f"The body is no {api} request: {type(error).__name__}: {error}") from error
+
+    __slots__ = ("_api",)
+
+    def __init__(self, api: str) -> None:
+        self._api = api
+
+    def __enter__(self) -> None:
+        """Opens nothing."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, UNREADABLE):
+            raise ConfigError(f"The body is no {self._api} request: {type(error).__name__}: {error}") from error
 
 
 def read_complaint(body: Any) -> Complaint:

@@ -1,15 +1,26 @@
 """Tool calls and their results: each call of an answer has an id of its own, and results find their calls by it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, groupby
 from secrets import token_hex
 from typing import Any, TypeAlias, TypeVar
 
+from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.messages import Document, Image, Message, Part, Text, ToolCall, ToolResult
-from .bodies import DecodeCache, decode_piece, dumps, field_or, given_id, read_arguments, unknown_fields
+from .bodies import (
+    MEGABYTE,
+    READ_LIST,
+    DecodeCache,
+    decode_piece,
+    dumps,
+    field_or,
+    given_id,
+    read_arguments,
+    unknown_fields,
+)
 from .checks import Check, check
 
 T = TypeVar("T")
@@ -63,19 +74,100 @@ class Decoded:
     answered: dict[str, ToolCall | None] = field(default_factory=dict)
 
 
-class MessageCache:
-    """Decodes the messages of bodies; those that came before, after the same calls, are the same objects again."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Talk:
+    """How a list of messages begins, as later ones do too: the JSON of `count` messages, and what it came out as.
 
-    def __init__(self, shape: Check, decode: DecodeMessage) -> None:
+    `awaited` are the calls whose results are to come next; None where calls and results do not fit.
+    """
+
+    raw: bytes = b""
+    count: int = 0
+    messages: tuple[Message, ...] = ()
+    calls: Mapping[str, ToolCall] = field(default_factory=dict)
+    awaited: Set[str] | None = frozenset()
+
+
+NO_TALK = Talk()
+LAST = 4
+"""So many messages at the end may come otherwise next time: with a mark for a cache, a note, an answer tried again."""
+SHORTEST_TALK, MOST_TALKED = 4_096, 2 * MEGABYTE
+
+
+class MessageCache:
+    """Decodes the messages of bodies; those that came before, after the same calls, are the same objects again.
+
+    Where it `joins`, neighbouring results of tools become one message.
+    """
+
+    def __init__(self, shape: Check, decode: DecodeMessage, *, joins: bool = False) -> None:
         self._shape = shape
         self._decode = decode
+        self._joins = joins
         self._made: DecodeCache[Decoded] = DecodeCache()
         self._join_cache: DecodeCache[Message] = DecodeCache()
+        self._talks: list[Talk] = []
 
-    def decode(self, bodies: Iterable[Any]) -> Iterator[Decoded]:
-        """Raises a `ConfigError` that names the place of what is wrong; a message may be raw JSON."""
-        calls: dict[str, ToolCall] = {}
-        for index, body in enumerate(bodies):
+    def decode(self, came: Any, *, paired: bool = False) -> tuple[Message, ...]:
+        """Returns the messages of a list or of its raw JSON, repaired where they are to be `paired`.
+
+        Raises a `ConfigError` that names the place of what is wrong.
+        """
+        if not isinstance(came, bytes):
+            messages = tuple(self._join([*self._decode_each(came, NO_TALK)]))
+            return paired_messages(messages) if paired else messages
+        talk = next((each for each in reversed(self._talks) if came.startswith(each.raw)), NO_TALK)
+        pieces = READ_LIST.decode(b"[" + came[len(talk.raw) :] if talk.raw else came)
+        if not pieces:
+            raise ConfigError("messages must not be empty.")
+        decoded = [*self._decode_each(map(bytes, pieces), talk)]
+        talk, decoded = self._go_on(talk, came, decoded)
+        last = tuple(self._join(decoded))
+        messages = talk.messages + last
+        return tuple(_repair(messages)) if paired and _awaited_after(last, talk.awaited) != set() else messages
+
+    def _go_on(self, talk: Talk, came: bytes, following: list[Decoded]) -> tuple[Talk, list[Decoded]]:
+        """Returns the talk with all that follows but the last messages, kept for later requests, and those last."""
+        place = len(following) - LAST
+        while place > 0 and any(message.role == "tool" for message in following[place].messages):
+            place -= 1  # results that belong together stay so
+        last = following[max(place, 0) :]
+        end = len(came)
+        for each in reversed(last):  # behind the beginning of each there is no other place for its bytes
+            end = came.rindex(each.raw, 0, end)
+        if talk is not NO_TALK:
+            self._talks.remove(talk)
+        if place > 0 and end >= SHORTEST_TALK:
+            talk = self._extend(talk, came[:end], following[:place])
+        else:
+            last = following
+        if talk is not NO_TALK:
+            self._talks.append(talk)
+        while sum(len(each.raw) for each in self._talks) > MOST_TALKED:
+            del self._talks[0]
+        return talk, last
+
+    def _extend(self, talk: Talk, raw: bytes, following: list[Decoded]) -> Talk:
+        new = tuple(self._join(following))
+        calls = dict(talk.calls)
+        for each in following:
+            calls |= each.calls
+        awaited = _awaited_after(new, talk.awaited)
+        return Talk(raw, talk.count + len(following), talk.messages + new, calls, awaited)
+
+    def _join(self, decoded: Iterable[Decoded]) -> Iterator[Message]:
+        if not self._joins:
+            yield from chain.from_iterable(each.messages for each in decoded)
+            return
+        for is_result, run in groupby(decoded, lambda each: each.messages[0].role == "tool"):
+            if is_result:
+                yield self._join_results([*run])
+            else:
+                yield from (each.messages[0] for each in run)
+
+    def _decode_each(self, bodies: Iterable[Any], talk: Talk) -> Iterator[Decoded]:
+        calls = dict(talk.calls)
+        for index, body in enumerate(bodies, talk.count):
             raw = body if isinstance(body, bytes) else b""
             made = self._made.get(raw) if raw else None
             # The same bytes after other calls are other messages; ids come again in later turns and conversations.
@@ -84,7 +176,7 @@ class MessageCache:
             calls |= made.calls
             yield made
 
-    def join_results(self, run: Sequence[Decoded]) -> Message:
+    def _join_results(self, run: Sequence[Decoded]) -> Message:
         """Returns neighbouring results of tools as one message."""
         if len(run) == 1:
             return run[0].messages[0]
@@ -95,7 +187,7 @@ class MessageCache:
         made = self._join_cache.get(raw)
         if made and [*map(id, made.parts)] == [*map(id, message.parts)]:
             return made
-        return self._join_cache.remember(raw, message)
+        return self._join_cache.remember(raw, message, len(raw))
 
     def _read(self, body: Any, raw: bytes, calls: Mapping[str, ToolCall], index: int) -> Decoded:
         check(body, self._shape, f"messages[{index}]")
@@ -105,7 +197,7 @@ class MessageCache:
                 decoded.calls[part.id] = part
             elif isinstance(part, ToolResult):
                 decoded.answered[part.call.id] = calls.get(part.call.id)
-        return self._made.remember(raw, decoded) if raw else decoded
+        return self._made.remember(raw, decoded, len(raw)) if raw else decoded
 
 
 def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
@@ -170,12 +262,14 @@ def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     A result that comes too late moves up to its call, a call without a result gets one that says so, and a result
     without a call becomes words of the user's.
     """
-    return messages if _is_paired(messages) else tuple(_repair(messages))
+    return messages if _awaited_after(messages) == set() else tuple(_repair(messages))
 
 
-def _is_paired(messages: tuple[Message, ...]) -> bool:
-    awaited: set[str] = set()
+def _awaited_after(messages: Iterable[Message], awaited: Set[str] | None = frozenset()) -> Set[str] | None:
+    """Returns the calls whose results are to come next; None where calls and results do not fit."""
     for message in messages:
+        if awaited is None:
+            return None
         if message.role == "assistant":
             is_right = not awaited
             awaited = {part.id for part in message.parts if isinstance(part, ToolCall)}
@@ -184,8 +278,8 @@ def _is_paired(messages: tuple[Message, ...]) -> bool:
             is_whole = not result_ids or len(message.parts) == len(result_ids) == len(awaited)
             is_right, awaited = is_whole and awaited == set(result_ids), set()
         if not is_right:
-            return False
-    return not awaited
+            return None
+    return awaited
 
 
 def _repair(messages: tuple[Message, ...]) -> Iterator[Message]:

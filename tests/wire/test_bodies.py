@@ -9,6 +9,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.wire import anthropic, openai
 from ai_battle.wire.bodies import LONGEST, DecodeCache, decode_body
+from ai_battle.wire.messages import paired_messages
 
 WIRES: dict[str, Any] = {"chat": openai, "messages": anthropic}
 both = pytest.mark.parametrize("api", WIRES)
@@ -119,16 +120,80 @@ def test_only_so_many_bytes_are_remembered() -> None:
     cache: DecodeCache[int] = DecodeCache(most=3)
     for number, raw in enumerate((b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))):
         for _ in range(2):
-            cache.remember(raw, number)
+            cache.remember(raw, number, len(raw))
         cache.get(b"b")
 
     assert [cache.get(raw) for raw in (b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))] == [None, 1, 2, 3, None]
     for _ in range(2):
-        cache.remember(b"e", 4)
+        cache.remember(b"e", 4, 1)
     assert cache.get(b"b") is None
 
 
 def test_what_comes_once_is_not_remembered() -> None:
     cache: DecodeCache[int] = DecodeCache()
-    assert (cache.remember(b"a", 1), cache.get(b"a")) == (1, None)
-    assert (cache.remember(b"a", 1), cache.get(b"a")) == (1, 1)
+    assert (cache.remember(b"a", 1, 1), cache.get(b"a")) == (1, None)
+    assert (cache.remember(b"a", 1, 1), cache.get(b"a")) == (1, 1)
+
+
+LONG = "A file of many words. " * 100
+
+
+def long_talk(api: str, rounds: int, name: str = "read") -> list[dict[str, Any]]:
+    """So many calls with their results, each behind what is said to it."""
+    calls = json.loads(json.dumps(CALLS[api]).replace('"add"', f'"{name}"'))
+    said = [json.loads(json.dumps(calls).replace('"a"', f'"a{number}"')) for number in range(rounds)]
+    return [message for each in said for message in (*each, {"role": "assistant", "content": LONG})]
+
+
+@both
+def test_a_talk_that_goes_on_is_read_as_one_that_was_never_met(api: str) -> None:
+    whole = long_talk(api, 8)
+    for end in range(1, len(whole) + 1):
+        assert read(api, body(*whole[:end])) == WIRES[api].decode_request(body(*whole[:end]))
+
+
+@both
+def test_of_a_talk_that_goes_on_what_came_before_is_the_very_same(api: str) -> None:
+    whole = long_talk(api, 8)
+    for _ in range(3):
+        before = read(api, body(*whole[:-2])).messages
+    after = read(api, body(*whole)).messages
+    assert all(one is other for one, other in zip(before[:-1], after, strict=False))
+
+
+@both
+def test_talks_that_begin_alike_and_go_on_otherwise_are_kept_apart(api: str) -> None:
+    one, other = long_talk(api, 8), [*long_talk(api, 6), *long_talk(api, 2, "write")]
+    for said in (one, other, one[:-1], other[:-1], [*one[:20], *other[20:]]):
+        assert read(api, body(*said)) == WIRES[api].decode_request(body(*said))
+
+
+@both
+def test_the_place_of_a_mistake_behind_a_known_talk_is_counted_from_its_beginning(api: str) -> None:
+    whole = long_talk(api, 8)
+    for _ in range(2):
+        read(api, body(*whole))
+    with pytest.raises(ConfigError, match=rf"messages\[{len(whole)}\]"):
+        read(api, body(*whole, {"role": 7, "content": "Hi"}))
+
+
+@both
+def test_results_that_fit_no_call_are_put_right_also_behind_a_known_talk(api: str) -> None:
+    whole = long_talk(api, 8)
+    broken = [message for place, message in enumerate(whole) if place != 1]  # a call is missing
+    for said in (whole, broken, broken[:-2], broken):
+        head, fields = WIRES[api].decode_head(body(*said)), decode_body(json.dumps(body(*said)).encode())
+        repaired = paired_messages(WIRES[api].decode_request(body(*said)).messages)
+        assert WIRES[api].add_messages(head, fields, paired=True).messages == repaired
+
+
+@both
+def test_bodies_that_differ_in_one_field_are_not_taken_for_each_other(api: str) -> None:
+    for fields in (
+        {"temperature": 0.5},
+        {"temperature": 1.0},
+        {"temperature": 0.5, "top_p": 0.5},
+        {"temperature": 0.5},
+    ):
+        for _ in range(3):
+            assert read(api, body(**fields)).options == fields

@@ -8,7 +8,9 @@ from .blocks import WIRE
 from .requests import (
     CLASSIC,
     CURRENT,
+    add_messages,
     clamped_options,
+    decode_head,
     decode_request,
     encode_request,
     options_in,
@@ -18,8 +20,8 @@ from .requests import (
 )
 
 __all__ = [
-    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped_options", "decode_error",
-    "decode_request", "decode_response", "decode_usage", "encode_error", "encode_request",
+    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "add_messages", "clamped_options", "decode_error",
+    "decode_head", "decode_request", "decode_response", "decode_usage", "encode_error", "encode_request",
     "encode_response", "encode_usage", "options_in", "pass_request", "sent_max_tokens", "stop_of",
     "unsupported_options",
 ]  # fmt: skip

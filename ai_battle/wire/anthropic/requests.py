@@ -6,10 +6,20 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from typing import Any, Literal, TypeAlias, cast
 
-from ...core.exchange import ModelRequest, ToolSpec
+from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..advice import RESULT, RESULT_BLOCK
-from ..bodies import ANY_OBJECT, DecodeCache, dumps, encode_raw, own, present, unknown_fields, with_each_message
+from ..bodies import (
+    ANY_OBJECT,
+    DecodeCache,
+    checkable,
+    dumps,
+    encode_raw,
+    own,
+    present,
+    unknown_fields,
+    with_raw_messages,
+)
 from ..checks import (
     ObjectShape,
     TaggedShape,
@@ -239,14 +249,15 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
     return b"".join((dumps(head)[:-1], *offered, b',"messages":[', *turns(_encode_messages(request, version)), b"]}"))
 
 
-def pass_request(fields: Mapping[str, Any], model: str) -> bytes:
+def pass_request(body: RawBody, model: str) -> bytes:
     """Returns a client's body with another model."""
-    return encode_raw({**fields, "model": model})
+    head = body.once((WIRE, model), lambda fields: encode_raw({**fields, "model": model}))
+    return with_raw_messages(head, body.fields["messages"])
 
 
 def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a body whose messages and tools are left unread; raises `ConfigError`."""
-    check({**body, "messages": [None]}, _REQUEST)
+    check(checkable(body), _REQUEST)
     return decode_options(body)[0]
 
 
@@ -256,16 +267,20 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired_messages` puts them right.
     """
-    body = with_each_message(body)
-    check(body, _REQUEST)
-    with readable_request("Messages"):
+    return add_messages(decode_head(body), body)
+
+
+def decode_head(body: Mapping[str, Any]) -> ModelRequest:
+    """Returns the request without its messages; raises `ConfigError`."""
+    check(checkable(body), _REQUEST)
+    with READABLE:
         tools, served = TOOLS.decode(body.get("tools"), _decode_tools)
         names, theirs = [tool.name for tool in tools], [tool.get("name") for tool in served.get("tools", ())]
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
         extra |= came | served | {name: value for name, value in body.items() if name not in _READ}
         return ModelRequest(
-            tuple(message for each in MESSAGES.decode(body["messages"]) for message in each.messages),
+            (),
             system,
             tools,
             decode_tool_choice(body.get("tool_choice"), names, theirs),
@@ -273,6 +288,12 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             options,
             extra={WIRE: extra} if extra else {},
         )
+
+
+def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = False) -> ModelRequest:
+    """The request with the messages of its body; raises `ConfigError`."""
+    with READABLE:
+        return head.with_messages(MESSAGES.decode(body["messages"], paired=paired))
 
 
 def _decode_schema(body: Mapping[str, Any]) -> Any:
@@ -363,3 +384,4 @@ def _is_result(part: Part) -> bool:
 
 MESSAGES = MessageCache(_MESSAGE, _decode_message)
 TOOLS: DecodeCache[Tools] = DecodeCache()
+READABLE = readable_request("Messages")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, compress, groupby, repeat
-from operator import contains
+from itertools import chain, compress, repeat
+from operator import contains, itemgetter, not_
 from typing import Any
 
 from ...core.events import Event, ThinkingDelta
@@ -19,7 +19,6 @@ from ..checks import ObjectShape, TaggedShape, address, object_, rejection, text
 from ..checks import base64 as base64_text
 from ..messages import (
     Content,
-    Decoded,
     MessageCache,
     as_failure,
     call_id,
@@ -105,11 +104,11 @@ def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
     after = f"{key} after"
     messages = with_system(request)
     every = [message.encoded for message in messages]
-    for message in compress(messages, [key not in encoded for encoded in every]):
+    for message in compress(messages, map(not_, map(contains, every, repeat(key)))):
         plain = _plain(message)
         message.encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
     if not any(map(contains, every, repeat(after))):  # as a rule; a long talk has many messages
-        return b",".join([encoded[key] for encoded in every])
+        return b",".join(map(itemgetter(key), every))
     return b",".join(_in_order(messages, key, after))
 
 
@@ -136,15 +135,6 @@ def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
         body["content"] = body["content"] or None
         body["tool_calls"] = [_encode_call(call) for call in calls]
     return body | own(message.extra)
-
-
-def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """Returns the messages; neighbouring results of tools become one."""
-    messages: list[Message] = []
-    for is_result, run in groupby(MESSAGES.decode(bodies), _is_result):
-        each = [*run]
-        messages += [MESSAGES.join_results(each)] if is_result else (one.messages[0] for one in each)
-    return messages
 
 
 def decode_answer(body: Mapping[str, Any]) -> Message:
@@ -224,10 +214,6 @@ def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> To
     call = calls.get(identity) or ToolCall(field_or(body, "name", ""), id=identity)
     shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Content))
     return ToolResult(call, shown, extra=unknown_fields(body, KNOWN))
-
-
-def _is_result(decoded: Decoded) -> bool:
-    return decoded.messages[0].role == "tool"
 
 
 def _decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Iterable[Message]:
@@ -347,4 +333,4 @@ def _read_data_url(url: str) -> tuple[str, bytes] | None:
     return start[5:-7].partition(";")[0], base64.b64decode(encoded)
 
 
-MESSAGES = MessageCache(_MESSAGE, _decode_message)
+MESSAGES = MessageCache(_MESSAGE, _decode_message, joins=True)

@@ -1,12 +1,11 @@
 """Requests of Chat Completions."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from ...core.exchange import ModelRequest, ToolSpec
+from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Text
-from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, dumps, encode_raw, with_each_message
+from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, checkable, dumps, encode_raw, with_raw_messages
 from ..checks import (
     Misshapen,
     ObjectShape,
@@ -28,7 +27,7 @@ from ..checks import (
 )
 from ..errors import readable_request
 from ..messages import flowing
-from .messages import CUSTOM, USUAL, WIRE, Quirks, decode_messages, encode_messages, own, unknown_fields
+from .messages import CUSTOM, MESSAGES, USUAL, WIRE, Quirks, encode_messages, own, unknown_fields
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
 SAMPLING: Mapping[str, Shape] = {
@@ -38,8 +37,8 @@ SAMPLING: Mapping[str, Shape] = {
     "parallel_tool_calls": flag,
 }
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
-WRITTEN_ANEW = re.compile(rb'"(?:developer|reasoning)').search
-"""Finds in messages a role and fields that some of these servers refuse, or take no notice of."""
+WRITTEN_ANEW = b'"developer', b'"reasoning'
+"""How in messages a role and fields begin that some of these servers refuse, or take no notice of."""
 KNOWN = frozenset(SAMPLING) | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 _DESCRIBED = ObjectShape({"name!": text, "description": text, "parameters": tool_schema})
@@ -91,21 +90,25 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
     return b"".join((dumps(head)[:-1], *tools, b',"messages":[', messages, b"]}"))
 
 
-def pass_request(fields: Mapping[str, Any], model: str, quirks: Quirks = USUAL) -> bytes:
+def pass_request(body: RawBody, model: str, quirks: Quirks = USUAL) -> bytes:
     """Returns a client's body with another model; nothing where it has to be written as this server wants it."""
-    messages = fields["messages"]
+    messages: bytes = body.fields["messages"]
+    head = body.once((WIRE, model, quirks), lambda fields: _pass_head(fields, model, quirks))
+    return with_raw_messages(head, messages) if head and not any(map(messages.__contains__, WRITTEN_ANEW)) else b""
+
+
+def _pass_head(fields: Mapping[str, Any], model: str, quirks: Quirks) -> bytes:
     is_refused = fields.keys() & NOT_HERE or ("max_tokens" in fields and quirks.max_tokens != "max_tokens")
-    if is_refused or not quirks.names or WRITTEN_ANEW(messages):
+    if is_refused or not quirks.names or not quirks.usage:
         return b""
-    sent = {**fields, "model": model}
-    if fields.get("stream"):  # what a stream cost stands in it where that is asked for
-        sent["stream_options"] = {"include_usage": True}
-    return encode_raw(sent) if quirks.usage else b""
+    # What a stream cost stands in it where that is asked for.
+    usage = {"stream_options": {"include_usage": True}} if fields.get("stream") else {}
+    return encode_raw({**fields, "model": model, **usage})
 
 
 def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a body whose messages and tools are left unread; raises `ConfigError`."""
-    check({**body, "messages": [None]}, _REQUEST)
+    check(checkable(body), _REQUEST)
     return _decode_options(body)
 
 
@@ -120,25 +123,36 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired_messages` puts them right.
     """
-    body = with_each_message(body)
-    check(body, _REQUEST)
-    with readable_request("Chat Completions"):
+    return add_messages(decode_head(body), body)
+
+
+def decode_head(body: Mapping[str, Any]) -> ModelRequest:
+    """Returns the request without its messages; raises `ConfigError`."""
+    check(checkable(body), _REQUEST)
+    with READABLE:
         tools = TOOLS.decode(body.get("tools"), _decode_tools)
         choice, form = body.get("tool_choice"), body.get("response_format")
-        messages, system = decode_messages(body["messages"]), ""
-        if messages[0].role == "system" and not messages[0].speaker:
-            system = flowing(part.text for part in messages.pop(0).parts if isinstance(part, Text))
         schema = _schema_in(form)
         known = KNOWN | {"response_format"} if schema is not None and form == _format(schema) else KNOWN
         return ModelRequest(
-            tuple(messages),
-            system,
+            (),
+            "",
             _allowed_tools(tools, choice),
             _decode_choice(choice, tools),
             schema,
             _decode_options(body),
             extra=unknown_fields(body, known),
         )
+
+
+def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = False) -> ModelRequest:
+    """The request with the messages of its body; raises `ConfigError`."""
+    with READABLE:
+        messages = MESSAGES.decode(body["messages"], paired=paired)
+        if messages[0].role == "system" and not messages[0].speaker:
+            system = flowing(part.text for part in messages[0].parts if isinstance(part, Text))
+            return head.with_messages(messages[1:], system)
+        return head.with_messages(messages)
 
 
 def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
@@ -257,3 +271,4 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
 
 
 TOOLS: DecodeCache[tuple[ToolSpec, ...]] = DecodeCache()
+READABLE = readable_request("Chat Completions")

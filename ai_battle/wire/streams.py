@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -125,6 +126,16 @@ class EventTokenizer(LineTokenizer):
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
+BREAK = EventTokenizer.separator
+MOST_AT_ONCE = 64
+"""Events that are looked at together, so that one of another kind costs no second look at a whole stream."""
+
+
+def _is_text(spelled: bytes) -> bool:
+    """Says whether it is JSON's spelling of a text: a backslash at its end might hide the quote that closes it."""
+    return BREAK not in spelled and not spelled.endswith(b"\\")
+
+
 class TextEvents:
     """Reads a run of events that differ in their text alone in one pass.
 
@@ -147,16 +158,17 @@ class TextEvents:
         What stands between the two ends is JSON's spelling of one text, or the whole list comes out as something else.
         """
         before, after = self._ends
-        spelled = []
-        for place in range(start, len(pieces)):
-            piece = pieces[place]
-            text = piece[len(before) : -len(after)]
-            if before + text + after != piece or text.endswith(b"\\"):
-                break  # a backslash at the end might hide the quote that closes the text
-            spelled.append(text)
+        if not before or not pieces[start].startswith(before):
+            return []
+        # No piece has an empty line within, so that one stands between pieces only; a text with one was no such event.
+        run = pieces[start : start + MOST_AT_ONCE]
+        joined = BREAK.join((*run, before))[len(before) :]
+        *spelled, rest = joined.split(after + BREAK + before)
+        if len(spelled) + rest.count(BREAK) < len(run) or b"\\" + after in joined:
+            spelled = [*takewhile(_is_text, spelled)]
         with suppress(ValueError):
             texts: list[str] = from_json(b'["%b"]' % b'","'.join(spelled))
-            if len(texts) == len(spelled) and all(type(text) is str for text in texts):
+            if len(texts) == len(spelled) and {*map(type, texts)} == {str}:
                 return texts
         return []
 

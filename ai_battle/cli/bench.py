@@ -15,17 +15,20 @@ import click
 
 from ai_battle.benchmark import compare as comparing
 from ai_battle.benchmark.checking import named_code, require_models
+from ai_battle.benchmark.datasets import DATASETS
 from ai_battle.benchmark.forecast import Forecast, forecast
 from ai_battle.benchmark.loading import LoadOptions, load
 from ai_battle.benchmark.playing import DiscussionAnswer
 from ai_battle.benchmark.run import RunOptions, begin, reopen
 from ai_battle.benchmark.run import run as play
+from ai_battle.benchmark.scorers import SCORERS
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.suite import Suite
 from ai_battle.benchmark.tasks import Task
 from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.config.loading import load as load_discussion
 from ai_battle.conversation.manager import ConversationManager
+from ai_battle.core import plugins
 from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
@@ -40,12 +43,21 @@ from .output import dollars, print_json
 from .trust import require_trust_in
 
 
+class WithFormats(click.Command):
+    """A command whose help lists the formats of datasets and the scorers that are installed."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formats, scorers = (", ".join(plugins.names(package)) for package in (DATASETS, SCORERS))
+        self.epilog = f"Formats of datasets: {formats}. Scorers: {scorers}."
+        super().format_epilog(ctx, formatter)
+
+
 @click.group("bench")
 def command() -> None:
     """Compare settings on real tasks: quality, cost and time. It tells how sure each difference is."""
 
 
-@command.command("run")
+@command.command("run", cls=WithFormats)
 @click.argument("suite")
 @click.option("--out", type=FOLDER, help="The results, by default a folder under bench/.")
 @click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: benchmark.repeats=3.")

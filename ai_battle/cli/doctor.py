@@ -14,8 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ai_battle import __version__
+from ai_battle.assembly.strategies import STRATEGIES
+from ai_battle.benchmark.datasets import DATASETS
+from ai_battle.benchmark.scorers import SCORERS
+from ai_battle.core import plugins
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.files import cache_directory
 from ai_battle.providers._endpoints import provider_traits
+from ai_battle.tools.loading import GROUP as TOOLS
 from ai_battle.tools.sandbox import NoFence, choose
 
 from .options import as_json
@@ -64,6 +70,9 @@ EXTRAS = {
 }
 
 
+KINDS = {STRATEGIES: "strategy", TOOLS: "tool", DATASETS: "format of datasets", SCORERS: "scorer"}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """`optional` is what is not there and need not be; `mend` is what to do about it."""
@@ -76,7 +85,7 @@ class Finding:
 
 def findings() -> list[Finding]:
     found = survey()
-    return [*_installation(), *_places(), _fence(), *map(_provider, found), *_conclusion(found)]
+    return [*_installation(), *_plug_ins(), *_places(), _fence(), *map(_provider, found), *_conclusion(found)]
 
 
 def _installation() -> Iterator[Finding]:
@@ -86,6 +95,19 @@ def _installation() -> Iterator[Finding]:
             yield Finding(f"[{extra}]", "ok", brings)
         else:
             yield Finding(f"[{extra}]", "optional", f"not installed: {brings}", f"pip install 'ai-battle[{extra}]'")
+
+
+def _plug_ins() -> Iterator[Finding]:
+    """Yields what other packages bring, but for providers, which are asked for their models."""
+    for package, kind in KINDS.items():
+        for name, point in plugins.announced(package).items():
+            try:
+                plugins.load(package, name)
+            except ConfigError as error:
+                yield Finding(name, "missing", str(error))
+            else:
+                brought_by = point.dist.name if point.dist else point.value
+                yield Finding(name, "ok", f"a {kind} that comes with {brought_by}")
 
 
 def _places() -> Iterator[Finding]:

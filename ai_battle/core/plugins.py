@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from functools import cache, lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 def names(package: str) -> list[str]:
     """Returns the plug-ins of a package such as "ai_battle.providers": its public files and its entry points."""
-    return sorted({*built_in(package), *_entry_points(package)})
+    return sorted({*built_in(package), *announced(package)})
 
 
 def load(package: str, name: str) -> Any:
@@ -30,7 +30,7 @@ def load(package: str, name: str) -> Any:
         return importlib.import_module(f"{package}.{name}")
     if name.endswith(".py"):
         return load_file(Path(name), f"The file {name} does not load")
-    if found := _entry_points(package).get(name):
+    if found := announced(package).get(name):
         with translate_errors(f"The plug-in {name!r} does not load", ConfigError):
             return found.load()
     if "." in name:
@@ -134,7 +134,8 @@ def built_in(package: str) -> frozenset[str]:
 
 
 @cache
-def _entry_points(package: str) -> Mapping[str, Any]:
+def announced(package: str) -> Mapping[str, EntryPoint]:
+    """The plug-ins that other packages bring."""
     return {point.name: point for point in entry_points(group=package)}
 
 

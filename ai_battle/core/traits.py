@@ -23,6 +23,11 @@ class CalledModel:
     calls: int = 1
 
 
+def features(*able: str) -> Mapping[str, bool]:
+    """Returns what a model can do; of tools, images, reasoning and json_schema it also says what it can't."""
+    return {name: name in able for name in ("tools", "images", "reasoning", "json_schema", *able)}
+
+
 _LOOKS = {
     "judge": CalledModel("where its word would turn the decision", "unknown", "judge", max_tokens=16),
     "peers": CalledModel("where its word would turn the decision", "unknown", "peer"),
@@ -96,6 +101,8 @@ class ProviderTraits:
     `levels`: `-reasoning-high` behind a model is an option. `tags`: its models have tags, as in `phi4:latest`.
 
     `starter` is a model type to begin with, `get_model` how a first model is got.
+
+    `models` are patterns of its models' names with the `features` of those; the first that fits counts.
     """
 
     http: bool = False
@@ -118,6 +125,7 @@ class ProviderTraits:
     tags: bool = False
     starter: str = ""
     get_model: str = "load a model"
+    models: tuple[tuple[str, Mapping[str, bool]], ...] = ()
 
     @property
     def takes_script(self) -> bool:

@@ -20,6 +20,7 @@ from ..core.events import Emit, Warned
 from ..core.exchange import ModelRequest
 from ..core.files import cache_directory, make_private
 from ..core.messages import FILE_KINDS
+from ._endpoints import provider_traits
 from ._names import KNOWN_ON, ModelName
 from ._prices import context_window
 
@@ -219,43 +220,6 @@ def _names(text: str, option: str) -> bool:
     return re.search(rf"(?<![\w-])({spellings})(?![\w-])", text) is not None
 
 
-_ALL = {"tools": True, "images": True, "json_schema": True, "reasoning": True}
-_READING = {**_ALL, "documents": True}
-_WATCHING = {**_READING, "video": True}
-_NO_REASONING = {**_ALL, "reasoning": False}
-_TOOLS = {"tools": True, "images": False, "reasoning": False, "json_schema": True}
-_THINKING_TOOLS = {**_TOOLS, "reasoning": True}
-_TEXT = {**_TOOLS, "tools": False}
-_PICTURES = {**_TEXT, "images": True}
-
-TABLE: tuple[tuple[str, dict[str, bool]], ...] = (
-    ("openai/gpt-4o*", {**_NO_REASONING, "documents": True}),
-    ("openai/gpt-4.1*", {**_NO_REASONING, "documents": True}),
-    ("openai/gpt-*", _READING),
-    ("openai/o[0-9]*", _READING),
-    ("anthropic/claude-*", _READING),
-    ("gemini/gemini-*", _WATCHING),
-    ("groq/openai/gpt-oss*", _THINKING_TOOLS),
-    ("ollama/gpt-oss*", _THINKING_TOOLS),
-    ("ollama/qwen3-vl*", _ALL),
-    ("ollama/qwen3*", _THINKING_TOOLS),
-    ("ollama/qwen2.5vl*", _PICTURES),
-    ("ollama/qwen2.5*", _TOOLS),
-    ("ollama/llama3.2-vision*", _PICTURES),
-    ("ollama/llama3.[1-3]*", _TOOLS),
-    ("ollama/llama4*", _NO_REASONING),
-    ("ollama/mistral-small3*", _NO_REASONING),
-    ("ollama/mistral*", _TOOLS),
-    ("ollama/phi4-mini*", _TOOLS),
-    ("ollama/phi4*", _TEXT),
-    ("ollama/gemma3?1b*", _TEXT),
-    ("ollama/gemma3*", _PICTURES),
-    ("ollama/gemma2*", _TEXT),
-    ("ollama/deepseek-r1*", {**_TEXT, "reasoning": True}),
-    ("ollama/llava*", _PICTURES),
-)
-
-
 Says = Mapping[str, Any]
 NAMES = ("tools", "images", "documents", "video", "reasoning", "json_schema", "context_window", "max_output_tokens")
 
@@ -327,4 +291,7 @@ def readable_files(name: ModelName, stated: Says) -> Mapping[str, bool | None]:
 
 
 def _table(name: ModelName) -> Says:
-    return next((says for pattern, says in TABLE if fnmatchcase(str(name).lower(), pattern)), {})
+    if "." in name.provider:  # files are checked before anybody is asked whether such a module may be imported
+        return {}
+    models = provider_traits(name.provider).models
+    return next((says for pattern, says in models if fnmatchcase(name.model.lower(), pattern)), {})

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import plugins
 from ..core.tokens import FileTokens
-from ..core.traits import ProviderTraits
+from ..core.traits import ProviderTraits, features
 
 PACKAGE = "ai_battle.providers"
 
@@ -54,6 +54,12 @@ ENDPOINTS: Mapping[str, Endpoint] = {
             price_list="openai",
             lists_all=True,
             starter="gpt-4o-mini",
+            models=(
+                ("gpt-4o*", features("tools", "images", "documents", "json_schema")),
+                ("gpt-4.1*", features("tools", "images", "documents", "json_schema")),
+                ("gpt-*", features("tools", "images", "documents", "reasoning", "json_schema")),
+                ("o[0-9]*", features("tools", "images", "documents", "reasoning", "json_schema")),
+            ),
         ),
         "https://api.openai.com/v1",
         ("OPENAI_BASE_URL",),
@@ -85,6 +91,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
             levels=True,
             price_list="groq",
             starter="groq/llama-3.3-70b-versatile",
+            models=(("openai/gpt-oss*", features("tools", "reasoning", "json_schema")),),
         ),
         "https://api.groq.com/openai/v1",
         ("GROQ_BASE_URL",),

@@ -35,13 +35,15 @@ _PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
 class Sdk:
     """An official package, the HTTP library under it, and how its client is made when the caller brings none.
 
-    `make` is given the package and what verifies certificates.
+    `make` is given the package and what verifies certificates. `raw`: it sends no bytes of a caller, so that its HTTP
+    client is used.
     """
 
     package: str
     http: str
     make: Callable[[Any, Any], Any]
     brought: Any = field(default=None, repr=False)
+    raw: bool = False
 
 
 class SdkTransport(Transport):
@@ -53,7 +55,7 @@ class SdkTransport(Transport):
         self._http = plugins.optional(sdk.http, sdk.package)
         self._sdk = sdk
         self._timeout = self._http.Timeout(None, connect=access.settings.deadlines.connect)
-        self._send = self._send_raw if sdk.package == "ollama" else self._send_through
+        self._send = self._send_raw if sdk.raw else self._send_through
         self._breaks = (
             self._http.HTTPError,
             getattr(self._package, "APIConnectionError", OSError),
@@ -123,7 +125,7 @@ class SdkTransport(Transport):
             return error.response
 
     async def _send_raw(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
-        """Through `ollama`, which has no way for bytes of its own but the HTTP client inside."""
+        """Through the HTTP client inside an SDK that is `raw`."""
         http = client._client
         request = http.build_request(method, url, content=body, headers=headers, timeout=self._timeout)
         return await http.send(request, stream=True, follow_redirects=False)

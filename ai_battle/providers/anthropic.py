@@ -7,7 +7,7 @@ from typing import Any
 from ..core.client import ModelClient
 from ..core.events import Event
 from ..core.exchange import ModelRequest
-from ..core.traits import ProviderTraits
+from ..core.traits import ProviderTraits, features
 from ..wire import anthropic as wire
 from ..wire.anthropic import sent_max_tokens
 from ..wire.bodies import own
@@ -47,6 +47,7 @@ TRAITS = ProviderTraits(
     lists_all=True,
     advisor_tool="advisor_20260301",
     starter="haiku",
+    models=(("claude-*", features("tools", "images", "documents", "reasoning", "json_schema")),),
 )
 
 

@@ -8,7 +8,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.tokens import FileTokens
-from ..core.traits import ProviderTraits
+from ..core.traits import ProviderTraits, features
 from ..wire import gemini as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList
@@ -42,6 +42,7 @@ TRAITS = ProviderTraits(
     telemetry="gcp.gemini",
     lists_all=True,
     starter="gemini-2.5-flash",
+    models=(("gemini-*", features("tools", "images", "documents", "video", "reasoning", "json_schema")),),
 )
 _LIST = ModelList(
     "/v1beta/models?pageSize=1000",

@@ -13,7 +13,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.exchange import ModelRequest
 from ..core.tokens import TokenEstimator
-from ..core.traits import ProviderTraits
+from ..core.traits import ProviderTraits, features
 from ..wire import ollama as wire
 from ._breaker import loop_value
 from ._http import ApiAdapter, HttpClient, HttpRequest
@@ -40,6 +40,25 @@ TRAITS = ProviderTraits(
     levels=True,
     tags=True,
     get_model="ollama pull gemma3:1b",
+    models=(
+        ("gpt-oss*", features("tools", "reasoning", "json_schema")),
+        ("qwen3-vl*", features("tools", "images", "reasoning", "json_schema")),
+        ("qwen3*", features("tools", "reasoning", "json_schema")),
+        ("qwen2.5vl*", features("images", "json_schema")),
+        ("qwen2.5*", features("tools", "json_schema")),
+        ("llama3.2-vision*", features("images", "json_schema")),
+        ("llama3.[1-3]*", features("tools", "json_schema")),
+        ("llama4*", features("tools", "images", "json_schema")),
+        ("mistral-small3*", features("tools", "images", "json_schema")),
+        ("mistral*", features("tools", "json_schema")),
+        ("phi4-mini*", features("tools", "json_schema")),
+        ("phi4*", features("json_schema")),
+        ("gemma3?1b*", features("json_schema")),
+        ("gemma3*", features("images", "json_schema")),
+        ("gemma2*", features("json_schema")),
+        ("deepseek-r1*", features("reasoning", "json_schema")),
+        ("llava*", features("images", "json_schema")),
+    ),
 )
 
 
@@ -187,6 +206,6 @@ def _transport(access: Access) -> Transport:
         return package.AsyncClient(host=access.url, verify=certificates)
 
     if access.settings.through_sdk:
-        return SdkTransport(access.with_headers({}), Sdk("ollama", "httpx", make, access.settings.client))
+        return SdkTransport(access.with_headers({}), Sdk("ollama", "httpx", make, access.settings.client, raw=True))
     named = {"authorization": f"Bearer {access.key.value}"} if access.key.value else {}
     return AiohttpTransport(access.with_headers(named))

@@ -17,7 +17,7 @@ def create(model, *, loud=False):
 
 def forget() -> None:
     plugins.built_in.cache_clear()
-    plugins._entry_points.cache_clear()
+    plugins.announced.cache_clear()
 
 
 @pytest.fixture

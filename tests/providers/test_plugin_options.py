@@ -43,7 +43,7 @@ providers:
 
 
 def forget() -> None:
-    plugins._entry_points.cache_clear()
+    plugins.announced.cache_clear()
 
 
 @pytest.fixture(autouse=True)

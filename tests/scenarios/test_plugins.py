@@ -153,7 +153,6 @@ def failing(folder: Path, *arguments: str) -> str:
 
 def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Path) -> None:
     assert ai_battle(folder, "validate", "talk.yaml")
-    assert "twice" in ai_battle(folder, "run", "--help")
     forecast = ai_battle(folder, "run", "talk.yaml", "--dry-run")
     assert "parrot/large" in forecast
     assert "helper parrot/large, for a second look at each answer: 1 call, " in forecast
@@ -170,6 +169,7 @@ def test_a_benchmark_with_them_needs_no_name_of_a_format_or_a_scorer(folder: Pat
     ai_battle(folder, "bench", "run", "suite.yaml", "--out", "results")
     summary = json.loads((folder / "results" / "summary.json").read_text())
 
+    assert "4 samples" in ai_battle(folder, "bench", "run", "suite.yaml", "--dry-run")
     assert {row["name"]: row["quality"] for row in summary["settings"]} == {"alone": 0.5, "helped": 0.5}
     assert [row["strategy"] for row in summary["settings"]] == ["", "twice"]
     assert "parrot/grey twice by parrot/large" in (folder / "results" / "report.html").read_text()
@@ -179,6 +179,26 @@ def test_the_machine_and_its_models_are_shown_with_them(folder: Path) -> None:
     found = {each["subject"]: each for each in json.loads(ai_battle(folder, "doctor", "--json"))}
     assert (found["parrot"]["state"], found["parrot"]["message"]) == ("ok", "3 models: grey, green, large")
     assert "green" in ai_battle(folder, "models", "list", "parrot")
+    brought = {name: found[name]["message"] for name in ("twice", "quiz", "shouted")}
+    assert brought == {
+        "twice": "a strategy that comes with mybirds",
+        "quiz": "a format of datasets that comes with mybirds",
+        "shouted": "a scorer that comes with mybirds",
+    }
+
+
+def test_the_help_of_commands_lists_them(folder: Path) -> None:
+    assert "twice" in ai_battle(folder, "run", "--help")
+    shown = ai_battle(folder, "bench", "run", "--help")
+    assert "quiz" in shown
+    assert "shouted" in shown
+
+
+def test_one_that_does_not_load_is_found_by_the_doctor(folder: Path) -> None:
+    (folder / "mybirds" / "twice.py").write_text("import a_package_that_is_not_there")
+    found = {each["subject"]: each for each in json.loads(ai_battle(folder, "doctor", "--json"))}
+    assert found["twice"]["state"] == "missing"
+    assert "The plug-in 'twice' does not load: ModuleNotFoundError" in found["twice"]["message"]
 
 
 def test_a_model_that_it_does_not_list_stops_a_benchmark_before_it_costs(folder: Path) -> None:

@@ -174,7 +174,7 @@ class PrivateTexts:
         self.find: Callable[[str], tuple[PrivateSpan, ...]] = lru_cache(KNOWN_TEXTS)(self._find)
 
     def _find(self, text: str) -> tuple[PrivateSpan, ...]:
-        lowered = _lowered(text)
+        lowered = _in_small_letters(text)
         found = [span for number, rule in enumerate(self._rules) for span in _matches(number, rule, text, lowered)]
         found += (PrivateSpan(start, len(self._rules), end, kind) for start, end, kind in near_numbers(text))
         for kind, pattern in self._patterns.items():
@@ -243,7 +243,7 @@ def _places(signs: Signs, lowered: str) -> Iterator[int]:
             at = lowered.find(sign, at + 1)
 
 
-def _lowered(text: str) -> str:
+def _in_small_letters(text: str) -> str:
     """Returns the text in small letters, each in its place: the capital I with a dot would become two."""
     return text.replace("\u0130", "i").lower()
 
@@ -283,7 +283,7 @@ def _spellings(values: Sequence[str]) -> list[str]:
 
 def _words(values: Sequence[str]) -> Iterable[str]:
     """A text has any of a name only with one of its words."""
-    return dict.fromkeys(_lowered(word) for value in _spellings(values) for word in value.split())
+    return dict.fromkeys(_in_small_letters(word) for value in _spellings(values) for word in value.split())
 
 
 def _any_of(values: Sequence[str]) -> str:

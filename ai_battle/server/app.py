@@ -86,7 +86,7 @@ def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Ha
 
 async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """Every call of a model on the way is charged to the key of the request."""
-    with charge_to(stats.budget, *state.budgets.charged(stats.holder)):
+    with charge_to(stats.budget, *state.budgets.budgets_of(stats.holder)):
         await state.admission.enter(stats.holder)
         try:
             body, conversation = await _read_body(state, api, http, stats), None

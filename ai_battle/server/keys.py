@@ -84,8 +84,8 @@ async def other_limits(store: ResponseStore, keys: Keys) -> Sequence[str]:
         if limits != last.get(name):
             await store.keep_value(name, to_json(limits), LIMITS_KEPT)
     return [
-        f"{name.rpartition('/')[2]} has {_shown(limits)} here, and had {_shown(last[name])} at the server that came to "
-        "this store before. What it uses is counted together; each server keeps the limits of its own file."
+        f"{name.rpartition('/')[2]} has {_limits_text(limits)} here, and had {_limits_text(last[name])} at the server that "
+        "came to this store before. What it uses is counted together; each server keeps the limits of its own file."
         for name, limits in ours.items()
         if limits != last.get(name, limits)
     ]
@@ -95,7 +95,7 @@ def _limits(holder: KeyHolder) -> Mapping[str, float | None]:
     return {"budget_usd": holder.budget, "concurrent": holder.concurrent, "per_minute": holder.per_minute}
 
 
-def _shown(limits: Mapping[str, float | None]) -> str:
+def _limits_text(limits: Mapping[str, float | None]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in limits.items() if value is not None) or "no limits"
 
 
@@ -149,7 +149,7 @@ class KeyBudgets:
     unpriced: Literal["refuse", "allow"] = "refuse"
     _open: dict[str, Budget] = field(default_factory=dict)
 
-    def charged(self, holder: KeyHolder) -> tuple[Budget, ...]:
+    def budgets_of(self, holder: KeyHolder) -> tuple[Budget, ...]:
         """Returns the budget of a key, none for who needs no key; raises `BudgetExceeded` if nothing of it is left."""
         if not holder.name:
             return ()

@@ -84,8 +84,8 @@ async def other_limits(store: ResponseStore, keys: Keys) -> Sequence[str]:
         if limits != last.get(name):
             await store.keep_value(name, to_json(limits), LIMITS_KEPT)
     return [
-        f"{name.rpartition('/')[2]} has {_limits_text(limits)} here, and had {_limits_text(last[name])} at the server that "
-        "came to this store before. What it uses is counted together; each server keeps the limits of its own file."
+        f"{name.rpartition('/')[2]} has {_limits_text(limits)} here, and had {_limits_text(last[name])} at the last "
+        "server on this store. What it uses is counted together; each server keeps the limits of its own file."
         for name, limits in ours.items()
         if limits != last.get(name, limits)
     ]

@@ -29,7 +29,7 @@ MAY_IMPORT_LATE = ("cli", "__init__", "core/plugins")
 class File:
     """What is looked at of a file; `functions` are names with their first and last lines.
 
-    `loading` are those of its `imports` that are made when it is loaded.
+    `loading` are those of its `imports` that are made when it runs, be it late; the others are for type checkers.
     """
 
     name: str
@@ -46,12 +46,14 @@ class File:
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
         nodes = list(ast.walk(tree))
+        imports = tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+        never_run = {within for node in nodes if _is_for_type_checkers(node) for within in ast.walk(node)}
         return cls(
             str(path.relative_to(ROOT)),
             text.count("\n"),
             ast.get_docstring(tree) or "",
-            tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)),
-            tuple(node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)),
+            imports,
+            tuple(node for node in imports if node not in never_run),
             tuple(
                 (node.name, node.lineno, node.end_lineno or 0)
                 for node in nodes
@@ -70,7 +72,7 @@ class File:
         return ".".join(("ai_battle", *Path(self.name).with_suffix("").parts)).removesuffix(".__init__")
 
     def loads(self, modules: Collection[str]) -> set[str]:
-        """Those of the modules that are loaded with it, by their own name or for a name in them."""
+        """Those of the modules that are loaded by it, by their own name or for a name in them."""
         paths = [path for node in self.loading for path in self._imported(node)]
         named = (".".join(path) if ".".join(path) in modules else ".".join(path[:-1]) for path in paths)
         return {module for module in named if module in modules}
@@ -94,6 +96,10 @@ class File:
         return [[*module, alias.name] for alias in node.names]
 
 
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
 def _is_broad(node: ast.ExceptHandler) -> bool:
     return node.type is None or getattr(node.type, "id", "") in {"Exception", "BaseException"}
 
@@ -112,7 +118,6 @@ def test_files_import_only_from_below_and_mechanisms_never_each_other() -> None:
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:
-    """What is imported when a file is loaded; what a function imports when it is called is no matter of order."""
     modules = {file.module for file in files()}
     loads = {file.module: file.loads(modules) for file in files()}
     done: set[str] = set()
@@ -129,6 +134,14 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
 
     for name in sorted(loads):
         visit(name)
+
+
+def test_few_tests_know_what_is_private() -> None:
+    """A private module is one whose name begins with an underscore; the others may be used by anybody."""
+    tests = {path: path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("*.py")}
+    count = {path: len(re.findall(r"^ *(?:async )?def test_", text, re.MULTILINE)) for path, text in tests.items()}
+    inside = [path for path, text in tests.items() if re.search(r"^ *from ai_battle[\w.]*\._[a-z]", text, re.MULTILINE)]
+    assert sum(count[path] for path in inside) <= sum(count.values()) / 10
 
 
 def test_research_is_no_part_of_the_package() -> None:

@@ -2,7 +2,8 @@
 
 from ._checks import Judge, OwnOpinion, PeerOpinion
 from ._hedging import Hedge
-from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Sees, Turn
+from ._prompts import Sees
+from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Turn
 
 __all__ = [
     "AnswerCheck",

@@ -11,8 +11,7 @@ from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, ToolSpec
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ..judging.assessment import prompt_place
-from ._prompts import arguments_text, data_section, excerpt, tools_text
-from ._turn import Sees
+from ._prompts import Sees, arguments_text, data_section, excerpt, tools_text
 
 HERE = Path()
 _ATTEMPT_CHARACTERS = 4_000

@@ -12,9 +12,8 @@ from ..evidence.trials import AnswerComparison, Outcome
 from ..judging.assessment import Context
 from ._checks import Check
 from ._documents import json_object
-from ._prompts import HelpCase, data_section, excerpt, packaged_prompt, request_in_place, with_note
+from ._prompts import HelpCase, Sees, data_section, excerpt, packaged_prompt, request_in_place, with_note
 from ._ranking import without_thought
-from ._turn import Sees
 
 MOST_SHOWN = 16_000
 """Characters of an answer that a judge reads."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.helping import MOST_CHARACTERS
@@ -17,9 +17,7 @@ from ..judging.assessment import prompt_place
 from ..wire.advice import with_cache_mark
 from ..wire.dialects.schemas import call_key
 
-if TYPE_CHECKING:
-    from ._turn import Sees
-
+Sees = Literal["prompt", "attempt", "history"]
 SECTIONS = (
     "instructions", "history", "prompt", "attempt", "check", "tools", "done", "done_since",
     "advice", "criticism", "correction", "message", "question", "earlier_advice", "last_good", "in_vain",
@@ -117,7 +115,7 @@ def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[
     return all(key(call) in made for call in response.tool_calls)
 
 
-def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) -> ModelRequest:
+def advice_request(prompt: str, case: HelpCase, sees: Sees, **options: Any) -> ModelRequest:
     """Returns the request for words about a case, by the packaged `prompt`. It has no tools, so that none is called."""
     shown = "\n\n".join(filter(None, _sections(case, sees)))
     reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
@@ -128,7 +126,7 @@ def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) ->
 
 
 def consultation(
-    case: HelpCase, sees: "Sees", question: str, earlier: str, max_tokens: int, caching: str = ""
+    case: HelpCase, sees: Sees, question: str, earlier: str, max_tokens: int, caching: str = ""
 ) -> ModelRequest:
     """Returns the request for advice in the middle of work: what stays the same from one question to the next is first.
 
@@ -162,7 +160,7 @@ def _texts(messages: Sequence[Message], caching: str) -> list[Text]:
     return [*texts[:-1], with_cache_mark(texts[-1], caching)] if texts and caching else texts
 
 
-def _sections(case: HelpCase, sees: "Sees") -> Iterator[str]:
+def _sections(case: HelpCase, sees: Sees) -> Iterator[str]:
     messages, place = case.request.messages, case.place
     if sees == "history":
         yield data_section("instructions", case.request.system)
@@ -174,7 +172,7 @@ def _sections(case: HelpCase, sees: "Sees") -> Iterator[str]:
     yield data_section("tools", tools_text(case.request.tools or case.tools))
 
 
-def request_in_place(case: HelpCase, sees: "Sees") -> ModelRequest:
+def request_in_place(case: HelpCase, sees: Sees) -> ModelRequest:
     """Returns the request as a helper gets it that answers itself.
 
     It is what it may see, with the tools, and with what was done with them so far.

@@ -27,8 +27,7 @@ from ..judging.case import Case
 from ..judging.promise import digest
 from ._comparing import AnswerJudge
 from ._help_listener import HelpListener
-from ._prompts import HelpCase, bounded_text, excerpt, request_in_place
-from ._turn import Sees
+from ._prompts import HelpCase, Sees, bounded_text, excerpt, request_in_place
 
 QUEUE, AT_ONCE = 16, 4
 """Answers that wait for their comparison, and how many are compared at once."""

@@ -36,10 +36,9 @@ from ..core.telemetry import span
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped, ToolsOffered
 from ..signals.refusals import refuses
-from ._prompts import arguments_text, bounded_text, excerpt, shown_text
+from ._prompts import Sees, arguments_text, bounded_text, excerpt, shown_text
 from ._wrappers import redacted_request
 
-Sees = Literal["prompt", "attempt", "history"]
 FAILURES = (ProviderError, BudgetExceeded, ToolError, ConfigError)
 
 

@@ -100,7 +100,7 @@ def _installation() -> Iterator[Finding]:
 def _plug_ins() -> Iterator[Finding]:
     """Yields what other packages bring, but for providers, which are asked for their models."""
     for package, kind in KINDS.items():
-        for name, point in plugins.announced(package).items():
+        for name, point in plugins.plug_ins(package).items():
             try:
                 plugins.load(package, name)
             except ConfigError as error:

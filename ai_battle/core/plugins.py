@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 def names(package: str) -> list[str]:
     """Returns the plug-ins of a package such as "ai_battle.providers": its public files and its entry points."""
-    return sorted({*built_in(package), *announced(package)})
+    return sorted({*built_in(package), *plug_ins(package)})
 
 
 def load(package: str, name: str) -> Any:
@@ -30,7 +30,7 @@ def load(package: str, name: str) -> Any:
         return importlib.import_module(f"{package}.{name}")
     if name.endswith(".py"):
         return load_file(Path(name), f"The file {name} does not load")
-    if found := announced(package).get(name):
+    if found := plug_ins(package).get(name):
         with translate_errors(f"The plug-in {name!r} does not load", ConfigError):
             return found.load()
     if "." in name:
@@ -134,7 +134,7 @@ def built_in(package: str) -> frozenset[str]:
 
 
 @cache
-def announced(package: str) -> Mapping[str, EntryPoint]:
+def plug_ins(package: str) -> Mapping[str, EntryPoint]:
     """The plug-ins that other packages bring."""
     return {point.name: point for point in entry_points(group=package)}
 

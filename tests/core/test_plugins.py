@@ -17,7 +17,7 @@ def create(model, *, loud=False):
 
 def forget() -> None:
     plugins.built_in.cache_clear()
-    plugins.announced.cache_clear()
+    plugins.plug_ins.cache_clear()
 
 
 @pytest.fixture

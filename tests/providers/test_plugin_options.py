@@ -43,7 +43,7 @@ providers:
 
 
 def forget() -> None:
-    plugins.announced.cache_clear()
+    plugins.plug_ins.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from .models import Model, helper_model, live_model
 from .pairs import Pairs, ResolvedPair, RunHelp
 from .recipes import Recipe, with_lessons
 from .shadows import shadow_of
-from .tooling import told_of_tools, with_tools
+from .tooling import with_tool_support, with_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class PairBuilder:
         if is_code_denied(discussion, spec):
             help_ = help_.model_copy(update={"verify": False})
         if each.traits.each_step and not self.tool_set:
-            model = told_of_tools(model, spec.capabilities)
+            model = with_tool_support(model, spec.capabilities)
         recipe = Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
         recipe = replace(recipe, check=check, sandbox=tool_settings(discussion).sandbox)
         return with_lessons(recipe, self.pairs.context)

@@ -29,7 +29,7 @@ def with_tools(name: str, model: Model, tool_set: ToolSet, spec: ParticipantSett
     return replace(model, client=tool_set.client(model.client, _tool_support(model, spec.capabilities), user))
 
 
-def told_of_tools(model: Model, capabilities: Capabilities) -> Model:
+def with_tool_support(model: Model, capabilities: Capabilities) -> Model:
     """Returns the model told of tools in the way that suits it, for a strategy that brings some."""
     return replace(model, client=_tool_support(model, capabilities).client_of(model.client))
 

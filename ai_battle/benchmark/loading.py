@@ -61,7 +61,7 @@ def load(
         found.append(builder.suite())
         return builder.problems or checking.problems(found[0], allow_unsandboxed=options.allow_unsandboxed)
 
-    with seldom_collected():
+    with reduced_garbage_collection():
         read_document(SUITE, SuiteFile, _resolved_source(source), environment, options.changes, base, look)
     return found[0]
 
@@ -145,7 +145,7 @@ SELDOM = 20
 
 
 @contextmanager
-def seldom_collected() -> Iterator[None]:
+def reduced_garbage_collection() -> Iterator[None]:
     """Lets the collector look less often: tasks and samples are many small objects, and none of them is garbage."""
     often, *others = gc.get_threshold()
     gc.set_threshold(often * SELDOM, *others)
@@ -160,7 +160,7 @@ def frozen() -> Iterator[None]:
     """Keeps the collector from looking again and again at what was made before, which outlives what is made now."""
     gc.freeze()
     try:
-        with seldom_collected():
+        with reduced_garbage_collection():
             yield
     finally:
         gc.unfreeze()

@@ -154,10 +154,10 @@ def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[SweepRe
 
     Costs and times are those of the recorded answers, one after another.
     """
-    return [_swept(items, policy) for policy in policies] if items else []
+    return [_sweep_result(items, policy) for policy in policies] if items else []
 
 
-def _swept(items: Sequence[Replayed], policy: Policy) -> SweepResult:
+def _sweep_result(items: Sequence[Replayed], policy: Policy) -> SweepResult:
     kind, tries_again, stuck = policy.kind, policy.tries_again, _stuck(items, policy)
     outcomes = [
         _outcome(item, kind, tries_again=tries_again) if is_stuck else item.small.given

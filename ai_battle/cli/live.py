@@ -37,7 +37,7 @@ from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tokens import estimate_text
 from ai_battle.providers.person import NAME as PERSON
-from ai_battle.reporting.sentences import STOPS, heard_words
+from ai_battle.reporting.sentences import STOPS, audience_text
 
 from .markdown import MarkdownStream
 from .output import dollars, duration, tokens
@@ -249,7 +249,7 @@ class LiveView:
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
             name = self._style(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
-            about = printable(" · ".join(filter(None, (model, heard_words(event.heard_by)))))
+            about = printable(" · ".join(filter(None, (model, audience_text(event.heard_by)))))
             self._screen.line(f"{name} {self._style(about, dim=True)}")
         self._show_status()
 
@@ -367,7 +367,7 @@ def _heading(event: RunStarted) -> str:
 
 
 def _paragraph(turn: TurnFinished) -> str:
-    to = heard_words(turn.heard_by)
+    to = audience_text(turn.heard_by)
     line = f"[{turn.turn}] {turn.speaker}{to and f' ({to})'}: {turn.message.text.strip()}"
     return f"{line}\n! {STOPS[turn.stop]}" if turn.stop in STOPS else line
 

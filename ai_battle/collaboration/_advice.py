@@ -87,7 +87,7 @@ class TurnRecord:
         return calls_again(ModelRequest((user("."), unchanged), tools=tuple(tools)), response)
 
 
-def trouble_now(steps: Sequence[ToolStep]) -> str:
+def newest_trouble(steps: Sequence[ToolStep]) -> str:
     """Returns what has gone wrong with the newest step; empty where nothing has, or it was known before it.
 
     So it is told once also where nobody remembers that advice was given: a client of a server sends each step anew,

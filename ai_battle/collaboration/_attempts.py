@@ -79,13 +79,13 @@ def hopeless(signal: str, reason: str) -> Assessment:
     return Assessment(0.0, 1.0, True, {signal: 1.0}, reason, at_once=True)
 
 
-class CountsTurns(Protocol):
+class TurnCounter(Protocol):
     """A detector that wants to know how often there is help."""
 
     def record_turn(self, *, stuck: bool) -> None: ...
 
 
-def _counts_turns(detector: Judges) -> TypeGuard[CountsTurns]:
+def _counts_turns(detector: Judges) -> TypeGuard[TurnCounter]:
     return hasattr(detector, "record_turn")
 
 

@@ -28,8 +28,8 @@ from ._advice import (
     TurnRecord,
     advice_result,
     advisor_tool,
+    newest_trouble,
     parts_without_calls,
-    trouble_now,
     with_forced_calls_in_rounds,
     without_note,
     without_overcome,
@@ -159,7 +159,7 @@ class AdvisedStep:
 
     async def meet_trouble(self) -> None:
         """Put a question before the model goes on where the newest result shows that its work goes wrong."""
-        reason = trouble_now(self._record.steps)
+        reason = newest_trouble(self._record.steps)
         if reason and self._may_advise:
             await self._consult(self._new_call(), (), reason)
             self._attempts = self._new_attempts()

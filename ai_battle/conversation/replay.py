@@ -117,7 +117,7 @@ def require_participant(name: str, names: Collection[str]) -> None:
         raise ConfigError(f"The run has no participant {name!r}{near(name, [*names])}")
 
 
-def at_rest(config: Mapping[str, Any]) -> dict[str, Any]:
+def config_without_models(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration in which nobody needs a model, and the input files may be gone: the journal has them."""
     section = {key: value for key, value in config["discussion"].items() if key not in ("input_file", "input_files")}
     others = {key: value for key, value in config.items() if key != "providers"}

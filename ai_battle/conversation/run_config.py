@@ -45,7 +45,7 @@ def recast(run_dir: Path, name: str, model: str) -> FileSetup:
 
 def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
     """Returns what the run was to be, without its models, and what is secret in it."""
-    source = FileSetup.of(load_checked(replay.at_rest(_kept_config(run_dir))), keyboard)
+    source = FileSetup.of(load_checked(replay.config_without_models(_kept_config(run_dir))), keyboard)
     return source.build({}).plan, source.redactor
 
 

@@ -71,7 +71,7 @@ NOWHERE = TextPlace("", "", 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Without:
+class RequestsWithoutLessons:
     """Requests for which lessons were left out, and how many of them asked for help."""
 
     requests: int = 0
@@ -123,8 +123,8 @@ def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: b
     return useless
 
 
-def without_lessons(store: EvidenceStore, pair: str) -> Without:
-    return Without(**(store.get(WITHOUT, pair, "") or {}))
+def without_lessons(store: EvidenceStore, pair: str) -> RequestsWithoutLessons:
+    return RequestsWithoutLessons(**(store.get(WITHOUT, pair, "") or {}))
 
 
 def lessons_of(store: EvidenceStore, pair: str) -> Sequence[Lesson]:
@@ -140,7 +140,7 @@ def _with_count(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapp
     return {**known, name: known.get(name, 0) + 1, "asked": known.get("asked", 0) + asked}
 
 
-def _is_useless(lesson: Lesson, without: Without) -> bool:
+def _is_useless(lesson: Lesson, without: RequestsWithoutLessons) -> bool:
     """Says if help was asked for more often than without lessons (exact binomial test), or in the end as often."""
     is_known = lesson.shown >= ENOUGH and without.requests >= COMPARED
     if is_known and lesson.asked * without.requests >= without.asked * lesson.shown:

@@ -72,20 +72,20 @@ class Watcher(Protocol):
         """Returns why the answer is not worth finishing, now that this came; empty while it may be."""
 
 
-class Watches(Protocol):
+class EarlyJudge(Protocol):
     """A detector that also judges the beginning of an answer, or of the thinking before it."""
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Watcher: ...
 
 
-def watches(detector: object) -> TypeGuard[Watches]:
+def watches(detector: object) -> TypeGuard[EarlyJudge]:
     return hasattr(detector, "watch")
 
 
 class Watched(ModelClient):
     """`client`, whose answers raise `CutShort` as soon as the detector gives them up, as answers to `asked`."""
 
-    def __init__(self, client: ModelClient, detector: Watches, request: ModelRequest) -> None:
+    def __init__(self, client: ModelClient, detector: EarlyJudge, request: ModelRequest) -> None:
         self.client = client
         self.detector = detector
         self.asked = request
@@ -101,7 +101,7 @@ class EarlyStop:
     Whatever else is heard between two texts makes them two: the next one is of another call.
     """
 
-    def __init__(self, detector: Watches, request: ModelRequest, emit: Emit) -> None:
+    def __init__(self, detector: EarlyJudge, request: ModelRequest, emit: Emit) -> None:
         self._detector = detector
         self._asked = request
         self._emit = emit

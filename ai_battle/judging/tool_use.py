@@ -190,7 +190,7 @@ def result_measures(case: Case) -> dict[str, float]:
     }
 
 
-def say_much(case: Case) -> bool:
+def has_informative_results(case: Case) -> bool:
     """Says whether a tool has returned what an answer could tell: a figure, or more than a few words."""
     brought = (step.result for step in case.steps if step.brought_something)
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
@@ -202,7 +202,11 @@ def _arguments_text(result: ToolResult) -> str:
 
 def _declines(case: Case) -> bool:
     """It does not know, or nothing is there, it says, and tells nothing of what there is."""
-    return (_denies_more(case) or gives_up(case.text, case.prompt)) and say_much(case) and not _uses_results(case)
+    return (
+        (_denies_more(case) or gives_up(case.text, case.prompt))
+        and has_informative_results(case)
+        and not _uses_results(case)
+    )
 
 
 def _denies_more(case: Case) -> bool:

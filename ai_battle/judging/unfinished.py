@@ -58,7 +58,7 @@ EVIDENCE: Mapping[str, tuple[float, str]] = {
     "guesses": (1.2, "it answers a question, and has called no tool"),
     "no_tool_fits": (-1.3, ""),
     "announces": (0.7, "it announces what it has not done"),
-    "tells_deed": (0.8, "it was asked to do something, and has changed nothing"),
+    "changes_nothing": (0.8, "it was asked to do something, and has changed nothing"),
     "leaves_tool": (2.2, "it was asked to do something, and has changed nothing"),
     "no_news": (0.6, "it tells nothing of what the tools have returned"),
     "only_of_itself": (4.9, "it speaks of itself, and tells nothing of what the tools have returned"),
@@ -170,7 +170,7 @@ def announces(end: EndOfWork) -> bool:
     return only_announces(end.text, end.prompt)
 
 
-def tells_deed(end: EndOfWork) -> bool:
+def changes_nothing(end: EndOfWork) -> bool:
     return bool(end.idle_tools) and end.is_of_itself
 
 
@@ -276,7 +276,7 @@ def no_tool_fits(end: EndOfWork) -> bool:
     return not any(takes_anything(tool) or _roots(_about(tool)) & end.asked for tool in end.tools)
 
 
-_ALWAYS = (announces, tells_deed, leaves_tool)
+_ALWAYS = (announces, changes_nothing, leaves_tool)
 _WITHOUT_CALLS = (asks, begs, speaks_of_itself, gives_up_early, guesses, no_tool_fits)
 _WITH_CALLS = (no_news, only_of_itself, half, leaves_file, other_name, other_value, hides_failure, other_figure)
 

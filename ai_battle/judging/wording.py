@@ -17,7 +17,7 @@ from ..signals.turn_taking import runs_on as writes_others
 from .case import Case
 from .family import wants_number
 from .measures import mean
-from .tool_use import call_measures, say_much
+from .tool_use import call_measures, has_informative_results
 from .working import final_missing
 
 LEAST_TOKENS = 5
@@ -52,7 +52,7 @@ def denial(case: Case) -> float:
 
 def only_gives_up_(case: Case) -> float:
     """It says that it can't, and nothing else. That nothing was found may be what a tool has returned."""
-    if _may_refuse(case) or (case.results and not say_much(case)):
+    if _may_refuse(case) or (case.results and not has_informative_results(case)):
         return 0.0
     return float(only_gives_up(case.text, case.prompt))
 

@@ -36,7 +36,7 @@ MostOutput = Callable[[ModelRequest], int | None]
 """How many tokens an answer to a request can have at most; None where nobody knows."""
 
 
-def asked_most(request: ModelRequest) -> int | None:
+def requested_max_tokens(request: ModelRequest) -> int | None:
     return request.options.get("max_tokens")
 
 
@@ -49,7 +49,7 @@ class CallTerms:
     """
 
     price: TokenPrice | Callable[[], TokenPrice | None] | None = None
-    most_output: MostOutput = asked_most
+    most_output: MostOutput = requested_max_tokens
     bounded: bool = True
     paid: bool = True
     find_price: Callable[[str], TokenPrice | None] = lambda model: None

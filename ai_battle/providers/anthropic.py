@@ -113,7 +113,7 @@ class Messages:
         return sent_max_tokens(request, self.model)
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
-        headers_of_client = _told_headers(request)
+        headers_of_client = _client_headers(request)
         version = self.version.to(headers_of_client)
         left_out = wire.unsupported_options(request.options, version, self.model)
         clamped = wire.clamped_options(request.options, version, self.model)
@@ -148,7 +148,7 @@ def _beta_header(request: ModelRequest, client_headers: Mapping[str, str]) -> Ma
     return {BETA: f"{betas},{ADVISOR_BETA}".removeprefix(",")}
 
 
-def _told_headers(request: ModelRequest) -> Mapping[str, str]:
+def _client_headers(request: ModelRequest) -> Mapping[str, str]:
     """The headers of the client that sent the request, with the version that it needs where the client states none."""
     if request.raw and VERSION in request.raw.headers:
         return request.raw.headers

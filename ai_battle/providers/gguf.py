@@ -133,7 +133,7 @@ async def acquire(wanted: EngineSettings) -> Engine:
     try:
         return await asyncio.wrap_future(engine)
     except asyncio.CancelledError:
-        engine.add_done_callback(_given_back)
+        engine.add_done_callback(_give_back)
         raise
 
 
@@ -156,7 +156,7 @@ def _release(engine: Engine) -> None:
         engine.server = None
 
 
-def _given_back(future: "Future[Engine]") -> None:
+def _give_back(future: "Future[Engine]") -> None:
     """Takes an engine back that nobody waits for any more."""
     if not future.cancelled() and not future.exception():
         _release(future.result())

@@ -220,7 +220,7 @@ class ScriptedClient(ModelClient):
         return ModelResponse(message, stop="tool_calls" if reply.calls else "end", usage=usage, model=self.model)
 
     def _next(self, request: ModelRequest) -> Line:
-        last = _said_last(request)
+        last = _newest_text(request)
         answer = next((r.line for r in self._rules if r.match.search(last)), None) or self._next_entry(request)
         return replace(answer, calls=tuple(self._with_id(call) for call in answer.calls))
 
@@ -267,7 +267,7 @@ def create(
     return client
 
 
-def _said_last(request: ModelRequest) -> str:
+def _newest_text(request: ModelRequest) -> str:
     if not request.messages:
         return ""
     last = request.messages[-1]

@@ -24,7 +24,7 @@ from .benchmark_tables import (
     signals_table,
     sweep_table,
 )
-from .charts import BOTTOM, LEFT, RIGHT, TOP, Box, Plane, Points, Scale, fitting, label_boxes, shares, square
+from .charts import BOTTOM, LEFT, RIGHT, TOP, Axes, Box, Points, Scale, fitting, label_boxes, shares, square
 from .exports import csv_row, no_formula, write_whole
 from .figures import count_of, dollars, effort, seconds, short
 from .pages import page
@@ -196,7 +196,7 @@ def _items(shown: Sequence[Item], store: Store) -> Iterator[ShownItem]:
 class FrontPicture(NamedTuple):
     """Cost and quality of each setting; `line` goes through those that no other beats, `labels` are what has room."""
 
-    plane: Plane
+    axes: Axes
     rows: Sequence[SettingRow]
     line: Points
     labels: Sequence[tuple[SettingRow, float, float]]
@@ -207,25 +207,25 @@ def front(summary: BenchmarkSummary) -> FrontPicture | None:
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
         return None
-    plane = _plane(rows, summary.axis)
-    line = [_at(row, plane) for row in summary.front if row in rows]
-    return FrontPicture(plane, rows, line, [*_labels(rows, plane)])
+    axes = _axes(rows, summary.axis)
+    line = [_at(row, axes) for row in summary.front if row in rows]
+    return FrontPicture(axes, rows, line, [*_labels(rows, axes)])
 
 
-def _plane(rows: Sequence[SettingRow], axis: str) -> Plane:
+def _axes(rows: Sequence[SettingRow], axis: str) -> Axes:
     across = fitting([row.effort or 0.0 for row in rows], LEFT, WIDTH - RIGHT, logs=True)
     ends = [end for row in rows for end in (row.low, row.high) if end is not None]
-    return Plane(across, shares(ends, HEIGHT - BOTTOM, TOP), lambda value: effort(value, axis))
+    return Axes(across, shares(ends, HEIGHT - BOTTOM, TOP), lambda value: effort(value, axis))
 
 
-def _at(row: SettingRow, plane: Plane) -> tuple[float, float]:
-    return plane.at(row.effort or 0.0, row.quality or 0.0)
+def _at(row: SettingRow, axes: Axes) -> tuple[float, float]:
+    return axes.at(row.effort or 0.0, row.quality or 0.0)
 
 
-def _labels(rows: Sequence[SettingRow], plane: Plane) -> Iterator[tuple[SettingRow, float, float]]:
+def _labels(rows: Sequence[SettingRow], axes: Axes) -> Iterator[tuple[SettingRow, float, float]]:
     """Places the names of all, or of the front where there are many; one that finds no room is left to the table."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
-    wanted = [(*_at(row, plane), LETTER * len(short(row.name))) for row in named]
+    wanted = [(*_at(row, axes), LETTER * len(short(row.name))) for row in named]
     for row, box in zip(named, label_boxes(wanted, LINE, _is_inside), strict=True):
         if box:
             yield row, round(box[0], 1), round(box[3] - 3, 1)

@@ -13,7 +13,7 @@ from ..judging.calibrate import SURE, Report, Target, surpluses
 from ..judging.calibration import Point
 from ..judging.measures import curve, interval, mean
 from ..judging.promise import Promise
-from .charts import Plane, Points, Scale
+from .charts import Axes, Points, Scale
 from .figures import dollars
 from .pages import page as page_of
 
@@ -51,7 +51,7 @@ def recommendation(report: Report, target: Target) -> Iterator[str]:
         yield report.note
         return
     share = report.calibration
-    yield f"For {aim(target)}: {share.help_rate:.1%} of the answers get help (± {share.error:.1%})."
+    yield f"For {target_text(target)}: {share.help_rate:.1%} of the answers get help (± {share.error:.1%})."
     if point := likely(report):
         small, large = mean(report.small), mean(report.large)
         low, high = _advantage_interval(report)
@@ -74,7 +74,7 @@ def recommendation(report: Report, target: Target) -> Iterator[str]:
     yield from _cautions(report, target)
 
 
-def aim(target: Target) -> str:
+def target_text(target: Target) -> str:
     match target.kind:
         case "max_cost":
             return f"at most {dollars(target.value)} an answer"
@@ -121,9 +121,9 @@ def _cautions(report: Report, target: Target) -> Iterator[str]:
     if report.calibration.agreement:
         yield "That is where several models answer (peer, council, vote); elsewhere the detector decides alone."
     if (best := _best(report, target)) is not None:
-        yield f"No share of help reaches {aim(target)}: the most is {best:.3f}."
+        yield f"No share of help reaches {target_text(target)}: the most is {best:.3f}."
     elif not _is_sure(report, target):
-        yield f"No share of help is sure to reach {aim(target)}; this one is the nearest to it."
+        yield f"No share of help is sure to reach {target_text(target)}; this one is the nearest to it."
     yield from _share_cautions(report, target)
     low, high = _advantage(report)
     if low <= 0 < high:
@@ -265,7 +265,7 @@ def page(report: Report, target: Target, answers: int, path: str | None = None) 
 class CurvePicture(NamedTuple):
     """The lines with the places of their names, the interval of the first, and the recommended share of help."""
 
-    plane: Plane
+    axes: Axes
     lines: Sequence[CurveLine]
     names: Sequence[tuple[str, float]]
     band: Points
@@ -278,9 +278,9 @@ def picture(report: Report) -> CurvePicture:
     band += [(point.help_rate, point.low) for point in reversed(report.curve)]
     values = [*chain(*(line.quality for line in found)), *(quality for _, quality in band)]
     up = Scale(min(values), max(*values, min(values) + 0.01), BOTTOM, TOP)
-    plane = Plane(Scale(0, 1, LEFT, RIGHT), up)
-    mark = plane.across(report.calibration.help_rate) if report.helps else None
-    return CurvePicture(plane, found, [*_names(found, up)], plane.line(band), mark)
+    axes = Axes(Scale(0, 1, LEFT, RIGHT), up)
+    mark = axes.across(report.calibration.help_rate) if report.helps else None
+    return CurvePicture(axes, found, [*_names(found, up)], axes.line(band), mark)
 
 
 def _names(curves: Sequence[CurveLine], up: Scale) -> Iterator[tuple[str, float]]:

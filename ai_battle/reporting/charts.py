@@ -78,7 +78,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class Axes:
     """Two axes: shares upwards, and across what `shown` puts into words."""
 
     across: Scale
@@ -108,10 +108,10 @@ def shares(values: Sequence[float], start: float, end: float) -> Scale:
     return Scale(found.low, min(1.0, found.high), start, end)
 
 
-def square(qualities: Sequence[float] = ()) -> Plane:
+def square(qualities: Sequence[float] = ()) -> Axes:
     """Shares both ways, upwards as much of them as `qualities` take."""
     up = shares(qualities, SIDE - BOTTOM, TOP) if qualities else Scale(0, 1, SIDE - BOTTOM, TOP)
-    return Plane(Scale(0, 1, LEFT, SIDE - RIGHT), up)
+    return Axes(Scale(0, 1, LEFT, SIDE - RIGHT), up)
 
 
 def label_boxes(

@@ -352,11 +352,11 @@ def badges(turn: TurnFinished) -> tuple[str, ...]:
     """Says what is out of the ordinary about a turn."""
     attempts = f"{turn.attempts} attempts" if turn.attempts > 1 else ""
     return tuple(
-        filter(None, (_KINDS.get(turn.kind, ""), heard_words(turn.heard_by), STOPS.get(turn.stop, ""), attempts))
+        filter(None, (_KINDS.get(turn.kind, ""), audience_text(turn.heard_by), STOPS.get(turn.stop, ""), attempts))
     )
 
 
-def heard_words(heard_by: Sequence[str] | None) -> str:
+def audience_text(heard_by: Sequence[str] | None) -> str:
     """Says who hears a turn, where not everybody does."""
     if heard_by is None:
         return ""

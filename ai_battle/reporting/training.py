@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 from ..conversation.person import keyboard
 from ..conversation.prompting import Naming, View, naming, system_prompt
 from ..conversation.reading import read
-from ..conversation.replay import at_rest
+from ..conversation.replay import config_without_models
 from ..conversation.setup import FileSetup, load_checked
 from ..core.errors import ConfigError
 from ..core.events import PromptGiven, RunStarted, TurnFinished, TurnStarted
@@ -193,7 +193,7 @@ def _learners(started: RunStarted) -> Iterator[_Learner]:
     """Yields the learners with the system prompts of their configuration; a run from Python tells none."""
     systems, names = dict[str, str](), PLAIN if len(started.participants) == 2 else PREFIXED
     if config := started.settings.get("config"):
-        plan = FileSetup.of(load_checked(at_rest(yaml.safe_load(str(config)))), keyboard).build({}).plan
+        plan = FileSetup.of(load_checked(config_without_models(yaml.safe_load(str(config)))), keyboard).build({}).plan
         systems, names = {each.name: system_prompt(plan, each) for each in plan.participants}, naming(plan)
     for name, type_ in started.participants.items():
         if type_ != PERSON:

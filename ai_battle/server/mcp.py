@@ -44,7 +44,7 @@ from .mcp_schemas import (
     RunDocument,
     RunList,
 )
-from .mcp_tools import FolderTools, Tell
+from .mcp_tools import FolderTools, ProgressReporter
 
 T = TypeVar("T")
 LONGEST_MESSAGE = 16 * 1024 * 1024
@@ -63,7 +63,7 @@ class ServedTool:
 
     arguments: type[Section]
     result: type[BaseModel]
-    call: Callable[[Any, Tell], Coroutine[Any, Any, BaseModel]]
+    call: Callable[[Any, ProgressReporter], Coroutine[Any, Any, BaseModel]]
     reads_only: bool = False
 
     def specification(self, name: str) -> Tool:

@@ -44,7 +44,7 @@ from .mcp_schemas import (
 ROUNDS, LONGEST_NAME = 3, 40
 
 
-class Tell(Protocol):
+class ProgressReporter(Protocol):
     """Sends the client of a call how far it is: a number that grows, the last one where it is known, and words."""
 
     async def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> None: ...
@@ -65,7 +65,7 @@ class FolderTools:
     allow_unsandboxed: bool = False
     max_cost: float | None = None
 
-    async def discuss(self, arguments: DiscussArguments, tell: Tell) -> RunDocument:
+    async def discuss(self, arguments: DiscussArguments, tell: ProgressReporter) -> RunDocument:
         """Raises `ConfigError` for what can't be run, before anything is spent."""
         arguments.require_one_source()
         run_dir = self.run_dir(arguments.resume) if arguments.resume else None
@@ -85,7 +85,7 @@ class FolderTools:
         limits = loaded.file.discussion.limits
         return document.model_copy(update={"max_cost_usd": limits.cost_usd, "warnings": [*listener.warnings]})
 
-    async def ask(self, arguments: AskArguments, tell: Tell) -> AskResult:
+    async def ask(self, arguments: AskArguments, tell: ProgressReporter) -> AskResult:
         small, _, big = arguments.pair.partition("+")
         if bool(arguments.model) == bool(arguments.pair) or (arguments.pair and not (small.strip() and big.strip())):
             raise ConfigError("Say who answers: either model, or pair as SMALL+BIG.")
@@ -100,7 +100,7 @@ class FolderTools:
         cost, models = response.usage.cost_usd, [*listener.models]
         return AskResult(answer=response.text, models=models, cost_usd=cost, max_cost_usd=most)
 
-    async def judge(self, arguments: JudgeArguments, tell: Tell) -> JudgeResult:
+    async def judge(self, arguments: JudgeArguments, tell: ProgressReporter) -> JudgeResult:
         for model in arguments.models:  # a type may name code
             self.require_trust(asking.question("?", model))
         run_dir = self.run_dir(arguments.run)
@@ -112,13 +112,13 @@ class FolderTools:
         await asyncio.to_thread(write_reports, run_dir)
         return JudgeResult.of(verdict, most)
 
-    async def list_runs(self, arguments: ListArguments, tell: Tell) -> RunList:
+    async def list_runs(self, arguments: ListArguments, tell: ProgressReporter) -> RunList:
         places = [place for place in run_directories() if arguments.name.casefold() in place.name.casefold()]
         places = [place for place in places if self._is_inside(place)]
         runs = [RunEntry.read(place) for place in places[: arguments.limit]]
         return RunList(runs=runs, older=len(places) - len(runs))
 
-    async def read_run(self, arguments: ReadArguments, tell: Tell) -> RunDocument:
+    async def read_run(self, arguments: ReadArguments, tell: ProgressReporter) -> RunDocument:
         run_dir = self.run_dir(arguments.run)
         if arguments.part == "summary":
             return RunDocument.read(run_dir, [], None)
@@ -235,7 +235,7 @@ def _least(*amounts: float | None) -> float | None:
 class _ProgressListener:
     """Tells a client of each turn as it begins, and of each reply to a question, and what this call cost so far."""
 
-    def __init__(self, tell: Tell, turns: int = 0, run_dir: Path | None = None) -> None:
+    def __init__(self, tell: ProgressReporter, turns: int = 0, run_dir: Path | None = None) -> None:
         self.run_dir = run_dir
         self.models: dict[str, None] = {}
         self.warnings: dict[str, None] = {}

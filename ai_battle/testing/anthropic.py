@@ -79,10 +79,10 @@ class FakeAnthropic(FakeApi):
         closing = (event(last, "message_delta"), event({"type": "message_stop"}, "message_stop"))
         return FakeStream(opening, tuple(_events(reply)), closing)
 
-    def hollow(self, question: Question) -> Json:
+    def body_without_answer(self, question: Question) -> Json:
         return {**_frame(question.model), "content": [], **_ending(Reply()), "usage": _usage(Reply())}
 
-    def hollow_stream(self, question: Question) -> bytes:
+    def stream_without_answer(self, question: Question) -> bytes:
         return b"".join(self.stream(Reply(), question).all)
 
     def error(self, problem: ApiError) -> tuple[int, Json]:

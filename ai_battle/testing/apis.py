@@ -103,12 +103,12 @@ class FakeApi(ABC):
     def stream(self, reply: Reply, question: Question) -> FakeStream: ...
 
     @abstractmethod
-    def hollow(self, question: Question) -> Json:
+    def body_without_answer(self, question: Question) -> Json:
         """Returns a well-formed body in which the place for the answer is missing."""
 
-    def hollow_stream(self, question: Question) -> bytes:
+    def stream_without_answer(self, question: Question) -> bytes:
         """Returns a whole stream in which the answer is missing."""
-        return event(self.hollow(question))
+        return event(self.body_without_answer(question))
 
     @abstractmethod
     def error(self, problem: ApiError) -> tuple[int, Json]:

@@ -179,10 +179,10 @@ def error_object(scene: Scene) -> HttpAnswer:
     return json_answer(scene.api.error(ApiError("overloaded", model=scene.question.model))[1])
 
 
-def hollow(scene: Scene) -> HttpAnswer:
+def without_answer(scene: Scene) -> HttpAnswer:
     if scene.question.stream:
-        return _body(scene, (scene.api.hollow_stream(scene.question),))
-    return json_answer(scene.api.hollow(scene.question))
+        return _body(scene, (scene.api.stream_without_answer(scene.question),))
+    return json_answer(scene.api.body_without_answer(scene.question))
 
 
 def invalid_utf8(scene: Scene) -> HttpAnswer:
@@ -302,7 +302,7 @@ _KNOWN = (
     Fault("malformed_json", "The JSON, or that of one event, is none.", malformed_json),
     Fault("empty_body", "Nothing comes, with status 200.", only(b"")),
     Fault("empty_answer", "A well-formed answer says nothing.", says(Reply())),
-    Fault("empty_choices", "A well-formed body has no answer in it.", hollow),
+    Fault("empty_choices", "A well-formed body has no answer in it.", without_answer),
     Fault("invalid_utf8", "A byte of the answer is no UTF-8.", invalid_utf8),
     Fault("html_200", "A web page comes with status 200.", page(200, b"Welcome")),
     Fault("html_502", "A gateway's web page comes with status 502.", page(502, b"502 Bad Gateway")),

@@ -74,7 +74,7 @@ class FakeGemini(FakeApi):
         last = {"candidates": [_candidate([{"text": ""}], _finish(reply))], **_frame(reply, question)}
         return FakeStream((), thoughts + texts + calls, (event(last),))
 
-    def hollow(self, question: Question) -> Json:
+    def body_without_answer(self, question: Question) -> Json:
         return {"candidates": [], **_frame(Reply(), question)}
 
     def error(self, problem: ApiError) -> tuple[int, Json]:

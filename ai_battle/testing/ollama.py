@@ -64,11 +64,11 @@ class FakeOllama(FakeApi):
         last = {**_frame(model), "message": {"role": "assistant", "content": ""}, **_ending(reply)}
         return FakeStream((), thoughts + texts + calls, (dumps(last) + b"\n",))
 
-    def hollow(self, question: Question) -> Json:
+    def body_without_answer(self, question: Question) -> Json:
         return {**_frame(question.model), **_ending(Reply())}
 
-    def hollow_stream(self, question: Question) -> bytes:
-        return dumps(self.hollow(question)) + b"\n"
+    def stream_without_answer(self, question: Question) -> bytes:
+        return dumps(self.body_without_answer(question)) + b"\n"
 
     def error(self, problem: ApiError) -> tuple[int, Json]:
         model, subject = problem.model, problem.subject

@@ -83,12 +83,12 @@ class FakeOpenAI(FakeApi):
             closing.append(event(usage))
         return FakeStream((_opening(model),), thoughts + texts + calls, (*closing, _DONE))
 
-    def hollow(self, question: Question) -> Json:
+    def body_without_answer(self, question: Question) -> Json:
         kind = "chat.completion.chunk" if question.stream else "chat.completion"
         return {**_frame(kind, question.model), "choices": []}
 
-    def hollow_stream(self, question: Question) -> bytes:
-        return super().hollow_stream(question) + _DONE
+    def stream_without_answer(self, question: Question) -> bytes:
+        return super().stream_without_answer(question) + _DONE
 
     def error(self, problem: ApiError) -> tuple[int, Json]:
         model, subject = problem.model, problem.subject

@@ -230,7 +230,7 @@ def file_text(file: Document) -> str:
     return f"{file.name or 'file'}:\n{file.data.decode('utf-8', 'replace')}\n\n"
 
 
-def flowing(texts: Iterable[str]) -> str:
+def join_separated(texts: Iterable[str]) -> str:
     """Joins texts, on lines of their own where they would run into one another."""
     pieces: list[str] = []
     for text in filter(None, texts):

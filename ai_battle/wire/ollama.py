@@ -13,7 +13,7 @@ from . import bodies, streams
 from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or
 from .errors import cut_error, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from .errors import http_error as decode_error
-from .messages import as_failure, call_id, decode_call, file_text, flowing, with_ids, with_system
+from .messages import as_failure, call_id, decode_call, file_text, join_separated, with_ids, with_system
 
 __all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request"]
 
@@ -91,7 +91,7 @@ def _encode_message(message: Message) -> bytes:
 
 def _message_body(role: str, parts: Iterable[Part]) -> dict[str, Any]:
     parts = list(parts)
-    join = "".join if role == "assistant" else flowing
+    join = "".join if role == "assistant" else join_separated
     body: dict[str, Any] = {"role": role, "content": join(map(_words, parts))}
     if thinking := "".join(part.text for part in parts if isinstance(part, Thinking)):
         body["thinking"] = thinking

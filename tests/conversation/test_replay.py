@@ -11,7 +11,7 @@ from ai_battle import ConversationManager, Participant
 from ai_battle.config.loading import load
 from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.plan import Plan
-from ai_battle.conversation.replay import Difference, at_rest, recast, replay, swap
+from ai_battle.conversation.replay import Difference, config_without_models, recast, replay, swap
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
     EventLog,
@@ -139,7 +139,7 @@ def test_who_is_exchanged_or_shown_needs_none_of_the_models_that_help() -> None:
     pairs = [{"primary": "openai/gpt-4o", "secondary": "mine/large"}]
     helped = {"discussion": {**CONFIG["discussion"], "collaboration": {"pairs": pairs}}}
 
-    for cast in (recast(helped, "bob", "ollama/phi4"), at_rest(helped)):
+    for cast in (recast(helped, "bob", "ollama/phi4"), config_without_models(helped)):
         assert not load(cast).file.discussion.collaboration
 
 

@@ -10,7 +10,7 @@ from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, To
 from ..advice import advice_words
 from ..bodies import dumps, own, read_arguments, unknown_fields
 from ..checks import Shape, TaggedShape, base64, flag, object_, text, text_or
-from ..messages import flowing
+from ..messages import join_separated
 
 WIRE = "anthropic"
 
@@ -177,7 +177,7 @@ def _words(block: Mapping[str, Any]) -> str:
         case {"source": {"type": "content", "content": str() | list() as content}} | {
             "content": str() | list() as content
         }:
-            return flowing(_words(inner) for inner in content_blocks(content) if isinstance(inner, Mapping))
+            return join_separated(_words(inner) for inner in content_blocks(content) if isinstance(inner, Mapping))
         case {"content": {"type": "advisor_result", "text": str(text)}}:
             return advice_words(text)
     return ""

@@ -24,7 +24,7 @@ from ..messages import (
     call_id,
     decode_call,
     file_text,
-    flowing,
+    join_separated,
     with_ids,
     with_system,
 )
@@ -242,7 +242,7 @@ def refuses(event: Event) -> bool:
 
 
 def encode_content(
-    parts: Sequence[Content], join: Callable[[Iterable[str]], str] = flowing
+    parts: Sequence[Content], join: Callable[[Iterable[str]], str] = join_separated
 ) -> str | list[dict[str, Any]]:
     """Returns a string for text alone, which every server takes, and a list of parts for all else.
 

@@ -26,7 +26,7 @@ from ..checks import (
     word_or,
 )
 from ..errors import readable_request
-from ..messages import flowing
+from ..messages import join_separated
 from .messages import CUSTOM, MESSAGES, USUAL, WIRE, Quirks, encode_messages, own, unknown_fields
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
@@ -150,7 +150,7 @@ def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = 
     with READABLE:
         messages = MESSAGES.decode(body["messages"], paired=paired)
         if messages[0].role == "system" and not messages[0].speaker:
-            system = flowing(part.text for part in messages[0].parts if isinstance(part, Text))
+            system = join_separated(part.text for part in messages[0].parts if isinstance(part, Text))
             return head.with_messages(messages[1:], system)
         return head.with_messages(messages)
 

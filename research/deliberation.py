@@ -16,7 +16,7 @@ from ai_battle.judging.agreement import VoteCount
 from research.answer_tables import AnsweredQuestion, read_table
 from research.councils import THIRTEEN
 
-Favour: TypeAlias = Callable[[Sequence[AnsweredQuestion], int, int, int], bool]
+Preference: TypeAlias = Callable[[Sequence[AnsweredQuestion], int, int, int], bool]
 """Whether a member (the third) puts the answer of another (the fourth) to a question (the second) before others."""
 
 
@@ -33,15 +33,15 @@ def is_drawn(members: Sequence[AnsweredQuestion], question: int, reader: int, ot
     return False
 
 
-RULES: dict[str, Favour] = {"own": says_the_same, "truth": is_right, "lots": is_drawn}
+RULES: dict[str, Preference] = {"own": says_the_same, "truth": is_right, "lots": is_drawn}
 
 
-def served_by_ranks(members: Sequence[AnsweredQuestion], question: int, favour: Favour) -> int:
+def served_by_ranks(members: Sequence[AnsweredQuestion], question: int, prefers: Preference) -> int:
     numbers = range(len(members))
 
     def ranking(reader: int) -> Ranking:
         shown = reading_order(str(question), members[reader].model, (n for n in numbers if n != reader))
-        return tuple(sorted(shown, key=lambda other: not favour(members, question, reader, other)))
+        return tuple(sorted(shown, key=lambda other: not prefers(members, question, reader, other)))
 
     return pool(numbers, map(ranking, numbers))[0].number
 

@@ -23,7 +23,7 @@ ALL_HELPED = (-1e9, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class RankedAnswers:
     """Answers by rank, what not helping loses, and how often each comes."""
 
     ranks: Sequence[Rank]
@@ -57,8 +57,8 @@ def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
     ranks = [(score, random.random()) for score in pair.scores]
     drawn = random.sample(range(len(ranks)), LABELS)
     cut: Rank = safe_cut([ranks[n] for n in drawn], [pair.losses[n] for n in drawn], LOSS, CONFIDENCE, NEVER)
-    usual = Traffic(ranks, pair.losses, [1.0] * len(ranks))
-    later = Traffic(ranks, pair.losses, [worse if loss else 1.0 for loss in pair.losses])
+    usual = RankedAnswers(ranks, pair.losses, [1.0] * len(ranks))
+    later = RankedAnswers(ranks, pair.losses, [worse if loss else 1.0 for loss in pair.losses])
     if (before := later.lost_at(cut)) <= LOSS:
         return None
     places = [place for of, count in ((usual, LABELS), (later, LONGEST)) for place in _drawn(random, of, count)]
@@ -74,7 +74,7 @@ def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
     return Run(before, first, last, later.help_at(cut), len(lost))
 
 
-def _drawn(random: Random, traffic: Traffic, count: int) -> list[int]:
+def _drawn(random: Random, traffic: RankedAnswers, count: int) -> list[int]:
     return random.choices(range(len(traffic.ranks)), traffic.often, k=count)
 
 

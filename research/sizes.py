@@ -11,12 +11,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
+from importlib.metadata import requires
 from pathlib import Path
 from statistics import median, quantiles
 from types import FrameType
 from typing import Any
 
 import aiohttp
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import ai_battle
 from ai_battle import ConversationManager, ModelRequest, ToolCapableClient, tool
@@ -153,6 +156,18 @@ def sizes() -> None:
     print(f"longest {max(each('lines'))}; most branches {max(each('branches'))}")
 
 
+def distributions(*names: str) -> set[str]:
+    """Returns the names of distributions and of all that they need on this machine, without extras."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        if (name := canonicalize_name(waiting.pop())) not in found:
+            found.add(name)
+            needs = (Requirement(each) for each in requires(name) or ())
+            waiting += [need.name for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
+    return found
+
+
 def _table(lines: Counter[str], files: Counter[str]) -> None:
     for room, count in lines.most_common():
         print(f"{room:20}{count:8,} lines{files[room]:5} files")
@@ -167,4 +182,6 @@ async def main() -> None:
 
 if __name__ == "__main__":
     sizes()
+    of_sdks, all_ = distributions("anthropic", "ollama", "openai"), distributions("ai-battle") - {"ai-battle"}
+    print(f"the base install: {len(all_)} distributions, of which the SDKs of three providers need {len(of_sdks)}")
     asyncio.run(main())

@@ -33,7 +33,7 @@ class Clever(ModelClient):
         return SAID
 
 
-class Shelf:
+class MemoryStore:
     def __init__(self) -> None:
         self.kept: dict[bytes, str] = {}
 
@@ -46,7 +46,7 @@ class Shelf:
 
 async def test_an_answer_that_was_kept_is_the_whole_answer() -> None:
     """With its signature, its calls and what only its API knows; listeners hear text, calls and usage."""
-    clever, cache, heard = Clever(), Cache(Shelf()), EventLog()
+    clever, cache, heard = Clever(), Cache(MemoryStore()), EventLog()
     first = await CachedClient(clever, cache, "clever").complete(REQUEST)
     again = CachedClient(clever, cache, "clever")
 

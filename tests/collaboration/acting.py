@@ -102,7 +102,7 @@ def asked(text: str = "What is two and two?", **details: Any) -> ModelRequest:
     return ModelRequest((user(text),), **details)
 
 
-class Heard(EventLog):
+class HelpLog(EventLog):
     """What was heard, by kind."""
 
     def of(self, *kinds: type[Event]) -> list[Any]:

@@ -18,7 +18,7 @@ from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import Heard
+from .acting import HelpLog
 
 SUMMARY = "SUMMARY:\nThe answer to your question is 42. No tools needed for this query."
 GUIDANCE = "ANALYSIS:\nThe file has to be read.\n\nGUIDANCE:\n1. Call read_file with path: '/data/sales_2024.csv'"
@@ -56,11 +56,11 @@ def asked(text: str = "Analyze the sales.", *tools: ToolSpec, **details: Any) ->
 
 
 @dataclass
-class Told:
+class LoggedAnswer:
     """An answer, and all that was heard on the way to it."""
 
     response: ModelResponse
-    heard: Heard
+    heard: HelpLog
 
     @property
     def text(self) -> str:
@@ -123,18 +123,18 @@ class Stage(TwoModels):
         )
         return boost, auxiliary
 
-    async def ask(self, request: ModelRequest, *tools: Tool, **options: Any) -> Told:
+    async def ask(self, request: ModelRequest, *tools: Tool, **options: Any) -> LoggedAnswer:
         """An answer of the loop; with `tools` they run here, else the answer's calls are the client's to run."""
         boost, auxiliary = self.clients()
         if tools:
             auxiliary = ToolCapableClient(auxiliary, tools, QUICK)
         loop = BoostLoop(boost, auxiliary, helping=self.helping, **options)
         try:
-            response = await loop.complete(request, heard := Heard())
+            response = await loop.complete(request, heard := HelpLog())
         finally:
             await loop.aclose()
         assert heard.text == response.text, "the deltas add up to the answer"
-        return Told(response, heard)
+        return LoggedAnswer(response, heard)
 
 
 def text_of(body: Any) -> str:

@@ -18,7 +18,7 @@ from ai_battle.judging.detector import StuckDetector
 from ai_battle.tools.base import Tool
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import Heard, large
+from .acting import HelpLog, large
 from .boosting import QUICK
 
 KINDS = ("easy", "errors", "circle", "misread")
@@ -105,7 +105,7 @@ class Done:
 
     solved: bool
     worker: Worker
-    heard: Heard
+    heard: HelpLog
 
     @property
     def steps_to_advice(self) -> int:
@@ -123,7 +123,7 @@ async def do_one(worker: Worker, help_rate: float | None = None, **options: Any)
     helper = large("Ask for the part under its name with p-, and say the price that comes.", loop=True)
     detector = StuckDetector(help_rate=help_rate)
     pair = advisor.create(worker, helper.client, stuck_detector=detector, helping=Helping(), **options)
-    heard = Heard()
+    heard = HelpLog()
     client = ToolCapableClient(pair, [Prices()], LIMITS)
     answer = await client.complete(ModelRequest((user(f"What is the price of part p-{worker.number}?"),)), heard)
     assert heard.used("helper").cost_usd == pytest.approx(answer.usage.cost_usd), "the bill is that of the advice"

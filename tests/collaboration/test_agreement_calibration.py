@@ -21,7 +21,7 @@ from ai_battle.testing import ScriptedClient
 from research.answer_tables import read_rows, read_table
 from research.peers import PAIR
 
-from .acting import Heard, asked
+from .acting import HelpLog, asked
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 PROMPT = "A box holds {} pens and a bag holds {}. How many pens are there?"
@@ -89,7 +89,7 @@ async def test_what_most_say_is_doubted_too_where_it_was_often_wrong() -> None:
     others = [ScriptedClient("I count them all.\n#### 1.5") for _ in range(2)]
     detector = StuckDetector(calibration=report.calibration)
     client = council.create(ScriptedClient("#### 110"), large, peers=others, stuck_detector=detector)
-    response = await client.complete(asked(PROMPT.format(50, 60)), heard := Heard())
+    response = await client.complete(asked(PROMPT.format(50, 60)), heard := HelpLog())
 
     assert response.text == "#### 110"
     assert len(large.requests) == 1
@@ -106,7 +106,7 @@ async def test_a_split_that_rarely_mattered_is_not_sent_on() -> None:
     client = peer.create(
         ScriptedClient(made[1].response), large, peers=[ScriptedClient("#### 1")], stuck_detector=detector
     )
-    response = await client.complete(asked(made[1].prompt), heard := Heard())
+    response = await client.complete(asked(made[1].prompt), heard := HelpLog())
 
     assert (response.text, large.requests, heard.of(StuckFound)) == (made[1].response, [], [])
     assert len(heard.of(HelpAsked)) == 1

@@ -20,7 +20,7 @@ from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import FakeProviders, call, contract, fault, reply
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import STRATEGIES, Heard, Judge, large, model, same
+from .acting import STRATEGIES, HelpLog, Judge, large, model, same
 from .boosting import GUIDANCE, OTHER, QUICK, READ, SUMMARY, File, Stage, asked, text_of
 
 READ_IT = call("read_file", path="a.txt")
@@ -588,7 +588,7 @@ async def test_boost_over_rescue_over_tools_uses_the_tools_once() -> None:
     inner = STRATEGIES["rescue"](
         ToolCapableClient(small.client, [file], QUICK), large("Advice.").client, stuck_detector=Judge()
     )
-    response = await BoostLoop(boost.client, inner).complete(asked("Analyze the sales.", READ), heard := Heard())
+    response = await BoostLoop(boost.client, inner).complete(asked("Analyze the sales.", READ), heard := HelpLog())
 
     assert (response.text, file.read, boost.calls, small.calls) == ("It rose. [q=0.9]", ["a.txt"], 1, 2)
     assert heard.text == response.text

@@ -18,7 +18,7 @@ from ai_battle.core.helping import BoostStep, DraftDropped, HelpFailed
 from ai_battle.core.messages import Message, Text, Thinking, ToolCall, ToolResult, user
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault
 
-from .acting import Heard, Model, large, model, same
+from .acting import HelpLog, Model, large, model, same
 from .boosting import GUIDANCE, ONCE, OTHER, READ, SUMMARY, asked, text_of
 
 LONG = "SUMMARY:\n" + "A long answer with many words in it.\n" * 10
@@ -41,9 +41,9 @@ TYPES = {
 }
 
 
-async def played(boost: Model, auxiliary: Model, request: ModelRequest, max_loops: int) -> tuple[str | None, Heard]:
+async def played(boost: Model, auxiliary: Model, request: ModelRequest, max_loops: int) -> tuple[str | None, HelpLog]:
     loop = BoostLoop(boost.client, auxiliary.client, max_loops)
-    heard = Heard()
+    heard = HelpLog()
     try:
         response = await loop.complete(request, heard)
     except ProviderError:

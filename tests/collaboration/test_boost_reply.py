@@ -21,7 +21,7 @@ from ai_battle.core.helping import BoostStep
 from ai_battle.core.messages import assistant, user
 from tests.growing import IN_PROPORTION, growth
 
-from .acting import Heard
+from .acting import HelpLog
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "data" / "boost_replies.yaml").read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ USED = Usage(1, 1, cost_usd=0.0)
 class Saying(ModelClient):
     """Says a text in pieces, and notes after each what listeners had heard of the answer by then."""
 
-    def __init__(self, pieces: Sequence[str], heard: Heard | None = None) -> None:
+    def __init__(self, pieces: Sequence[str], heard: HelpLog | None = None) -> None:
         self.pieces, self.heard = pieces, heard
         self.settled = [""]
         self.requests: list[ModelRequest] = []
@@ -68,7 +68,7 @@ class Read:
 
 
 def read(*pieces: str) -> Read:
-    boost, auxiliary = Saying(pieces, heard := Heard()), Saying(["Done."])
+    boost, auxiliary = Saying(pieces, heard := HelpLog()), Saying(["Done."])
     answer = asyncio.run(BoostLoop(boost, auxiliary, 1).complete(ModelRequest((user("Well?"),)), heard))
     outcome = heard.of(BoostStep)[0].outcome
     if outcome == "guidance":

@@ -15,7 +15,7 @@ from ai_battle.core.events import Event, ToolCallDelta
 from ai_battle.core.helping import BoostStep, HelpFailed
 from ai_battle.testing import FakeProviders, call, fault, reply
 
-from .acting import Heard
+from .acting import HelpLog
 from .boosting import GUIDANCE, OTHER, READ, SUMMARY, WRITE, File, Stage, asked, text_of
 
 READ_SALES = call("read_file", path="/data/sales_2024.csv")
@@ -277,7 +277,7 @@ async def test_s8_3_a_call_is_detected_while_it_streams(stage: Stage) -> None:
     """From the first piece of a call on, all is passed on as it comes: the answer is not there yet by far."""
     stage.says([GUIDANCE], [reply("Let me read it.", calls=[READ_SALES], pace=0.03)])
     boost, auxiliary = stage.clients()
-    heard = Heard()
+    heard = HelpLog()
     open_then: list[int] = []
 
     async def listen(event: Event) -> None:

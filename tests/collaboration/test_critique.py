@@ -1,12 +1,12 @@
 """Critique: what the helper finds wrong goes to the small model, which writes its answer again."""
 
-from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, asked, large, model
+from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, large, model
 
 
 async def test_the_answer_is_written_again_with_the_criticism() -> None:
     small, big = model(POOR, GOOD), large("It says no number: say which.")
     client = STRATEGIES["critique"](small.client, big.client, stuck_detector=Judge())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == (GOOD, 2, 1)
     assert "Criticise the attempt" in big.last

@@ -20,7 +20,7 @@ from ai_battle.testing.replies import call
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import ADVICE, GOOD, STRATEGIES, Heard, Judge, asked, large, model, same
+from .acting import ADVICE, GOOD, STRATEGIES, HelpLog, Judge, asked, large, model, same
 from .test_takeover import Counter
 
 LOOP = "Hm, wait. " * 100
@@ -54,7 +54,7 @@ class Watching(Judge):
 async def test_a_draft_is_cut_short_and_helped(strategy: str) -> None:
     small, big = model(LOOP, GOOD), large(ADVICE)
     client = STRATEGIES[strategy](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert response.text == (ADVICE if strategy == "takeover" else GOOD)
     assert heard.text == response.text
@@ -68,7 +68,7 @@ async def test_a_draft_is_cut_short_and_helped(strategy: str) -> None:
 async def test_what_was_paid_for_and_what_was_saved_is_told() -> None:
     small, big = model(LOOP, GOOD), large(ADVICE)
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(options={"max_tokens": 500}), heard := Heard())
+    response = await client.complete(asked(options={"max_tokens": 500}), heard := HelpLog())
 
     [dropped] = heard.of(DraftDropped)
     first = heard.of(ModelReplied)[0]
@@ -83,7 +83,7 @@ async def test_thinking_that_goes_nowhere_is_cut_short_too() -> None:
     """It costs as much as an answer, and is none: the helper hears of an attempt without a word."""
     small, big = model({"think": LOOP, "say": "Four."}, GOOD), large(ADVICE)
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(options={"max_tokens": 500}), heard := Heard())
+    response = await client.complete(asked(options={"max_tokens": 500}), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == (GOOD, 2, 1)
     [dropped] = heard.of(DraftDropped)
@@ -100,14 +100,14 @@ async def test_thinking_and_the_answer_after_it_are_read_apart() -> None:
 
 async def test_without_a_limit_of_tokens_as_much_again_counts_as_saved() -> None:
     client = STRATEGIES["rescue"](model(LOOP, GOOD).client, large(ADVICE).client, stuck_detector=Watching())
-    await client.complete(asked(), heard := Heard())
+    await client.complete(asked(), heard := HelpLog())
     assert heard.of(DraftDropped)[0].saved_tokens == 9
 
 
 async def test_a_model_that_is_not_metered_is_estimated() -> None:
     small, big = model(LOOP, GOOD), large(ADVICE)
     client = STRATEGIES["rescue"](small.script, big.script, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     [dropped] = heard.of(DraftDropped)
     assert dropped.usage.input_tokens > 0
@@ -118,7 +118,7 @@ async def test_an_answer_that_was_cut_is_none_where_the_helper_fails() -> None:
     """The small model answers to its end then: what it says is better than half of it."""
     small, big = model(LOOP, loop=True), large({"fail": "server_error"})
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert response.text == LOOP
     assert (small.calls, big.calls) == (2, 1)
@@ -144,7 +144,7 @@ async def test_nothing_is_cut_where_nobody_can_help() -> None:
 async def test_an_attempt_with_advice_that_waits_again_is_dropped_for_a_whole_one() -> None:
     small, big = model(LOOP, LOOP, "Four, I think."), large(ADVICE)
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == ("Four, I think.", 3, 1)
     assert len(heard.of(DraftDropped)) == 2
@@ -192,7 +192,7 @@ def rambling() -> str:
 async def test_the_real_detector_reads_along(says: str, reason: str) -> None:
     small, big = model(says, "2 + 2 = 4. The answer is 4."), large(ADVICE)
     client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=StuckDetector())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert response.text == ADVICE
     [found] = heard.of(StuckFound)
@@ -219,7 +219,7 @@ async def test_the_model_is_hung_up_on(wire: str, transport: str, fakes: FakePro
     base_url = fakes.environment["OPENAI_BASE_URL"] if wire == "openai" else fake.url
     small = create_client(TYPES[wire], retry=RetryPolicy(2, 10.0), base_url=base_url, transport=transport)
     client = STRATEGIES["rescue"](small, large(ADVICE).client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
     for _ in range(100):
         if fake.questions[0].finished:
             break

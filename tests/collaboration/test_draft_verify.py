@@ -10,7 +10,7 @@ from ai_battle.core.events import Emit, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.helping import HelpFailed
 
-from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, asked, large, model
+from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, large, model
 
 
 class Cut(ModelClient):
@@ -23,7 +23,7 @@ class Cut(ModelClient):
 async def test_an_answer_that_is_accepted_stands() -> None:
     small, big = model(POOR), large("ACCEPT")
     client = STRATEGIES["draft_verify"](small.client, big.client, stuck_detector=Judge())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == (POOR, 1, 1)
     assert heard.used("helper").output_tokens < 10
@@ -82,7 +82,7 @@ def test_a_verdict_is_read(reply: str, corrected: str) -> None:
 async def test_a_correction_that_is_cut_off_corrects_nothing() -> None:
     small = model(POOR)
     client = STRATEGIES["draft_verify"](small.client, Cut(), stuck_detector=Judge())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert (response.text, small.calls) == (POOR, 1)
     assert heard.of(HelpFailed)[0].reason == "its correction was cut off after 200 tokens"

@@ -15,7 +15,7 @@ from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import HelpAsked, HelpFailed
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import GOOD, LARGE_PRICE, POOR, SMALL_PRICE, Heard, Judge, Model, asked, large, model
+from .acting import GOOD, LARGE_PRICE, POOR, SMALL_PRICE, HelpLog, Judge, Model, asked, large, model
 from .test_takeover import Counter
 
 BIG = "It is four, says the large one."
@@ -40,7 +40,7 @@ async def test_a_model_that_is_in_time_gets_no_help() -> None:
 
 async def test_the_helper_answers_where_the_model_is_slow_and_only_its_answer_is_heard() -> None:
     small, big = model("One word and then another and another", pace=NEVER), large(BIG)
-    response = await hedged(small, big).complete(asked(), heard := Heard())
+    response = await hedged(small, big).complete(asked(), heard := HelpLog())
 
     assert response.text == BIG
     assert [event.text for event in heard.of(TextDelta)] == [BIG]
@@ -50,7 +50,7 @@ async def test_the_helper_answers_where_the_model_is_slow_and_only_its_answer_is
 async def test_the_model_that_was_cancelled_is_paid_for_what_it_read_and_wrote() -> None:
     """To the cent: what came of its answer is counted, at its own price, once."""
     small, big = model("One word and then another and another", pace=NEVER), large(BIG)
-    response = await hedged(small, big).complete(asked(), heard := Heard())
+    response = await hedged(small, big).complete(asked(), heard := HelpLog())
 
     assert {event.role: event.estimated for event in heard.of(ModelReplied)} == {"own": True, "helper": False}
     used = heard.used("own")
@@ -64,7 +64,7 @@ async def test_a_helper_that_is_too_late_is_cancelled_paid_for_and_counted_by_th
     helping = Helping(limits=HelpLimits(calls=1))
     small, big = model(after(0.3, GOOD), after(0.1, GOOD)), large(after(NEVER, BIG))
     client = hedged(small, big, helping=helping)
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert response.text == GOOD
     assert [event.reason for event in heard.of(HelpFailed)] == ["the model that it helps has answered first"]
@@ -117,7 +117,7 @@ async def test_who_leaves_ends_both_calls() -> None:
         return after(NEVER, BIG)
 
     small, big = model(after(NEVER, GOOD)), large(late)
-    answering = asyncio.create_task(hedged(small, big).complete(asked(), heard := Heard()))
+    answering = asyncio.create_task(hedged(small, big).complete(asked(), heard := HelpLog()))
     await is_asked.wait()
     await asyncio.sleep(0)
     answering.cancel()
@@ -239,7 +239,7 @@ async def test_a_pair_learns_what_its_helper_takes() -> None:
     small = model(*[POOR] * 20, after(NEVER, GOOD))
     pair = takeover.create(small.client, large(*[BIG] * 21).client, stuck_detector=Judge(), hedge=hedge)
     for _ in range(21):
-        assert (await pair.complete(asked(), heard := Heard())).text == BIG
+        assert (await pair.complete(asked(), heard := HelpLog())).text == BIG
     assert heard.of(HelpAsked)[0].reason == "there is no good answer after 0 s"
 
 
@@ -248,7 +248,7 @@ async def test_the_helper_starts_where_the_beginning_of_an_answer_is_doubtful(do
     small = model("[q=0.1] " + "and another word " * 30, pace=0.01)
     hedge = Hedge("p95", doubt=doubt)
     pair = takeover.create(small.client, large(BIG).client, stuck_detector=Judge(), hedge=hedge)
-    response = await pair.complete(asked(), heard := Heard())
+    response = await pair.complete(asked(), heard := HelpLog())
 
     assert response.text == BIG
     (asked_for,) = heard.of(HelpAsked)

@@ -16,7 +16,7 @@ from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
 
-from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, Model, asked, large, model, said, same
+from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, Model, asked, large, model, said, same
 
 LOOK = ToolSpec("look", "Looks up a word.", {"type": "object", "properties": {"word": {"type": "string"}}})
 LONG_TALK = ModelRequest(
@@ -63,11 +63,11 @@ async def shown(sees: Sees, request: ModelRequest = LONG_TALK, strategy: str = "
     return said(big.requests[0])
 
 
-async def helped(strategy: str, helper: ModelClient, **helping: Any) -> tuple[ModelResponse, Model, Heard]:
+async def helped(strategy: str, helper: ModelClient, **helping: Any) -> tuple[ModelResponse, Model, HelpLog]:
     """The answer of a model that stays poor, with a helper."""
     small = model(POOR, loop=True)
     client = STRATEGIES[strategy](small.client, helper, stuck_detector=Judge(), helping=Helping(**helping))
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
     assert heard.text == response.text
     return response, small, heard
 
@@ -159,7 +159,7 @@ async def test_limits_of_a_run_hold_over_its_turns(limits: HelpLimits, calls: in
     big = large(ADVICE, loop=True)
     helping = Helping(limits=limits)
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
-    logs = [Heard() for _ in range(4)]
+    logs = [HelpLog() for _ in range(4)]
     for log in logs:
         assert (await client.complete(asked(), log)).text == POOR
 
@@ -173,7 +173,7 @@ async def test_a_limit_of_the_turn_ends_the_climb_of_a_ladder() -> None:
     big = large(ADVICE, loop=True)
     helping = Helping(limits=HelpLimits(calls=1, per="turn"))
     client = STRATEGIES["ladder"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert (response.text, big.calls) == (POOR, 1)
     assert heard.of(HelpFailed)[0].reason == "the limit of calls for helpers is reached (1 of 1 per turn)"
@@ -319,7 +319,7 @@ async def test_that_help_is_asked_says_what_the_helper_sees() -> None:
     client = STRATEGIES["rescue"](
         model(POOR, GOOD).client, large(ADVICE).client, stuck_detector=Judge(), helping=Helping(sees="attempt")
     )
-    await client.complete(asked(), heard := Heard())
+    await client.complete(asked(), heard := HelpLog())
     assert [event.sees for event in heard.of(HelpAsked)] == ["attempt"]
 
 
@@ -350,6 +350,6 @@ async def test_advice_that_quotes_a_refusal_declines_nothing(strategy: str) -> N
 
 async def test_an_answer_that_took_several_calls_is_dropped_with_all_of_them() -> None:
     client = STRATEGIES["takeover"](InSteps(POOR), large(GOOD).client, stuck_detector=Judge())
-    await client.complete(asked(), heard := Heard())
+    await client.complete(asked(), heard := HelpLog())
 
     assert [(each.usage.input_tokens, each.calls) for each in heard.of(DraftDropped)] == [(20, 2)]

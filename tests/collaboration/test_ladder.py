@@ -5,7 +5,7 @@ import pytest
 from ai_battle.collaboration.ladder import HANDOVER, HINT, PLAN, TAKEOVER, Ladder, LadderState
 from ai_battle.core.helping import HelpAsked, LadderStood
 
-from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, Model, asked, large, model
+from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, Model, asked, large, model
 
 
 def climbing(small: Model, big: Model, rung: int = HINT) -> Ladder:
@@ -14,7 +14,7 @@ def climbing(small: Model, big: Model, rung: int = HINT) -> Ladder:
 
 async def helped(ladder: Ladder) -> list[str]:
     """How the helper was asked in one turn."""
-    await ladder.complete(asked(), heard := Heard())
+    await ladder.complete(asked(), heard := HelpLog())
     return [event.strategy for event in heard.of(HelpAsked)]
 
 
@@ -31,7 +31,7 @@ async def test_help_grows_within_a_turn_until_it_is_enough() -> None:
 async def test_in_the_end_the_helper_answers() -> None:
     small, big = model(POOR, loop=True), large("A hint.", "A plan.", "Four.")
     ladder = climbing(small, big)
-    response = await ladder.complete(asked(), heard := Heard())
+    response = await ladder.complete(asked(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == ("Four.", 3, 3)
     assert [event.strategy for event in heard.of(HelpAsked)][-1] == "ladder: takeover"
@@ -88,7 +88,7 @@ def test_it_takes_several_turns_to_move(turns: list[int | None], rung: int) -> N
 async def test_a_hand_over_that_fails_leaves_the_small_models_own_answer() -> None:
     small, big = model(POOR, loop=True), large({"fail": "server_error"}, loop=True)
     ladder = climbing(small, big, HANDOVER)
-    response = await ladder.complete(asked(), heard := Heard())
+    response = await ladder.complete(asked(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == (POOR, 1, 1)
     assert heard.of(HelpAsked)[0].strategy == "ladder: hand over"
@@ -126,7 +126,7 @@ async def test_where_it_stands_is_told_after_each_turn_that_moved_it() -> None:
     small, big = model(POOR, loop=True), large("Four.", loop=True)
     ladder = Ladder(small.client, big.client, Judge(), state=LadderState(ladder=1))
     for _ in range(3):
-        await ladder.complete(asked(), heard := Heard())
+        await ladder.complete(asked(), heard := HelpLog())
     (stood,) = heard.of(LadderStood)
     later = LadderState(ladder=1)
     later.go_on_from(stood)

@@ -10,7 +10,7 @@ from ai_battle.core.client import ModelClient
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, StuckFound
 
-from .acting import STRATEGIES, Heard, Model, asked, large, model, said, same
+from .acting import STRATEGIES, HelpLog, Model, asked, large, model, said, same
 
 PROMPT = "How many are 7 and 11?"
 FAIR = "7 + 11 = 18. The answer is 18."
@@ -30,7 +30,7 @@ def client(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_where_a_peer_says_something_else_help_is_asked(strategy: str) -> None:
     small, big, peer = model(FAIR, loop=True), large("It is 18.", loop=True), model("The answer is 19.", loop=True)
-    await client(small, big, PeerOpinion(peer.client), strategy=strategy).complete(asked(PROMPT), heard := Heard())
+    await client(small, big, PeerOpinion(peer.client), strategy=strategy).complete(asked(PROMPT), heard := HelpLog())
 
     assert big.calls >= 1
     assert heard.of(AnswerChecked)[0].reason == "it says '19'"
@@ -49,7 +49,7 @@ async def test_where_a_peer_says_the_same_the_answer_stands(strategy: str) -> No
 async def test_a_peer_clears_what_the_detector_doubted() -> None:
     small, big, peer = model(FAIR), large(), model("#### 18")
     doubting = client(small, big, PeerOpinion(peer.client), threshold=FAILS)
-    response = await doubting.complete(asked(PROMPT), heard := Heard())
+    response = await doubting.complete(asked(PROMPT), heard := HelpLog())
 
     assert (response.text, big.calls, heard.of(StuckFound, HelpAsked)) == (FAIR, 0, [])
 
@@ -75,7 +75,7 @@ async def test_the_first_of_several_may_settle_it() -> None:
 
 async def test_a_peer_sees_no_attempt_and_has_its_own_row() -> None:
     small, big, peer = model(FAIR), large(), model("#### 18")
-    response = await client(small, big, PeerOpinion(peer.client)).complete(asked(PROMPT), heard := Heard())
+    response = await client(small, big, PeerOpinion(peer.client)).complete(asked(PROMPT), heard := HelpLog())
 
     assert FAIR not in said(peer.requests[0])
     assert [event.role for event in heard.of(ModelReplied)] == ["own", "peer"]
@@ -86,7 +86,7 @@ async def test_a_peer_sees_no_attempt_and_has_its_own_row() -> None:
 async def test_another_sample_is_drawn_otherwise_and_dropped() -> None:
     small, big = model(FAIR, "#### 18"), large()
     own = OwnOpinion(small.client, 2)
-    response = await client(small, big, own).complete(asked(PROMPT, options={"seed": 5}), heard := Heard())
+    response = await client(small, big, own).complete(asked(PROMPT, options={"seed": 5}), heard := HelpLog())
 
     assert response.text == FAIR
     assert small.requests[1].options == {"seed": 7, "temperature": 0.7}
@@ -100,7 +100,7 @@ async def test_an_opinion_that_fails_changes_nothing(kind: str, fault: Any) -> N
     small, big = model(FAIR), large()
     other = model(fault)
     look: AnswerCheck = PeerOpinion(other.client) if kind == "peer" else OwnOpinion(other.client, 1)
-    response = await client(small, big, look).complete(asked(PROMPT), heard := Heard())
+    response = await client(small, big, look).complete(asked(PROMPT), heard := HelpLog())
 
     assert (response.text, heard.of(AnswerChecked)) == (FAIR, [])
     assert len(heard.of(HelpFailed)) == 1

@@ -16,7 +16,7 @@ from ai_battle.core.helping import DraftDropped, HelpFailed, StuckFound
 from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import FakeProvider, FakeProviders, Reply, fault, reply
 
-from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, asked, same
+from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, same
 
 SMALL = "ollama/gemma3:1b"
 LARGE = {"openai": "openai/gpt-4o", "anthropic": "anthropic/claude-sonnet-4-5", "gemini": "gemini/gemini-2.5-pro"}
@@ -48,9 +48,9 @@ def strategy(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def answered(client: ModelClient) -> tuple[ModelResponse, Heard]:
+async def answered(client: ModelClient) -> tuple[ModelResponse, HelpLog]:
     try:
-        response = await client.complete(asked(), heard := Heard())
+        response = await client.complete(asked(), heard := HelpLog())
     finally:
         await client.aclose()
     assert heard.text == response.text
@@ -158,7 +158,7 @@ async def test_a_model_that_says_nothing_and_is_not_helped_is_an_error(strategy:
     fakes.openai.always(fault(500))
     client = pair(strategy, fakes.openai)
     with pytest.raises(EmptyAnswer, match="The answer is empty"):
-        await client.complete(asked(), heard := Heard())
+        await client.complete(asked(), heard := HelpLog())
     await client.aclose()
 
     assert heard.text == ""

@@ -10,7 +10,7 @@ from ai_battle import create_client
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import DraftDropped
 
-from .acting import ADVICE, STRATEGIES, Heard, Judge, asked, large
+from .acting import ADVICE, STRATEGIES, HelpLog, Judge, asked, large
 
 pytest.importorskip("xllamacpp", reason="the engine is an extra: pip install 'ai-battle[local]'")
 engine = pytest.importorskip("tests.engine")
@@ -50,7 +50,7 @@ async def test_the_engine_stops_where_nobody_reads_on(address: str) -> None:
     small = create_client("llamacpp/tiny", base_url=f"{address}/v1", headers={"connection": "close"})
     client = STRATEGIES["takeover"](small, large(ADVICE).client, stuck_detector=BriefJudge())
     request = asked(options={"max_tokens": 30_000, "temperature": 0})
-    response = await client.complete(request, heard := Heard())
+    response = await client.complete(request, heard := HelpLog())
     for _ in range(100):
         if not await busy(address):
             break

@@ -16,7 +16,7 @@ from ai_battle.core.messages import ToolCall
 from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import call
 
-from .acting import ADVICE, GOOD, POOR, Heard, Judge, Model, asked, large, model
+from .acting import ADVICE, GOOD, POOR, HelpLog, Judge, Model, asked, large, model
 
 ADD = ToolSpec(
     "add",
@@ -25,9 +25,9 @@ ADD = ToolSpec(
 )
 
 
-async def rescued(small: Model, big: Model, max_retries: int = 1) -> tuple[ModelResponse, Heard]:
+async def rescued(small: Model, big: Model, max_retries: int = 1) -> tuple[ModelResponse, HelpLog]:
     client = ModelCollaborationProtocol(small.client, big.client, Judge(max_retries))
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
     assert heard.text == response.text
     return response, heard
 
@@ -158,7 +158,7 @@ async def test_no_draft_is_heard_as_an_answer_and_the_answer_is_heard_once() -> 
 async def test_a_listener_that_wants_no_drafts_hears_the_same_without_them() -> None:
     _, heard = await rescued(model(POOR, GOOD), large(ADVICE))
     client = ModelCollaborationProtocol(model(POOR, GOOD).client, large(ADVICE).client, Judge(1))
-    await client.complete(asked(wants=Wants(drafts=False)), terse := Heard())
+    await client.complete(asked(wants=Wants(drafts=False)), terse := HelpLog())
 
     kinds = [type(event) for event in heard.events]
     assert [type(event) for event in terse.events] == [kind for kind in kinds if kind is not DraftDelta]
@@ -218,7 +218,7 @@ async def test_two_hundred_runs_at_once_each_have_attempts_of_their_own() -> Non
 
     small, big = model(third_is_good, loop=True), large(ADVICE, loop=True)
     client = ModelCollaborationProtocol(small.client, big.client, Judge(3))
-    logs = [Heard() for _ in range(200)]
+    logs = [HelpLog() for _ in range(200)]
     answers = await asyncio.gather(*(client.complete(asked(f"Run {n}?"), log) for n, log in enumerate(logs)))
 
     assert {answer.text for answer in answers} == {GOOD}

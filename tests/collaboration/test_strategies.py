@@ -17,7 +17,7 @@ from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, asked, large, model, same
+from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, large, model, same
 
 QUICK = RunnerLimits(backoff_seconds=0)
 Wrap = Callable[[ModelClient], ModelClient]
@@ -94,7 +94,7 @@ async def test_usage_adds_up_also_when_nested(name: str) -> None:
     inner, first, second = model(POOR, loop=True), large(ADVICE, loop=True), large("Nonsense. [q=0.1]", loop=True)
     client = STRATEGIES[name](inner.client, first.client, stuck_detector=Judge(2))
     client = STRATEGIES["critique"](client, second.client, stuck_detector=Judge(1))
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert same(heard.used(), response.usage)
     assert same(heard.used("own") + heard.used("helper"), response.usage)
@@ -108,7 +108,7 @@ async def test_a_model_with_tools_is_rescued_with_its_tools() -> None:
     clock = Clock()
     small, big = model(POOR, call("clock"), f"It is noon. {GOOD}"), large("Ask the clock.")
     client = STRATEGIES["rescue"](ToolCapableClient(small.client, [clock], QUICK), big.client, stuck_detector=Judge())
-    response = await client.complete(asked("What time is it?"), heard := Heard())
+    response = await client.complete(asked("What time is it?"), heard := HelpLog())
 
     assert (response.text, clock.calls, response.used_tools) == (f"It is noon. {GOOD}", 1, True)
     assert [step.role for step in response.steps] == ["assistant", "tool"]
@@ -134,7 +134,7 @@ async def test_a_helper_with_tools_gives_advice_without_them() -> None:
     clock = Clock()
     small, big = model(POOR, GOOD), large("Ask the clock.")
     client = STRATEGIES["rescue"](small.client, ToolCapableClient(big.client, [clock], QUICK), stuck_detector=Judge())
-    await client.complete(asked(), heard := Heard())
+    await client.complete(asked(), heard := HelpLog())
 
     assert (clock.calls, big.calls, big.requests[0].tools) == (0, 1, ())
     assert heard.of(LoopStopped) == []

@@ -12,7 +12,7 @@ from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, asked, large, model, said
+from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, large, model, said
 
 QUICK = RunnerLimits(backoff_seconds=0)
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
@@ -35,7 +35,7 @@ class Counter(Tool):
 async def test_the_helper_answers_and_the_draft_is_dropped() -> None:
     small, big = model(POOR), large("It is four, says the large one.")
     client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge())
-    response = await client.complete(asked(), heard := Heard())
+    response = await client.complete(asked(), heard := HelpLog())
 
     assert (response.text, response.model) == ("It is four, says the large one.", "scripted")
     assert (small.calls, big.calls) == (1, 1)

@@ -25,20 +25,22 @@ PNG = png()
 
 
 @dataclass(frozen=True)
-class Told:
+class CommandResult:
     code: int
     out: str
     err: str
 
 
-Command = Callable[..., Told]
+Command = Callable[..., CommandResult]
 
 
 @pytest.fixture
-def ai_battle(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Told]:
+def ai_battle(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., CommandResult]:
     """The command line, among providers that answer; nothing may be asked of them, and no file may change."""
 
-    def run(*arguments: object) -> Told:
+    def run(*arguments: object) -> CommandResult:
         with FakeProviders.in_thread() as fakes:
             for name, value in fakes.environment.items():
                 monkeypatch.setenv(name, value)
@@ -46,7 +48,7 @@ def ai_battle(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
             code = run_command(list(map(str, arguments)))
             assert not [request for fake in fakes.all for request in fake.questions], "nothing is spent"
         assert _files(here) == before, "nothing is left behind"
-        told = Told(code, *capsys.readouterr())
+        told = CommandResult(code, *capsys.readouterr())
         assert "Traceback" not in told.err
         assert "please report it" not in told.err
         return told
@@ -58,7 +60,7 @@ def _files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-def refusal(told: Told) -> str:
+def refusal(told: CommandResult) -> str:
     """The message of a call that was refused."""
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("error: ")
@@ -246,7 +248,7 @@ class TestModels:
 
         code = run_command(["run", path])
 
-        message = refusal(Told(code, *capsys.readouterr()))
+        message = refusal(CommandResult(code, *capsys.readouterr()))
         assert message.startswith(
             f"talk.yaml:5:17 discussion.models.Ann.type: {variable.partition('_')[0].lower()} needs"
         )
@@ -262,7 +264,7 @@ class TestModels:
 
         code = run_command(["run", written(text), "--out", "here"])
 
-        told = Told(code, *capsys.readouterr())
+        told = CommandResult(code, *capsys.readouterr())
         assert told.code == 1
         assert "http://127.0.0.1:9" in told.err
         assert "Is Ollama running? Start it with: ollama serve" in told.err

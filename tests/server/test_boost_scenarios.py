@@ -20,7 +20,7 @@ from ai_battle.testing import FakeProviders, call, fault, reply
 from ..collaboration.boosting import GUIDANCE, OTHER, READ, SUMMARY, WRITE, TwoModels, text_of
 from .protocol.speaking import Speaker, speaking
 from .serving import serving_to
-from .ways import WAYS, Asked, Heard, Way
+from .ways import WAYS, Asked, ClientAnswer, Way
 
 SAID = "The answer to your question is 42. No tools needed for this query."
 READ_SALES = call("read_file", path="/data/sales_2024.csv")
@@ -56,10 +56,10 @@ class Stage(TwoModels):
             self._client = await self._running.enter_async_context(speaking(address, self.model))
         return self._client
 
-    async def ask(self, text: str, *tools: ToolSpec, **details: Any) -> Heard:
+    async def ask(self, text: str, *tools: ToolSpec, **details: Any) -> ClientAnswer:
         return await self.go_on([text], *tools, **details)
 
-    async def go_on(self, turns: Sequence[Any], *tools: ToolSpec, **details: Any) -> Heard:
+    async def go_on(self, turns: Sequence[Any], *tools: ToolSpec, **details: Any) -> ClientAnswer:
         return await self.way.ask(await self.client(), Asked(turns, tools, **details))
 
     async def aclose(self) -> None:
@@ -82,7 +82,7 @@ def logged(stage: Stage) -> tuple[str, str, str]:
     return line["level"], line["boost"], line.get("help_failed", "")
 
 
-def called(heard: Heard) -> list[tuple[str, Any]]:
+def called(heard: ClientAnswer) -> list[tuple[str, Any]]:
     return [(name, arguments) for _, name, arguments in heard.calls]
 
 

@@ -34,7 +34,7 @@ class Said:
     model: str
 
 
-class Talk:
+class SdkConversation:
     """A conversation through one SDK; what is asked and answered stands in `history`, as the SDK wants it."""
 
     errors: Any
@@ -78,7 +78,7 @@ def connected(package: Any, name: str, url: str, is_async: bool) -> Any:
     return make(base_url=url, api_key="none", max_retries=0, http_client=http(verify=False))
 
 
-class MessagesTalk(Talk):
+class MessagesConversation(SdkConversation):
     errors = anthropic
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
@@ -113,7 +113,7 @@ class MessagesTalk(Talk):
         )
 
 
-class ChatTalk(Talk):
+class ChatConversation(SdkConversation):
     errors = openai
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
@@ -154,7 +154,7 @@ class ChatTalk(Talk):
         )
 
 
-class ResponsesTalk(Talk):
+class ResponsesConversation(SdkConversation):
     errors = openai
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
@@ -193,7 +193,7 @@ class ResponsesTalk(Talk):
 
 @dataclass
 class Stage:
-    talk: Talk
+    talk: SdkConversation
     upstream: FakeProvider
     wire: str
 
@@ -201,7 +201,11 @@ class Stage:
         return sent(self.wire, self.upstream.questions[-1].body)
 
 
-TALKS: dict[str, type[Talk]] = {"messages": MessagesTalk, "chat": ChatTalk, "responses": ResponsesTalk}
+TALKS: dict[str, type[SdkConversation]] = {
+    "messages": MessagesConversation,
+    "chat": ChatConversation,
+    "responses": ResponsesConversation,
+}
 
 
 @pytest.fixture(params=[wire if wire == "openai" else pytest.param(wire, marks=pytest.mark.slow) for wire in MODELS])
@@ -293,7 +297,7 @@ async def test_errors_in_mid_stream(stage: Stage) -> None:
     stage.upstream.says(fault("close_mid_stream"))
     errors = stage.talk.errors
 
-    if stage.talk.is_streamed and isinstance(stage.talk, ResponsesTalk):
+    if stage.talk.is_streamed and isinstance(stage.talk, ResponsesConversation):
         with pytest.raises((errors.APIError, RuntimeError)):
             await stage.talk.say("Hello?")
     else:

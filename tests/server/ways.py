@@ -24,7 +24,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ClientAnswer:
     status: int
     text: str = ""
     calls: Sequence[Call] = ()
@@ -45,15 +45,15 @@ class Way:
     def __str__(self) -> str:
         return f"{self.api}-{'stream' if self.is_streamed else 'whole'}"
 
-    async def ask(self, client: Speaker, asked: Asked) -> Heard:
+    async def ask(self, client: Speaker, asked: Asked) -> ClientAnswer:
         body = _BODIES[self.api](asked)
         if not self.is_streamed:
             answered = await client.post(self.api, body)
             good = answered.status == 200
-            return _WHOLE[self.api](answered.body) if good else Heard(answered.status, body=answered.body)
+            return _WHOLE[self.api](answered.body) if good else ClientAnswer(answered.status, body=answered.body)
         streamed = await client.stream(self.api, body)
         if streamed.status != 200:
-            return Heard(streamed.status, body=streamed.events[0].data)
+            return ClientAnswer(streamed.status, body=streamed.events[0].data)
         return _STREAMED[self.api](streamed)
 
 
@@ -127,46 +127,46 @@ def _responses_body(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _whole_message(body: Any) -> Heard:
+def _whole_message(body: Any) -> ClientAnswer:
     text = "".join(block["text"] for block in body["content"] if block["type"] == "text")
     calls = [(b["id"], b["name"], b["input"]) for b in body["content"] if b["type"] == "tool_use"]
-    return Heard(200, text, calls, body["usage"]["output_tokens"], body)
+    return ClientAnswer(200, text, calls, body["usage"]["output_tokens"], body)
 
 
-def _whole_completion(body: Any) -> Heard:
+def _whole_completion(body: Any) -> ClientAnswer:
     message = body["choices"][0]["message"]
     calls = [_read(call["id"], **call["function"]) for call in message.get("tool_calls") or ()]
-    return Heard(200, message["content"] or "", calls, body["usage"]["completion_tokens"], body)
+    return ClientAnswer(200, message["content"] or "", calls, body["usage"]["completion_tokens"], body)
 
 
-def _whole_response(body: Any) -> Heard:
+def _whole_response(body: Any) -> ClientAnswer:
     said = [part["text"] for item in body["output"] if item["type"] == "message" for part in item["content"]]
     calls = [
         _read(item["call_id"], item["name"], item["arguments"])
         for item in body["output"]
         if item["type"] == "function_call"
     ]
-    return Heard(200, "".join(said), calls, body["usage"]["output_tokens"], body)
+    return ClientAnswer(200, "".join(said), calls, body["usage"]["output_tokens"], body)
 
 
 def _read(id_: str, name: str, arguments: str) -> Call:
     return id_, name, json.loads(arguments)
 
 
-def _streamed_message(streamed: Streamed) -> Heard:
+def _streamed_message(streamed: Streamed) -> ClientAnswer:
     told = message_of(streamed)
     calls = [(block["id"], block["name"], block["input"]) for block in told.content if block["type"] == "tool_use"]
-    return Heard(200, told.text, calls, told.usage["output_tokens"], streamed=streamed)
+    return ClientAnswer(200, told.text, calls, told.usage["output_tokens"], streamed=streamed)
 
 
-def _streamed_completion(streamed: Streamed) -> Heard:
+def _streamed_completion(streamed: Streamed) -> ClientAnswer:
     told = completion_of(streamed)
-    return Heard(200, told.text, [_read(*call) for call in told.calls], streamed=streamed)
+    return ClientAnswer(200, told.text, [_read(*call) for call in told.calls], streamed=streamed)
 
 
-def _streamed_response(streamed: Streamed) -> Heard:
+def _streamed_response(streamed: Streamed) -> ClientAnswer:
     heard = _whole_response(response_of(streamed))
-    return Heard(200, heard.text, heard.calls, heard.usage, heard.body, streamed)
+    return ClientAnswer(200, heard.text, heard.calls, heard.usage, heard.body, streamed)
 
 
 _BODIES = {"messages": _messages_body, "chat": _chat_body, "responses": _responses_body}

@@ -46,7 +46,7 @@ def talk(turns: int = 1, pace: float = 0) -> str:
 
 
 @dataclass
-class Heard:
+class FollowedRuns:
     """What a listener has heard of its runs until now, put together as the page does."""
 
     items: list[dict[str, Any]] = field(default_factory=list)
@@ -104,10 +104,10 @@ class PageClient:
         return str(body["run"])
 
     async def hear(
-        self, run: str, until: Callable[[Heard], bool], *, after: str = "", heard: Heard | None = None
-    ) -> Heard:
+        self, run: str, until: Callable[[FollowedRuns], bool], *, after: str = "", heard: FollowedRuns | None = None
+    ) -> FollowedRuns:
         """Listens until that is so; `after` is the id of the last event that came before."""
-        heard = heard or Heard()
+        heard = heard or FollowedRuns()
         headers = {"Last-Event-ID": after} if after else {}
         async with self.session.get(f"{self.base}/api/events?{run}=-1", headers=headers) as response:
             assert response.status == 200, await response.text()

@@ -12,13 +12,13 @@ from ai_battle.conversation.runs import RunOverview
 from ai_battle.core.files import lock_directory
 
 from ..arbiter.test_comparing import judges_of
-from .client import WITH_ME, WITH_TOOLS, Heard, PageClient, events, page_of, talk
+from .client import WITH_ME, WITH_TOOLS, FollowedRuns, PageClient, events, page_of, talk
 
 PAIR = "  collaboration: {pairs: [{primary: Bob, strategy: mine, secondary: {type: scripted/x, script: [Oh.]}}]}\n"
 STRATEGY = "def create(primary, secondary):\n    return secondary\n"
 
 
-def is_over(heard: Heard) -> bool:
+def is_over(heard: FollowedRuns) -> bool:
     return heard.status not in ("", "running")
 
 
@@ -44,11 +44,11 @@ async def test_an_answer_streams_and_is_replaced_by_its_turn(page: PageClient) -
 
 async def test_who_comes_back_hears_everything_once(page: PageClient) -> None:
     run = await page.start(talk(6, pace=0.01))
-    heard = Heard()
+    heard = FollowedRuns()
     while not is_over(heard):
         seen = heard.pieces
 
-        def leaves_again(now: Heard, seen: int = seen) -> bool:
+        def leaves_again(now: FollowedRuns, seen: int = seen) -> bool:
             return now.pieces > seen + 2 or is_over(now)
 
         heard = await page.hear(run, leaves_again, after=heard.last_id, heard=heard)

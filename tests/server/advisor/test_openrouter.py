@@ -43,7 +43,7 @@ DEFAULT = advisor(model="wise")
 
 
 @dataclass
-class Heard:
+class ClientAnswer:
     """What a client of any of the APIs has in the end."""
 
     text: str
@@ -62,7 +62,7 @@ class Router:
     api: str = "chat"
     is_streamed: bool = False
 
-    async def ask(self, *tools: dict[str, Any], **body: Any) -> Heard:
+    async def ask(self, *tools: dict[str, Any], **body: Any) -> ClientAnswer:
         asked = self.body(*tools, **body)
         if self.is_streamed:
             streamed = await self.client.stream(self.api, asked)
@@ -90,32 +90,36 @@ class Router:
         return sent(self.wire, self.worker.questions[number].body)
 
 
-def _whole_message(body: Any) -> Heard:
+def _whole_message(body: Any) -> ClientAnswer:
     text = "".join(block["text"] for block in body["content"] if block["type"] == "text")
-    return Heard(text, [block["name"] for block in body["content"] if block["type"] == "tool_use"], body)
+    return ClientAnswer(text, [block["name"] for block in body["content"] if block["type"] == "tool_use"], body)
 
 
-def _whole_completion(body: Any) -> Heard:
+def _whole_completion(body: Any) -> ClientAnswer:
     message = body["choices"][0]["message"]
-    return Heard(message["content"] or "", [each["function"]["name"] for each in message.get("tool_calls") or ()], body)
+    return ClientAnswer(
+        message["content"] or "", [each["function"]["name"] for each in message.get("tool_calls") or ()], body
+    )
 
 
-def _whole_response(body: Any) -> Heard:
+def _whole_response(body: Any) -> ClientAnswer:
     parts = [part["text"] for item in body["output"] if item["type"] == "message" for part in item["content"]]
-    return Heard("".join(parts), [item["name"] for item in body["output"] if item["type"] == "function_call"], body)
+    return ClientAnswer(
+        "".join(parts), [item["name"] for item in body["output"] if item["type"] == "function_call"], body
+    )
 
 
-def _streamed_message(streamed: Streamed) -> Heard:
+def _streamed_message(streamed: Streamed) -> ClientAnswer:
     told = message_of(streamed)
-    return Heard(told.text, [name for name, _ in told.calls], {"content": told.content, "usage": told.usage})
+    return ClientAnswer(told.text, [name for name, _ in told.calls], {"content": told.content, "usage": told.usage})
 
 
-def _streamed_completion(streamed: Streamed) -> Heard:
+def _streamed_completion(streamed: Streamed) -> ClientAnswer:
     told = completion_of(streamed)
-    return Heard(told.text, [name for _, name, _ in told.calls], {"choices": [{"finish_reason": told.finish}]})
+    return ClientAnswer(told.text, [name for _, name, _ in told.calls], {"choices": [{"finish_reason": told.finish}]})
 
 
-def _streamed_response(streamed: Streamed) -> Heard:
+def _streamed_response(streamed: Streamed) -> ClientAnswer:
     return _whole_response(response_of(streamed))
 
 

@@ -20,11 +20,11 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, call, fault, reply
 
 from ..serving import serving
-from ..test_sdks import Talk, connected
+from ..test_sdks import SdkConversation, connected
 from .conftest import READ, TOOL, USER, Write, user
 
 
-class BetaTalk(Talk):
+class BetaConversation(SdkConversation):
     """A conversation in the beta namespace, with the advisor and one tool of the program's own."""
 
     errors = anthropic
@@ -50,17 +50,17 @@ class BetaTalk(Talk):
 
 
 @pytest.fixture(params=["sync", "async", "sync streamed", "async streamed"])
-async def talk(request: pytest.FixtureRequest, fakes: FakeProviders, write: Write) -> AsyncIterator[BetaTalk]:
+async def talk(request: pytest.FixtureRequest, fakes: FakeProviders, write: Write) -> AsyncIterator[BetaConversation]:
     way: str = request.param
     file = write("server: {routes: {worker: openai/gpt-4o}, advisors: {'claude-opus-*': ollama/qwen3}}")
     async with AsyncExitStack() as running:
         url = await running.enter_async_context(serving(fakes, file))
-        told = BetaTalk(url, way.startswith("async"), way.endswith("streamed"))
+        told = BetaConversation(url, way.startswith("async"), way.endswith("streamed"))
         yield told
         await told.client.close() if told.is_async else told.client.close()
 
 
-async def test_blocks_and_usage_have_the_types_of_the_sdk(talk: BetaTalk, fakes: FakeProviders) -> None:
+async def test_blocks_and_usage_have_the_types_of_the_sdk(talk: BetaConversation, fakes: FakeProviders) -> None:
     fakes.openai.says(
         reply("Let me ask.", calls=[call("advisor")], usage=Usage(400, 9)), reply("It is line 3.", usage=Usage(600, 40))
     )
@@ -80,7 +80,7 @@ async def test_blocks_and_usage_have_the_types_of_the_sdk(talk: BetaTalk, fakes:
     assert message.usage.output_tokens == 49
 
 
-async def test_three_turns_with_advice_and_tools_of_its_own(talk: BetaTalk, fakes: FakeProviders) -> None:
+async def test_three_turns_with_advice_and_tools_of_its_own(talk: BetaConversation, fakes: FakeProviders) -> None:
     """What the SDK holds of an answer goes back as its program does it: by `message.content`."""
     fakes.openai.says(
         call("advisor"), call("read_file", path="a.py"), call("advisor"), "It is line 3.", "You are welcome."
@@ -100,7 +100,7 @@ async def test_three_turns_with_advice_and_tools_of_its_own(talk: BetaTalk, fake
     assert [words for words in ("Read a.py.", "Look at the loop.", "while True") if words not in last] == []
 
 
-async def test_a_failure_has_the_type_of_the_sdk(talk: BetaTalk, fakes: FakeProviders) -> None:
+async def test_a_failure_has_the_type_of_the_sdk(talk: BetaConversation, fakes: FakeProviders) -> None:
     fakes.openai.says(call("advisor"), "It is line 3.")
     fakes.ollama.always(fault("http_529"))
     message = await talk.ask(USER, max_uses=2)
@@ -110,7 +110,7 @@ async def test_a_failure_has_the_type_of_the_sdk(talk: BetaTalk, fakes: FakeProv
     assert result.content.error_code == "overloaded"
 
 
-async def test_an_error_of_the_request_is_its_exception(talk: BetaTalk) -> None:
+async def test_an_error_of_the_request_is_its_exception(talk: BetaConversation) -> None:
     with pytest.raises(anthropic.BadRequestError) as caught:
         await talk.ask(USER, max_uses=0)
 

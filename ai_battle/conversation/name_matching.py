@@ -61,7 +61,7 @@ class _Mention:
     stands_alone: bool
 
     @property
-    def favour(self) -> int:
+    def weight(self) -> int:
         """How much its clause speaks for it: what stands before the name counts most, a denial decides."""
         return (
             3 * bool(_BEFORE_WANTED.search(self.before))
@@ -115,8 +115,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _favourite(mentions: Iterable[_Mention]) -> str:
     """The name that is favoured most, the last one said among equals."""
-    best = max(mentions, key=lambda mention: (mention.favour, mention.start), default=None)
-    return best.name if best and best.favour > DENIED else ""
+    best = max(mentions, key=lambda mention: (mention.weight, mention.start), default=None)
+    return best.name if best and best.weight > DENIED else ""
 
 
 def _mentions(reply: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:

@@ -74,7 +74,7 @@ _ASKS = re.compile(r"[?\uff1f\u061f][\s\"'*_)\]\u201d\u00bb]*\Z|\u304b\u3002?\Z"
 
 
 def unsupported_claim(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Message] = ()) -> str:
-    """Returns the passage that tells a fact or a deed which only a tool could bring, without a call; else nothing."""
+    """Returns the passage with a fact or an action that only a tool could bring, without a call; else nothing."""
     found = Evidence(text, tuple(tools), messages)
     if not any(found.findings().values()):
         return ""
@@ -95,7 +95,7 @@ class Evidence:
         self._messages, self._before, self._turn = messages, messages[:place], messages[place:]
         self.results = _results(self._turn)
         self.prompt = "".join(message.text for message in self._turn[:1])
-        # What the others of a discussion say is no order, and saying it again no deed.
+        # What the others of a discussion say is no order, and saying it again no action.
         self._is_talk = any(message.speaker for message in messages)
 
     def findings(self) -> Mapping[str, bool]:

@@ -147,7 +147,7 @@ def _only_promises(text: str, language: str, prompt: str) -> bool:
     in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
     if any(has_word(prompt, *each) for each in in_prompt) or set(_DIGITS.findall(text)) - set(_DIGITS.findall(prompt)):
         return False
-    return len(_new(_leftovers(text, language, "promise", "pointer", "courtesy", "deed", "common"), prompt)) <= 1
+    return len(_new(_leftovers(text, language, "promise", "pointer", "courtesy", "action", "common"), prompt)) <= 1
 
 
 def _announces(text: str, language: str) -> bool:

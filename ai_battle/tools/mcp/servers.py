@@ -42,7 +42,7 @@ class ToolRegistrar(Protocol):
 
 
 class McpServers:
-    """While it is entered, the servers run and `shelf` has their tools, whatever they come to be.
+    """While it is entered, the servers run and `registry` has their tools, whatever they come to be.
 
     Entering raises `ConfigError` when a server does not start. What a user should know otherwise goes to `emit`.
     """
@@ -106,7 +106,7 @@ class _RunningServer:
         self._patience = settings.start_timeout
         self._link = link(settings, base)
         self._pins = ToolPins(settings, base)
-        self._shelf = registry
+        self._registry = registry
         self._emit = emit
         self._listed: list[McpTool] = []
         self._offered: list[McpTool] = []
@@ -147,7 +147,7 @@ class _RunningServer:
             return
         self._listed, old, self._offered = tools, self._offered, []
         for tool in old:
-            self._shelf.unregister_tool(tool.name)
+            self._registry.unregister_tool(tool.name)
         problems = list(self._register(tools))
         doubted = (tool for tool in self._offered if tool.doubt)
         doubts = (f"{tool.name}: {tool.doubt}; a person is asked about its calls." for tool in doubted)
@@ -160,7 +160,7 @@ class _RunningServer:
         for tool in tools:
             try:
                 left -= _size(tool, left)
-                self._shelf.register_tool(tool)
+                self._registry.register_tool(tool)
                 self._offered.append(tool)
             except ConfigError as error:
                 yield f"The MCP server {self.name!r} offers a tool that is left out: {error}"

@@ -26,5 +26,5 @@ def page() -> str:
     rows = ((code(str(number)), what, meaning) for number, (what, meaning) in sorted(MEANING.items()))
     described = table(("code", "what", "meaning"), rows)
     return (
-        f"# Exit codes\n\n{described}\n\n`ai-battle run --json` also says it in words, in `status` and `stop_reason`."
+        f"# Exit codes\n\n{described}\n\n`ai-battle run --json` also gives the outcome in words, in `status` and `stop_reason`."
     )

@@ -13,11 +13,11 @@ A listener is any function (or object) that is awaited with each event of a run:
 Screen, journal, costs and progress bars are listeners. Events are frozen values of `ai_battle.core.events`; those
 around tools are of `ai_battle.core.tooling`, those around help of `ai_battle.core.helping`.
 
-A run without a listener asks models for whole answers. A listener that makes no use of deltas can spare them too:
+A run without a listener asks models for whole answers. A listener that does not use deltas can do without them too:
 `await manager.run_discussion(listen, WHOLE_ANSWER)`; `Wants` and that value are of `ai_battle.core.exchange`.
 
-A listener that fails is told of once (`Warned`) and never ends a run. Text deltas hold until an `AttemptFailed`: what
-came before it does not count, and the next attempt begins anew.
+A listener that fails never ends a run; one warning (`Warned`) reports it. Text deltas are valid until an `AttemptFailed`: the
+text that came before it does not count, and the next attempt begins anew.
 
 All but the deltas stand in the [journal](run-directory.md), under the type that is named here.
 """

@@ -28,12 +28,12 @@ A discussion file is YAML in UTF-8. Begin it with this line, and editors complet
 `ai-battle schema > discussion.schema.json` writes that schema. `ai-battle validate FILE` finds what is wrong, each
 problem with file, line, column and a suggestion. The rules that hold everywhere:
 
-- A key that is not listed is an error. A key without a value counts as not written.
-- `${NAME}` in a value is the environment variable, `${NAME:-default}` has a default, `$${NAME}` is meant as it stands.
+- A key that is not listed is an error. A key without a value counts as missing.
+- `${NAME}` in a value is the environment variable, `${NAME:-default}` has a default, and `$${NAME}` stands for the text `${NAME}`.
   A `.env` beside the file is read; variables that are set win. What came from a variable is never shown or stored.
 - A single entry is short for a list of it.
 - Relative paths start at the folder of the file, `~` is the home directory.
-- Python tags, duplicate keys, and files or aliases beyond all measure are refused.
+- Python tags, duplicate keys, and files or aliases that are far too large are refused.
 """
 
 

@@ -25,6 +25,5 @@ MEANING = {
 def page() -> str:
     rows = ((code(str(number)), what, meaning) for number, (what, meaning) in sorted(MEANING.items()))
     described = table(("code", "what", "meaning"), rows)
-    return (
-        f"# Exit codes\n\n{described}\n\n`ai-battle run --json` also gives the outcome in words, in `status` and `stop_reason`."
-    )
+    in_words = "`ai-battle run --json` also gives the outcome in words, in `status` and `stop_reason`."
+    return f"# Exit codes\n\n{described}\n\n{in_words}"

@@ -10,8 +10,8 @@ from .tables import code, codes, table
 
 HEAD = """# Command line
 
-Commands are written `ai-battle COMMAND`, or `python -m ai_battle COMMAND`. `ai-battle --version` shows the version, and `--help`
-(`-h`) after any command shows what this page says of it. [Exit codes](exit-codes.md) lists what commands exit with.
+Commands are written `ai-battle COMMAND`, or `python -m ai_battle COMMAND`. `ai-battle --version` shows the version, and
+`--help` (`-h`) after any command shows what this page says of it. [Exit codes](exit-codes.md) lists how commands end.
 
 Commands that write a result write it to standard output; errors and questions go to standard error. Where the output is
 not a terminal, there are plain lines without colours; `NO_COLOR` turns colours off on a terminal too.

@@ -16,8 +16,8 @@ around tools are of `ai_battle.core.tooling`, those around help of `ai_battle.co
 A run without a listener asks models for whole answers. A listener that does not use deltas can do without them too:
 `await manager.run_discussion(listen, WHOLE_ANSWER)`; `Wants` and that value are of `ai_battle.core.exchange`.
 
-A listener that fails never ends a run; one warning (`Warned`) reports it. Text deltas are valid until an `AttemptFailed`: the
-text that came before it does not count, and the next attempt begins anew.
+A listener that fails never ends a run; one warning (`Warned`) reports it. Text deltas are valid until an
+`AttemptFailed`: the text that came before it does not count, and the next attempt begins anew.
 
 All but the deltas stand in the [journal](run-directory.md), under the type that is named here.
 """

@@ -29,7 +29,8 @@ A discussion file is YAML in UTF-8. Begin it with this line, and editors complet
 problem with file, line, column and a suggestion. The rules that hold everywhere:
 
 - A key that is not listed is an error. A key without a value counts as missing.
-- `${NAME}` in a value is the environment variable, `${NAME:-default}` has a default, and `$${NAME}` stands for the text `${NAME}`.
+- `${NAME}` in a value is the environment variable, `${NAME:-default}` has a default, and
+  `$${NAME}` stands for the text `${NAME}`.
   A `.env` beside the file is read; variables that are set win. What came from a variable is never shown or stored.
 - A single entry is short for a list of it.
 - Relative paths start at the folder of the file, `~` is the home directory.

@@ -52,7 +52,7 @@ def page() -> str:
     return "\n\n".join(
         (
             TEXT.format(dashed=dashed, styles=styles),
-            "## Providers\n\nA key or an address in the file's `providers:` section takes precedence over these variables.",
+            "## Providers\n\nKeys and addresses in the file's `providers:` section take precedence over these.",
             table(("provider", "what answers", "address", "variable for it", "key"), _providers()),
             f"## Well-known names\n\nAs of {KNOWN_ON}.",
             table(("provider", "names"), ((code(provider), codes(names)) for provider, names in KNOWN.items())),

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 
 from ..core.messages import Image, Message, Part, Text, file_of
 from ..core.tokens import estimate_parts
 
 KEPT_TOKENS, KEPT_BYTES = 25_000, 4 * 1024 * 1024
 """Of the files of a message that later requests bring again: about what a prefix cache makes cheap."""
+_EXTRA = attrgetter("extra")
 
 
 def file_key(part: Part) -> str:
@@ -36,7 +38,7 @@ def refer(message: Message) -> Message:
     An API keeps nothing of earlier requests, so that what is left out is not seen any more. Files stay as long as they
     come to `KEPT_TOKENS` and `KEPT_BYTES` together; `resend` says otherwise for one.
     """
-    if not any(part.extra for part in message.parts):
+    if not any(map(_EXTRA, message.parts)):
         return message
     tokens, room = KEPT_TOKENS, KEPT_BYTES
     parts: list[Part] = []

@@ -82,7 +82,7 @@ class DiscussionRun:
             if self._state.position.phase.parallel:
                 await self._take_round()
             else:
-                await self._take(await self._speakers.next_speaker())
+                await self._turns.take(self._step(await self._speakers.next_speaker()))
         return await self._close()
 
     async def _begin_phase(self) -> None:

@@ -103,7 +103,7 @@ class HelpAccount:
                 self._end_turn(event)
 
     def _count(self, event: ModelReplied | DraftDropped) -> None:
-        for rows in (self._rows, self._turn):
+        for rows in (self._rows, self._turn) if event.speaker in self.large else (self._rows,):
             rows[event.speaker, event.role].count(event)
         self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
 

@@ -78,6 +78,8 @@ def read_parts(path: str, base: Path) -> tuple[Part, ...]:
 
 def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
     found = [*_named_files(loaded)]
+    if not found:
+        return []
     named = [each for each in found if isinstance(each, _NamedFile)]
     kinds = [*read_as_they_are(loaded)]
     share = min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, len(named)))

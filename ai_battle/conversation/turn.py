@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf, nextafter
 from typing import Literal, TypeAlias
 
@@ -160,16 +161,13 @@ class TurnTaker:
 
     async def prepare(self, participant: Participant, notes: tuple[str, ...] = ()) -> None:
         """Prepares a request: describes pictures that its model can't see, and sums up what is too long."""
-        await self._describe_pictures(participant)
+        if self._plan.describer and "images" not in participant.reads:
+            await self._describe_pictures(participant, self._plan.describer)
         await self.memory.make_room(participant, notes)
 
-    async def _describe_pictures(self, participant: Participant) -> None:
+    async def _describe_pictures(self, participant: Participant, describer: Participant) -> None:
         """Describes each file once, by a model that sees it, whoever else needs it too."""
-        describer = self._plan.describer
-        messages = self._state.contexts[participant.name].view.messages
-        if "images" in participant.reads or not describer or not messages:
-            return
-        for parts in pictures_of(messages[-1]):
+        for parts in chain.from_iterable(map(pictures_of, self._state.contexts[participant.name].view.messages[-1:])):
             if self._may_describe(describer, parts):
                 await self._emit(await describe_file(self._plan, participant, parts, self._emit, self._emit.wants))
                 continue

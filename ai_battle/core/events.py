@@ -348,8 +348,8 @@ async def ignore(event: Event) -> None:
 def drafting(emit: Emit) -> Emit:
     """Passes every event on, but the text as a draft: the caller has not yet decided to return it."""
 
-    async def draft(event: Event) -> None:
-        await emit(DraftDelta(event.text) if isinstance(event, TextDelta) else event)
+    def draft(event: Event) -> Awaitable[None]:
+        return emit(DraftDelta(event.text) if isinstance(event, TextDelta) else event)
 
     return draft
 
@@ -378,9 +378,8 @@ class EventLog:
 def quiet(emit: Emit) -> Emit:
     """Passes every event on but the words: the caller asks for itself, or several models speak at once."""
 
-    async def pass_on(event: Event) -> None:
-        if not isinstance(event, DELTAS):
-            await emit(event)
+    def pass_on(event: Event) -> Awaitable[None]:
+        return (ignore if isinstance(event, DELTAS) else emit)(event)
 
     return pass_on
 
@@ -390,9 +389,9 @@ def as_role(emit: Emit, role: Role) -> Emit:
     if role == "own":
         return emit
 
-    async def relabel(event: Event) -> None:
+    def relabel(event: Event) -> Awaitable[None]:
         if isinstance(event, ModelReplied | DraftDropped) and event.role == "own":
             event = replace(event, role=role)
-        await emit(event)
+        return emit(event)
 
     return relabel

@@ -11,6 +11,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
+from operator import attrgetter
 from time import monotonic
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -152,8 +153,7 @@ class Budget:
         self.payer = payer
         self.refused: BudgetExceeded | None = None
         self.shared = shared
-        self._aside_usd = 0.0
-        self._aside_tokens = 0
+        self._aside_usd, self._aside_tokens = 0.0, 0
         self._waiting: set[asyncio.Future[None]] = set()
 
     @property
@@ -321,7 +321,7 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     Raises `BudgetExceeded`.
     """
     budgets = _open.get()
-    if not find_quote or not any(budget.is_limited for budget in budgets):
+    if not find_quote or not any(map(attrgetter("is_limited"), budgets)):
         return Reservation(_budgets=budgets)
     quote = find_quote()
     limiting = tuple(budget for budget in budgets if budget.limits_call(quote))
@@ -388,7 +388,7 @@ def open_budgets() -> tuple[Budget, ...]:
 
 def limit_reached() -> str:
     """Returns which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
-    full = ((budget.payer, budget.full_limit) for budget in _open.get() if budget.limits is not NO_LIMITS)
+    full = ((each.payer, each.full_limit) for each in _open.get() if each.limits is not NO_LIMITS)
     return next((f"the limit of {payer} is reached: {limit}" for payer, limit in full if limit), "")
 
 

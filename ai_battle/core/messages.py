@@ -112,7 +112,8 @@ class Message:
     @property
     def text(self) -> str:
         """The text parts alone, joined without a separator."""
-        return join_text(self.parts)
+        parts = self.parts
+        return parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else join_text(parts)
 
     @property
     def thinking(self) -> str:

@@ -116,6 +116,7 @@ def _signature(factory: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(factory)
 
 
+@lru_cache(maxsize=256)
 def _option_names(factory: Callable[..., Any]) -> tuple[str, ...] | None:
     """The names of the options that `factory` takes; None when it takes any."""
     parameters = _signature(factory).parameters.values()

@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import compress, count, repeat
 from operator import attrgetter, contains, is_, not_
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 from urllib.parse import quote, quote_plus
 
 from .errors import AIBattleError
 from .exchange import ModelRequest, ToolSpec
-from .messages import Message, Thinking
-from .texts import JOINERS, each_text, one_of, printable
+from .messages import Message, Thinking, ToolCall
+from .texts import JOINERS, TextWalker, each_text, one_of, printable
 
 SHORTEST = 4
 HEAD = 3
@@ -68,6 +68,7 @@ class Redactor:
         self._seal = f"redaction {next(_numbers)}"
         self._clear: set[int] = set()
         self._clear_pieces: set[int] = set()
+        self._walker = TextWalker(self.text, STRUCTURE, frozenset({ToolCall}))
 
     def __bool__(self) -> bool:
         return bool(self.secrets)
@@ -156,7 +157,7 @@ class Redactor:
 
     def value(self, value: T) -> T:
         """The same event or value as it may leave; the very same where there is nothing to change."""
-        made: T = each_text(value, self.text, but=STRUCTURE)
+        made: T = self._walker.walk(value)
         return made
 
     def request(self, request: ModelRequest, clean: Callable[[Messages], Messages]) -> ModelRequest:
@@ -164,14 +165,12 @@ class Redactor:
         sent = self.for_models
         if self._verbatim and (not sent or (request.raw and sent.is_clear_json(request.raw.data))):
             return request
-        made: dict[str, Any] = {
-            "system": sent.text(request.system),
-            "messages": clean(request.messages),
-            "tools": sent._clean_once(request.tools, sent.value),
-            "output_schema": sent.value(request.output_schema),
-        }
-        changed = {name: new for name, new in made.items() if new is not getattr(request, name)}
-        return replace(request, **changed) if changed else request
+        system, messages = sent.text(request.system), clean(request.messages)
+        tools, schema = sent._clean_once(request.tools, sent.value), sent.value(request.output_schema)
+        given = (request.system, request.messages, request.tools, request.output_schema)
+        if all(map(is_, (system, messages, tools, schema), given)):
+            return request
+        return replace(request, system=system, messages=messages, tools=tools, output_schema=schema)
 
     def messages(self, messages: Messages) -> Messages:
         """The very same where there is nothing to change."""
@@ -180,22 +179,22 @@ class Redactor:
     def _message(self, message: Message) -> Message:
         """A signature holds for the very words of a thought; they go back to no one but its own provider."""
         parts = [
-            part if isinstance(part, Thinking) and part.signature else each_text(part, self.text, but=STRUCTURE)
-            for part in message.parts
+            part if isinstance(part, Thinking) and part.signature else self._walker.walk(part) for part in message.parts
         ]
         return message if all(map(is_, parts, message.parts)) else replace(message, parts=tuple(parts))
 
     def _clean_once(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
         """Each keeps a note that it was looked at: messages and tools are sent many times."""
+        if not values:
+            return values
         seen = map(contains, map(_ENCODED, values), repeat(self._seal))  # all but the last, as a rule: a talk grows
-        new = {place: self._seal_value(clean(values[place])) for place in compress(count(), map(not_, seen))}
+        new: dict[int, S] = {}
+        for place in compress(count(), map(not_, seen)):
+            new[place] = clean(values[place])
+            new[place].encoded[self._seal] = b""
         if all(map(is_, new.values(), map(values.__getitem__, new))):
             return values
         return tuple(new.get(place, value) for place, value in enumerate(values))
-
-    def _seal_value(self, value: S) -> S:
-        value.encoded[self._seal] = b""
-        return value
 
     @contextmanager
     def errors(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from operator import is_
 from typing import Any, get_args
 
@@ -31,6 +31,8 @@ FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "setting
 NOTHING: frozenset[str] = frozenset()
 TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
 """Most values are of these, and there is no text in them."""
+RECURRING = 50
+"""Values in which there was nothing to change that are remembered at the most."""
 _CONTROL = bytes([*range(9), *range(11, 32), 127])
 _SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]"
 _compiled = cache(re.compile)  # when it is first used: these take longer to compile than most programs here to start
@@ -109,54 +111,85 @@ def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NO
     `but` are keys and fields whose text stays as it is, except within `FREE` ones. Values of dataclasses are looked
     into as well.
     """
-    kind: Any = type(value)
-    if kind is str:
-        return change(value)
-    if kind in TEXTLESS:
+    return TextWalker(change, but).walk(value)
+
+
+class TextWalker:
+    """Changes every text inside of values as `each_text` does.
+
+    Values of `recurring` classes, which are frozen and come again within others, are looked into once: the last of
+    those in which there was nothing to change are remembered.
+    """
+
+    def __init__(
+        self, change: Callable[[str], str], but: frozenset[str] = NOTHING, recurring: frozenset[type] = frozenset()
+    ) -> None:
+        self._change = change
+        self._but = but
+        self._recurring = recurring
+        self._unchanged: dict[int, Any] = {}
+
+    @cached_property
+    def _in_free(self) -> "TextWalker":
+        return TextWalker(self._change) if self._but else self
+
+    def walk(self, value: Any) -> Any:
+        kind: Any = type(value)
+        if kind is str:
+            return self._change(value)
+        if kind in TEXTLESS:
+            return value
+        if kind is dict:
+            return self._walk_mapping(value) if value else value
+        if (names := _field_names(kind, self._but)) is None:
+            return self._walk_collection(value)
+        if kind in self._recurring:
+            return self._walk_once(value, names)
+        return self._walk_fields(value, names) if names else value
+
+    def _walk_once(self, value: Any, names: tuple[str, ...]) -> Any:
+        if self._unchanged.get(id(value)) is value:
+            return value
+        made = self._walk_fields(value, names)
+        if made is value:
+            if len(self._unchanged) >= RECURRING:
+                self._unchanged.clear()
+            self._unchanged[id(value)] = value
+        return made
+
+    def _walk_collection(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._change(value)
+            case tuple() | list():
+                kind: Any = type(value)
+                made = [*map(self.walk, value)]
+                return value if all(map(is_, made, value)) else kind(made)
+            case Mapping():
+                return self._walk_mapping(value)
         return value
-    if kind is dict:
-        return _each_in_mapping(value, change, but) if value else value
-    if (names := _field_names(kind, but)) is None:
-        return _each_in_collection(value, change, but)
-    return _each_field(value, names, change, but) if names else value
 
+    def _below(self, key: Any, value: Any) -> Any:
+        if type(value) in TEXTLESS or key in self._but:
+            return value
+        return (self._in_free if key in FREE else self).walk(value)
 
-def _each_in_collection(value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
-    match value:
-        case str():
-            return change(value)
-        case tuple() | list():
-            kind: Any = type(value)
-            made = [each_text(each, change, but) for each in value]
-            return value if all(map(is_, made, value)) else kind(made)
-        case Mapping():
-            return _each_in_mapping(value, change, but)
-    return value
+    def _walk_mapping(self, value: Mapping[Any, Any]) -> Any:
+        made = {
+            (self._change(key) if isinstance(key, str) else key): self._below(key, item) for key, item in value.items()
+        }
+        same = len(made) == len(value) and all(map(is_, made, value)) and all(map(is_, made.values(), value.values()))
+        return value if same else made
 
-
-def _below(key: Any, value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
-    if type(value) in TEXTLESS or key in but:
-        return value
-    return each_text(value, change, NOTHING if key in FREE else but)
-
-
-def _each_in_mapping(value: Mapping[Any, Any], change: Callable[[str], str], but: frozenset[str]) -> Any:
-    made = {
-        (change(key) if isinstance(key, str) else key): _below(key, item, change, but) for key, item in value.items()
-    }
-    same = len(made) == len(value) and all(map(is_, made, value)) and all(map(is_, made.values(), value.values()))
-    return value if same else made
-
-
-def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str], but: frozenset[str]) -> Any:
-    made = {}
-    for name in names:
-        old = getattr(value, name)
-        if not old or type(old) in TEXTLESS:
-            continue
-        if (new := each_text(old, change, NOTHING if name in FREE else but)) is not old:
-            made[name] = new
-    return replace(value, **made) if made else value
+    def _walk_fields(self, value: Any, names: tuple[str, ...]) -> Any:
+        made = {}
+        for name in names:
+            old = getattr(value, name)
+            if not old or type(old) in TEXTLESS:
+                continue
+            if (new := (self._in_free if name in FREE else self).walk(old)) is not old:
+                made[name] = new
+        return replace(value, **made) if made else value
 
 
 @lru_cache(1_000)

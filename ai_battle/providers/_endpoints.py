@@ -5,6 +5,7 @@ Nothing here loads an HTTP client: names are read, and files checked, without on
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from math import ceil
 from typing import Any
 
@@ -145,6 +146,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
 }
 
 
+@cache
 def built_in_providers() -> tuple[str, ...]:
     """The names of all that come with this package."""
     return tuple(dict.fromkeys((*sorted(plugins.built_in(PACKAGE)), *ENDPOINTS)))
@@ -158,7 +160,7 @@ def known_providers() -> tuple[str, ...]:
 
 def is_plugin(provider: str) -> bool:
     """Says whether a module makes its clients: a file of this folder, an installed one, or one by its dotted name."""
-    return "." in provider or provider in plugins.names(PACKAGE)
+    return "." in provider or provider in plugins.built_in(PACKAGE) or provider in plugins.names(PACKAGE)
 
 
 def provider_traits(provider: str) -> ProviderTraits:

@@ -39,10 +39,10 @@ class NamedClient(ClientWrapper):
         self.instructions = instructions
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        async def emit_named(event: Event) -> None:
+        def emit_named(event: Event) -> Awaitable[None]:
             if isinstance(event, ScriptAdvanced) and not event.speaker:
                 event = replace(event, speaker=self.name)
-            await emit(event)
+            return emit(event)
 
         options = {**self.options, **request.options}
         if most := self.options.get("max_tokens"):

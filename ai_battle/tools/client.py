@@ -114,7 +114,7 @@ class _ToolTurn:
         self._transient: tuple[Message, ...] = ()  # messages that go with the next request alone
         self._held_back: ModelResponse | None = None
         self._may_ask_back = True
-        self._ids = {call.id for message in request.messages for call in message.tool_calls}
+        self._ids = {part.id for message in request.messages for part in message.parts if isinstance(part, ToolCall)}
 
     async def answer(self) -> ModelResponse:
         """Ask, run what is asked for, and ask again, until there is an answer or a limit is reached."""

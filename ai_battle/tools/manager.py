@@ -84,7 +84,7 @@ class ToolManager:
         assert tool is not None
         with collect_prints(MAX_PRINTED) as printed:
             try:
-                returned = await self._execute(tool, deepcopy(dict(call.arguments)))
+                returned = await self._execute(tool, {name: _own(value) for name, value in call.arguments.items()})
                 with translate_errors(tool.name, _RaisedError):
                     output = bounded_output(returned, self.max_output)
             except _RaisedError as error:
@@ -119,6 +119,11 @@ class ToolManager:
         await _wait_for(task, GRACE)
         if not task.done():
             _forget(task)
+
+
+def _own(value: Any) -> Any:
+    """Returns a value that its tool may change."""
+    return value if isinstance(value, str | int | float | None) else deepcopy(value)
 
 
 def _forget(task: asyncio.Task[Any]) -> None:

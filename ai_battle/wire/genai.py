@@ -11,9 +11,9 @@ Json = dict[str, Any]
 
 
 def message_to_json(message: Message) -> Json:
-    named = _without_empty(name=message.speaker)
-    parts = [part_to_json(part) for part in message.parts]
-    return {"role": message.role, **named, "parts": parts, **_without_empty(extra=message.extra)}
+    data: Json = {"role": message.role, "name": message.speaker} if message.speaker else {"role": message.role}
+    data["parts"] = [part_to_json(part) for part in message.parts]
+    return data | {"extra": message.extra} if message.extra else data
 
 
 def message_from_json(data: Mapping[str, Any]) -> Message:
@@ -23,7 +23,7 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
 
 
 def part_to_json(part: Part) -> Json:
-    return _bare_json(part) | _without_empty(extra=part.extra)
+    return _bare_json(part) | {"extra": part.extra} if part.extra else _bare_json(part)
 
 
 def _bare_json(part: Part) -> Json:
@@ -60,7 +60,7 @@ def part_from_json(data: Mapping[str, Any]) -> Part:
 
 
 def usage_to_json(usage: Usage) -> Json:
-    data = {
+    data: Json = {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cache_read_tokens": usage.cache_read_tokens,
@@ -68,7 +68,9 @@ def usage_to_json(usage: Usage) -> Json:
         "reasoning_tokens": usage.reasoning_tokens,
         "cost_usd": usage.cost_usd,
     }
-    return data | _without_empty(estimated=usage.estimated, cache_hour_tokens=usage.cache_hour_tokens)
+    if usage.estimated or usage.cache_hour_tokens:
+        data |= _without_empty(estimated=usage.estimated, cache_hour_tokens=usage.cache_hour_tokens)
+    return data
 
 
 def usage_from_json(data: Mapping[str, Any]) -> Usage:
@@ -76,7 +78,8 @@ def usage_from_json(data: Mapping[str, Any]) -> Usage:
 
 
 def _call_to_json(call: ToolCall) -> Json:
-    return {"id": call.id, "name": call.name, "arguments": call.arguments} | _without_empty(malformed=call.malformed)
+    data: Json = {"id": call.id, "name": call.name, "arguments": call.arguments}
+    return data | {"malformed": call.malformed} if call.malformed else data
 
 
 def _call_from_json(data: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolCall:
@@ -91,7 +94,8 @@ def _result_to_json(result: ToolResult) -> Json:
         case parts:
             response = [part_to_json(part) for part in parts]
     data = {"type": "tool_call_response", **_call_to_json(result.call), "response": response}
-    return data | {"is_error": result.is_error} | _without_empty(call_extra=result.call.extra)
+    data["is_error"] = result.is_error
+    return data | {"call_extra": result.call.extra} if result.call.extra else data
 
 
 def _result_from_json(data: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolResult:

@@ -170,9 +170,12 @@ _KEYWORDS = (
 )
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
 def canonical(value: Any) -> str:
     """Returns the JSON text of `value` without regard to key order, at any depth, and to 1 or 1.0."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), default=str)
+    return _CANONICAL.encode(_plain(value))
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

@@ -80,7 +80,7 @@ class SpeakerScheduler:
 
         In phases who left keeps the turns, which fail at once, so that each phase lasts as long as it is to.
         """
-        return names if self._plan.phases else [name for name in names if name not in self._left]
+        return names if self._plan.phases or not self._left else [name for name in names if name not in self._left]
 
     @property
     def _selector(self) -> Participant | None:

@@ -33,8 +33,7 @@ class RunUse:
 
 def nearest(limits: SpendingLimits, use: RunUse) -> BudgetReached | None:
     """The limit that is used up most, when it is time for last words."""
-    near = [reached for reached in _shares(limits, use) if _is_near(reached)]
-    return max(near, key=lambda reached: reached.share, default=None)
+    return max(filter(_is_near, _shares(limits, use)), key=lambda reached: reached.share, default=None)
 
 
 def _is_near(reached: BudgetReached) -> bool:

@@ -47,7 +47,7 @@ class ContextMemory:
     def _budget(self, participant: Participant) -> int | None:
         allowed = [self._plan.max_conversation_tokens] if self._plan.max_conversation_tokens else []
         windows = (participant.window, participant.parameters.get("num_ctx"))
-        if window := min((tokens for tokens in windows if tokens), default=0):
+        if window := min(filter(None, windows), default=0):
             room = participant.parameters.get("max_tokens") or ANSWER_ROOM
             allowed.append(max(window - room, window // 2))
         return min(allowed, default=None)

@@ -147,14 +147,11 @@ class HttpClient(ModelClient):
     async def _attempt(self, sent: HttpRequest, reader: StreamReader, emit: Emit, clocks: Clocks) -> ModelResponse:
         with clocks:
             async with self.transport.send("POST", sent.path, sent.body, sent.headers) as reply:
-                return await self._read(reply, reader, clocks, emit)
-
-    async def _read(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
-        if reply.status >= 300:
-            raise self.api.wire.decode_error(reply.status, await reply.whole(), reply.headers)
-        if reply.headers.get("content-type", "").startswith("application/json"):
-            return await self._read_whole(reply, reader, clocks, emit)
-        return await self._read_stream(reply, reader, clocks, emit)
+                if reply.status >= 300:
+                    raise self.api.wire.decode_error(reply.status, await reply.whole(), reply.headers)
+                if reply.headers.get("content-type", "").startswith("application/json"):
+                    return await self._read_whole(reply, reader, clocks, emit)
+                return await self._read_stream(reply, reader, clocks, emit)
 
     async def _read_stream(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()

@@ -164,7 +164,7 @@ def tool_rounds() -> None:
 
 
 def calls() -> None:
-    """Functions of Python that a turn calls, which no load changes."""
+    """Functions of Python that a turn calls, and a run beside its turns, which no load changes."""
     unstreamed = partial(_bare.discussions, streamed=False)
     for name, chunks, tools_called, ours, bare in (
         ("nobody listens", 60, 0, _ours.unwatched, unstreamed),
@@ -172,8 +172,9 @@ def calls() -> None:
         ("eight tools at once", 12, 8, _tool_rounds.ours, _tool_rounds.bare),
     ):
         with server(words=60, chunks=chunks, calls=tools_called) as url:
-            our, their = (_calls.per_turn(partial(work, url)) for work in (ours, bare))
-        print(f"{f'calls of a turn, {name}':44} {our:9,.0f}    {their:9,.0f}    {our / their:5.2f}", flush=True)
+            pairs = zip(*(_calls.counts(partial(work, url)) for work in (ours, bare)), strict=True)
+        for what, (our, their) in zip(("of a turn", "beside the turns"), pairs, strict=True):
+            print(f"{f'calls {what}, {name}':44} {our:9,.0f}    {their:9,.0f}    {our / their:5.2f}", flush=True)
 
 
 def dialects() -> None:

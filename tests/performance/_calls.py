@@ -8,11 +8,12 @@ from typing import Any
 FEW, MANY = 20, 60
 
 
-def per_turn(work: Callable[[int], Coroutine[Any, Any, Any]]) -> float:
-    """Returns by how many calls a long discussion is beyond a short one; what runs only once has run before."""
+def counts(work: Callable[[int], Coroutine[Any, Any, Any]]) -> tuple[float, float]:
+    """Returns the calls of a turn, and those of a run beside its turns; what runs once in a process has run before."""
     asyncio.run(work(FEW))
     few, many = _calls(work(FEW)), _calls(work(MANY))
-    return (many - few) / (MANY - FEW)
+    turn = (many - few) / (MANY - FEW)
+    return turn, few - FEW * turn
 
 
 def _calls(work: Coroutine[Any, Any, Any]) -> int:

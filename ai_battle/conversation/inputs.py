@@ -81,19 +81,23 @@ def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
     if not found:
         return []
     named = [each for each in found if isinstance(each, _NamedFile)]
-    kinds = [*read_as_they_are(loaded)]
-    share = min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, len(named)))
-    options = ReadingOptions(
-        most_bytes=share,
-        native=NATIVE.intersection(frozenset().union(*kinds)),
-        plain=NATIVE.difference(frozenset.intersection(*kinds)) if kinds else NATIVE,
-    )
+    options = _options(loaded, len(named))
     readings = [_read(each, loaded.base, options) if isinstance(each, _NamedFile) else each for each in found]
     sent = sum(_size(part) for each in readings if each.content for part in each.content.parts)
     if sent > MOST_BYTES:
         words = f"{len(named)} files have {sent / MIB:.0f} MiB as they would be sent; {MOST_BYTES // MIB} are the most"
         return [_InputRead(named[-1].place[:2], error=f"{words}: name fewer, or a smaller max_resolution")]
     return readings
+
+
+def _options(loaded: LoadedDiscussion, files: int) -> ReadingOptions:
+    """Returns how so many files are read, for the models that are sent them."""
+    kinds = [*read_as_they_are(loaded)]
+    return ReadingOptions(
+        most_bytes=min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, files)),
+        native=NATIVE.intersection(frozenset().union(*kinds)),
+        plain=NATIVE.difference(frozenset.intersection(*kinds)) if kinds else NATIVE,
+    )
 
 
 def _size(part: Part) -> int:

@@ -1,7 +1,7 @@
 """Checked configuration to live clients: the only room that knows every mechanism.
 
-Most discussions have no pairs, and many no tools. The modules that put those together load half of the package, so each
-is imported when it is first used as `assembly.recipes`, by the `__getattr__` of a module (PEP 562).
+Most discussions have no pairs and no veil, and many no tools. The modules that put those together load half of the
+package, so each is imported when it is first used as `assembly.recipes`, by the `__getattr__` of a module (PEP 562).
 """
 
 from importlib import import_module
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from . import recipes as recipes
     from . import shadows as shadows
     from . import tooling as tooling
+    from . import veiling as veiling
 else:
 
     def __getattr__(name: str) -> ModuleType:
-        if name in ("pairing", "recipes", "shadows", "tooling"):
+        if name in ("pairing", "recipes", "shadows", "tooling", "veiling"):
             return import_module(f".{name}", __name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from .. import assembly
 from ..config.collaboration import HelperSettings
 from ..config.documents import ConfigDocument
 from ..config.participants import Capabilities
@@ -24,9 +25,7 @@ from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, Redact
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
-from ..providers._private import KINDS, VeilRules, check_patterns
 from ..providers._recordings import RecordedExchanges, Recorder
-from ..providers._veil import PrivacyFinder, VeiledClient
 from ..providers.replay import RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from ..config.collaboration import PairLimits
     from ..config.discussion import Limits
     from ..config.loading import LoadedDiscussion
-    from ..config.participants import ParticipantSettings, VeilSettings
+    from ..config.participants import ParticipantSettings
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
 
@@ -179,38 +178,13 @@ def participant(name: str, spec: Speaking, context: BuildContext) -> Model:
     if context.recording and not isinstance(spec, HelperSettings):
         _require_recorded(model_name, context.recording)
     settings = _script(spec, context.starts.get(name, 0)) if _takes_script(model_name, context) else {}
-    made = _within(spec.capabilities, _behind_veil(spec.veil, model(model_name, settings, context), context), context)
+    made = model(model_name, settings, context)
+    if spec.veil:
+        made = assembly.veiling.behind_veil(made, spec.veil, context)
+    made = _within(spec.capabilities, made, context)
     if context.local_only and not made.local:
         raise ConfigError(f"{name} is {made.name}, which is not on this machine, and the file says 'local_only: true'.")
     return replace(made, options={**made.options, **spec.parameters.options()})
-
-
-def _behind_veil(settings: "VeilSettings | None", made: Model, context: BuildContext) -> Model:
-    """Returns the model behind a veil; raises `ConfigError` for one that is on this machine.
-
-    A vendor's API at an address of this machine is a gateway, which sends on what it gets.
-    """
-    if settings is None:
-        return made
-    if made.local and not context.recording and not is_gateway(made):
-        raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
-    patterns = {name.upper(): pattern for name, pattern in settings.patterns.items()}
-    if taken := patterns.keys() & {*KINDS}:
-        raise ConfigError(
-            f"veil.patterns.{min(taken).lower()} has the name of what is found already; take another one."
-        )
-    check_patterns(tuple(patterns.items()))
-    rules = VeilRules(settings.names, settings.terms, sends_files=settings.files == "send", patterns=patterns)
-    return replace(made, client=VeiledClient(made.client, str(made.name), rules, _finder(settings, context)))
-
-
-def _finder(settings: "VeilSettings", context: BuildContext) -> PrivacyFinder | None:
-    if settings.finder is None:
-        return None
-    made = model(parse(settings.finder, context.providers), {}, context)
-    if not made.local and not context.recording:
-        raise ConfigError(f"veil.finder: {made.name} is not on this machine, so what it is to find would leave.")
-    return PrivacyFinder(made.client, str(made.name), may_fail=settings.without_finder == "send")
 
 
 def is_gateway(made: Model) -> bool:

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from .. import assembly
 from ..config.collaboration import AUTO, HelperSettings, Pair
 from ..config.discussion import Discussion
 from ..config.participants import ModelSettings
 from ..config.problems import KeyPath, Problem
 from ..core.errors import ConfigError
-from ..core.files import state_directory
 from ..core.plugins import near
 from ..core.traits import StrategyTraits
-from ..evidence.store import EvidenceStore
 from ..tools.approval import is_code_denied
 from . import strategies
 from .models import BuildContext, Model, spelling
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from ..collaboration._shadow import Shadow
     from ..collaboration._turn import HelpUse
     from ..collaboration.ladder import LadderState
+    from ..evidence.store import EvidenceStore
     from .recipes import Recipe
 
 PATIENCE = 60.0
@@ -248,7 +248,7 @@ class RunHelp:
     standings: "dict[str, list[LadderState]]" = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     shadows: "list[Shadow]" = field(default_factory=list)
-    store: EvidenceStore | None = None
+    store: "EvidenceStore | None" = None
 
     @property
     def helpers(self) -> Iterator[tuple[str, Model]]:
@@ -259,7 +259,7 @@ class RunHelp:
     def start(self) -> None:
         """Raises `StoreError` where nothing can be kept."""
         if self.shadows:
-            self.store = EvidenceStore(state_directory())
+            self.store = assembly.shadows.evidence_of_runs()
             for shadow in self.shadows:
                 shadow.start(self.store)
 

@@ -10,6 +10,7 @@ from ..collaboration._comparing import BlindJudge, CheckJudge
 from ..collaboration._shadow import Shadow, ShadowTerms
 from ..config.collaboration import AUTO, Help, HelperSettings, ShadowSettings
 from ..core.errors import ConfigError
+from ..core.files import state_directory
 from ..core.ledger import SpendingLimits
 from ..core.traits import StrategyTraits
 from ..evidence.store import EvidenceStore
@@ -31,6 +32,11 @@ NEWEST = 2
 many times as many as bear out the promise at the least."""
 MOST = 20
 """A pair that calibrates itself is tested on the newest of its verdicts, so many times as many."""
+
+
+def evidence_of_runs() -> EvidenceStore:
+    """Returns the store of what the shadows of discussions find; raises `StoreError` where nothing can be kept."""
+    return EvidenceStore(state_directory())
 
 
 def shadow_of(

@@ -17,7 +17,9 @@ from .planned import MODE, PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
 
-def show_forecast(loaded: LoadedDiscussion, series: Sequence[PlannedRun], *, as_json: bool, kind: str = MODE) -> None:
+def show_forecast(
+    loaded: LoadedDiscussion, series: Sequence[PlannedRun] = (), *, as_json: bool, kind: str = MODE
+) -> None:
     """Shows the forecast of one run; of a `series`, by variants of a `kind`, and of all runs together."""
     if series:
         _show_series(series, kind, as_json=as_json)

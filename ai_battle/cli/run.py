@@ -1,6 +1,6 @@
 """`ai-battle run`: one discussion, or a series of the same one, live on the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,7 @@ from .options import (
     turns,
     verbose,
 )
-from .planned import DISCUSSION, MODE, PlannedRun, load_folder, plan_runs, runs_at_once
 from .running import Display, run
-from .series import Series
 from .trust import require_trust
 
 MOST_RUNS = 1000
@@ -67,8 +65,7 @@ def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any
 
     CONFIG may also be a folder: all discussions in it are run.
     """
-    is_folder = Path(config).is_dir()
-    several = is_folder or any(how[option] for option in ("modes", "repeat", "executor", "address"))
+    several = Path(config).is_dir() or any(how[option] for option in ("modes", "repeat", "executor", "address"))
     recordings = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and recordings != NO_RECORDING:
         raise click.UsageError(f"A recording is of one run: --record and --replay don't go with {SEVERAL}.")
@@ -79,17 +76,22 @@ def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any
         return with_approval(load_checked(path, settings, recordings), str(how["approve"]))
 
     if several:
-        return _run_series(load_folder(Path(config), load) if is_folder else {"": load(config)}, how)
+        return _run_series(config, load, how)
     return run_once(load(config), recordings, how)
 
 
-def _run_series(discussions: Mapping[str, LoadedDiscussion], how: dict[str, Any]) -> int:
+def _run_series(config: str, load: Callable[[str], LoadedDiscussion], how: dict[str, Any]) -> int:
+    from .planned import DISCUSSION, MODE, load_folder, plan_runs, runs_at_once
+    from .series import Series
+
+    is_folder = Path(config).is_dir()
+    discussions = load_folder(Path(config), load) if is_folder else {"": load(config)}
+    kind = DISCUSSION if is_folder else MODE
     runs, executor = plan_runs(discussions, how["modes"], how["repeat"], how["out"]), how["executor"] or LOCAL
     for loaded in discussions.values():
         require_trust(loaded, given=how["trust"])
-    kind = MODE if "" in discussions else DISCUSSION
     if how["dry_run"]:
-        return _forecast(runs[0].loaded, runs, how, kind)
+        return _forecast(runs[0].loaded, how, series=runs, kind=kind)
     return Series(
         runs,
         _display(runs[0].loaded, how),
@@ -106,7 +108,7 @@ def run_once(loaded: LoadedDiscussion, recordings: RecordingFiles, how: dict[str
     """Plays a discussion, or forecasts it; `how` are the options of the command line. Returns the exit code."""
     require_trust(loaded, given=how["trust"])
     if how["dry_run"]:
-        return _forecast(loaded, (), how)
+        return _forecast(loaded, how)
     display = _display(loaded, how)
     manager = ConversationManager.from_config(
         loaded,
@@ -123,8 +125,8 @@ def _display(loaded: LoadedDiscussion, how: dict[str, Any]) -> Display:
     return Display(how["quiet"], how["as_json"], ViewOptions.of(loaded, verbose=how["verbose"]))
 
 
-def _forecast(loaded: LoadedDiscussion, runs: Sequence[PlannedRun], how: dict[str, Any], kind: str = MODE) -> int:
+def _forecast(loaded: LoadedDiscussion, how: dict[str, Any], **several: Any) -> int:
     from .forecasting import show_forecast
 
-    show_forecast(loaded, runs, as_json=how["as_json"], kind=kind)
+    show_forecast(loaded, as_json=how["as_json"], **several)
     return 0

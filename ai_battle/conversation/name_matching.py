@@ -17,14 +17,14 @@ SHORTEST = 3
 DENIED = -4
 
 
-def _pattern(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(alternatives), re.IGNORECASE)
+def _pattern(*alternatives: str) -> str:
+    return f"(?i){'|'.join(alternatives)}"
 
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[.](?=\s|$)|[,;!?\n\u2014\u3002\uff0c]|\s[-\u2013]\s")
-_SENTENCE_END = re.compile(r"[.](?=\s|$)|[;!?\n\u3002]")
-_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+|[^\W\d_A-Za-z\u00c0-\u024f]+|\d+")
+_THOUGHT = r"(?si)<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)"
+_CLAUSE_END = r"[.](?=\s|$)|[,;!?\n\u2014\u3002\uff0c]|\s[-\u2013]\s"
+_SENTENCE_END = r"[.](?=\s|$)|[;!?\n\u3002]"
+_WORD = r"[A-Za-z\u00c0-\u024f]+|[^\W\d_A-Za-z\u00c0-\u024f]+|\d+"
 
 _BEFORE_WANTED = _pattern(
     r"\b(?:next|speaker|answer|choice|choose|chosen|pick|select|go with|hear from|let|let's|floor|over to|must be)\b",
@@ -46,7 +46,7 @@ _AFTER_UNWANTED = _pattern(
     r"\W*(?:already|just|too|spoke|said|asked|raised|talked|makes|speaks)\b",
     r"\W*(?:ya|vient de|schon|hat (?:gerade|schon|bereits)|ihn|ha (?:gi\u00e0|ya))\b",
 )
-_POSSESSIVE = re.compile(r"['\u2019]s\b(?! turn)")
+_POSSESSIVE = r"['\u2019]s\b(?! turn)"
 _REASON = _pattern(
     r"\b(?:because|since|given that|as|after|before|while|what|reason|by|then|weil|denn|porque|car|puisque)\b"
 )
@@ -64,11 +64,11 @@ class _Mention:
     def weight(self) -> int:
         """How much its clause speaks for it: what stands before the name counts most, a denial decides."""
         return (
-            3 * bool(_BEFORE_WANTED.search(self.before))
-            + 2 * bool(_AFTER_WANTED.match(self.after))
-            - 6 * bool(_BEFORE_UNWANTED.search(self.before))
-            - 3 * bool(_AFTER_UNWANTED.match(self.after) or _POSSESSIVE.match(self.after))
-            - 2 * bool(_REASON.search(self.before))
+            3 * bool(re.search(_BEFORE_WANTED, self.before))
+            + 2 * bool(re.match(_AFTER_WANTED, self.after))
+            - 6 * bool(re.search(_BEFORE_UNWANTED, self.before))
+            - 3 * bool(re.match(_AFTER_UNWANTED, self.after) or re.match(_POSSESSIVE, self.after))
+            - 2 * bool(re.search(_REASON, self.before))
             + 4 * self.stands_alone
             + self._is_addressed
         )
@@ -81,7 +81,7 @@ class _Mention:
 
 def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
     """Returns which of `names` an answer to "who speaks next?" means and how that was found, or None."""
-    reply = _THOUGHT.sub("", answer).strip()
+    reply = re.sub(_THOUGHT, "", answer).strip()
     if literal := next((text for text in _strings(reply) if text in names), ""):
         return literal, "chosen"
     if exact := _favourite(_mentions(reply, names, _equal)):
@@ -121,17 +121,17 @@ def _favourite(mentions: Iterable[_Mention]) -> str:
 
 def _mentions(reply: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:
     for name, start, end in _places(reply, names, fits):
-        before = _CLAUSE_END.split(reply[:start])[-1]
-        after = _CLAUSE_END.split(reply[end:], maxsplit=1)[0]
-        sentence = _SENTENCE_END.split(reply[:start])[-1] + _SENTENCE_END.split(reply[end:], maxsplit=1)[0]
+        before = re.split(_CLAUSE_END, reply[:start])[-1]
+        after = re.split(_CLAUSE_END, reply[end:], maxsplit=1)[0]
+        sentence = re.split(_SENTENCE_END, reply[:start])[-1] + re.split(_SENTENCE_END, reply[end:], maxsplit=1)[0]
         is_asked = reply[end:].lstrip("\"'*`").startswith("?")
-        yield _Mention(name, start, before, after, not is_asked and not _WORD.search(sentence))
+        yield _Mention(name, start, before, after, not is_asked and not re.search(_WORD, sentence))
 
 
 def _places(reply: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str, int, int]]:
     """Every name in the text with its start and end, the longest possible at each place."""
-    found = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(reply)]
-    longest = max(len(_WORD.findall(name)) for name in names)
+    found = [(match.group(), match.start(), match.end()) for match in re.finditer(_WORD, reply)]
+    longest = max(len(re.findall(_WORD, name)) for name in names)
     position = 0
     while position < len(found):
         for length in range(min(longest, len(found) - position), 0, -1):
@@ -164,4 +164,4 @@ def _key(name: str) -> str:
 
 @cache
 def _words(name: str) -> tuple[str, ...]:
-    return tuple(word.casefold() for word in _WORD.findall(name))
+    return tuple(word.casefold() for word in re.findall(_WORD, name))

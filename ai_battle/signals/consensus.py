@@ -8,8 +8,8 @@ from .languages import sentences
 CLOSING = 0.5
 
 
-def _pattern(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(alternatives))
+def _pattern(*alternatives: str) -> str:
+    return "|".join(alternatives)
 
 
 _DEGREE = (
@@ -49,24 +49,24 @@ _PARTS = _pattern(
     r"\bdanke\b|\bgern geschehen\b|\bauf wiedersehen\b|\btsch\u00fcss\b|\bmerci\b|\bau revoir\b",
     r"\bgracias\b|\badi\u00f3s\b|\bde nada\b|\bgrazie\b|\bobrigad[oa]\b|\u8c22\u8c22|\u518d\u89c1",
 )
-_ASKS = re.compile(r"[?\uff1f][\"'*_)\s]*$")
-_TAG = re.compile(r"(?:right|agreed|ok|okay|deal|yes)\?[\"'*_)\s]*$")
+_ASKS = r"[?\uff1f][\"'*_)\s]*$"
+_TAG = r"(?:right|agreed|ok|okay|deal|yes)\?[\"'*_)\s]*$"
 
 
 def agrees(text: str) -> bool:
     """It says yes, asks for nothing and keeps nothing back."""
     sentences_ = _plain(text)
-    if any(_RESERVES.search(s) or (_ASKS.search(s) and not _TAG.search(s)) for s in sentences_):
+    if any(re.search(_RESERVES, s) or (re.search(_ASKS, s) and not re.search(_TAG, s)) for s in sentences_):
         return False
-    return any(_AGREES.search(s) for s in sentences_)
+    return any(re.search(_AGREES, s) for s in sentences_)
 
 
 def parts(text: str) -> bool:
     """Thanks, wishes and goodbyes make up half of its text or more, and it asks nothing."""
     sentences_ = _plain(text)
-    if not sentences_ or any(_ASKS.search(s) for s in sentences_):
+    if not sentences_ or any(re.search(_ASKS, s) for s in sentences_):
         return False
-    return sum(len(s) for s in sentences_ if _PARTS.search(s)) >= CLOSING * sum(map(len, sentences_))
+    return sum(len(s) for s in sentences_ if re.search(_PARTS, s)) >= CLOSING * sum(map(len, sentences_))
 
 
 def _plain(text: str) -> list[str]:
@@ -75,17 +75,12 @@ def _plain(text: str) -> list[str]:
 
 LONGEST = 400
 
-_MARKED = re.compile(
-    "|".join(
-        (
-            r"^(?:final )?(?:decision|decided|agreed|resolved|resolution)\b[^:]{0,20}:",
-            r"^(?:beschluss|entscheidung|d\u00e9cision|decisi\u00f3n|decisione)\b[^:]{0,20}:",
-            r"\bwe(?:'ve| have)? (?:all |both |now |finally |hereby )*(?:decided?|agreed?|settled?|resolved?)\b",
-            r"\b(?:it is|it's|that's|that is) (?:now |hereby )?(?:decided|agreed|settled)\b",
-            r"\b(?:the|our|my) (?:final )?decision is\b|\bwir haben (?:uns )?(?:beschlossen|entschieden|geeinigt)\b",
-        )
-    ),
-    re.IGNORECASE,
+_MARKED = _pattern(
+    r"^(?:final )?(?:decision|decided|agreed|resolved|resolution)\b[^:]{0,20}:",
+    r"^(?:beschluss|entscheidung|d\u00e9cision|decisi\u00f3n|decisione)\b[^:]{0,20}:",
+    r"\bwe(?:'ve| have)? (?:all |both |now |finally |hereby )*(?:decided?|agreed?|settled?|resolved?)\b",
+    r"\b(?:it is|it's|that's|that is) (?:now |hereby )?(?:decided|agreed|settled)\b",
+    r"\b(?:the|our|my) (?:final )?decision is\b|\bwir haben (?:uns )?(?:beschlossen|entschieden|geeinigt)\b",
 )
 
 
@@ -99,7 +94,7 @@ def _decisions_of(text: str) -> Iterator[str]:
     for sentence in sentences(text):
         whole = f"{heading} {sentence}".strip()
         heading = ""
-        if not _MARKED.search(whole.replace("\u2019", "'")):
+        if not re.search(_MARKED, whole.replace("\u2019", "'"), re.IGNORECASE):
             continue
         if whole.endswith(":"):
             heading = whole

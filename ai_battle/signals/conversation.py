@@ -29,11 +29,9 @@ _ASTRAY = 0.7
 """Turns that drift so far add nothing to what the conversation is about."""
 _OUTSIDE = re.compile(r"^```.*?(?:^```|\Z)|^>.*?$", re.MULTILINE | re.DOTALL)
 """Code, and what somebody else is quoted with: what stands there again is not said again."""
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_SMALL_UNSPACED = re.compile(
-    r"[\u3040-\u309f\u7684\u4e86\u662f\u5728\u6211\u4f60\u4ed6\u5979\u5b83\u4eec\u548c\u6709\u4e0d]"
-)
-_UNSPACED_END = re.compile(r"[\u3002\uff01\uff1f]")
+_UNSPACED = r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+_SMALL_UNSPACED = r"[\u3040-\u309f\u7684\u4e86\u662f\u5728\u6211\u4f60\u4ed6\u5979\u5b83\u4eec\u548c\u6709\u4e0d]"
+_UNSPACED_END = r"[\u3002\uff01\uff1f]"
 _QUESTION = re.compile(r"[?\uff1f]+")
 _LINE_MARK = re.compile(r"^[ \t]*(#{1,6} |[-*+\u2022] |\d+[.)] |\*\*)", re.MULTILINE)
 
@@ -90,14 +88,14 @@ class _TextProfile:
 def _profile(text: str) -> _TextProfile:
     """The words are those outside of code and quotations, of a very long text those of its beginning."""
     plain = _OUTSIDE.sub("\n", text[:_LONGEST]).casefold().replace("\u061f", "?")
-    is_spaced = plain.isascii() or not _UNSPACED.search(plain)
+    is_spaced = plain.isascii() or not re.search(_UNSPACED, plain)
     if not is_spaced:
-        plain = _UNSPACED_END.sub(r"\g<0> ", plain)
+        plain = re.sub(_UNSPACED_END, r"\g<0> ", plain)
     tokens = tuple(plain_words(plain) if is_spaced else words(plain))
     small = _small_words()
     stems = frozenset([word[:STEM] for word in set(tokens) - small if len(word) > 2 or not word.isascii()])
     if not is_spaced:
-        stems = frozenset(stem for stem in stems if not _SMALL_UNSPACED.search(stem))
+        stems = frozenset(stem for stem in stems if not re.search(_SMALL_UNSPACED, stem))
     # Their hashes, as each is looked up in a dozen earlier turns.
     shingles = frozenset(map(hash, zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)))
     marks = tuple(_LINE_MARK.findall(plain))
@@ -296,7 +294,7 @@ def _phrase_table() -> _PhraseTable:
     listed = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text(encoding="utf-8"))
     for kind, languages in listed.items():
         for phrase in (phrase for text in languages.values() for phrase in text.split("|")):
-            if _UNSPACED.search(phrase):
+            if re.search(_UNSPACED, phrase):
                 unspaced.append((phrase.strip(), kind))
             else:
                 tokens = tuple(plain_words(phrase))

@@ -1,4 +1,8 @@
-"""Texts as words: which language they are in, the closed words of fourteen languages, and what a text is about."""
+"""Texts as words: which language they are in, the closed words of fourteen languages, and what a text is about.
+
+Here and in other modules that every run loads, patterns that few runs need are strings: `re` compiles those with their
+first use, and keeps them.
+"""
 
 import re
 import tomllib
@@ -12,19 +16,19 @@ UNSPACED = ("zh", "ja")
 LEAST, AHEAD = 4, 2
 """A function word has two votes, a single letter one: so many a language needs, and so many more than the next."""
 _FIRST, _LONGEST = 800, 2_000
-_UNSPACED_WORD = re.compile(r"[\u3040-\u9fff]")
+_UNSPACED_WORD = r"[\u3040-\u9fff]"
 _MARKS = (
     r"\s\d.,;:!?\u2026\u3002\uff01\uff1f\uff0c\u3001\u0964\u060c\u061b\u061f\"'\u2019\u2018\u201c\u201d\u201e\u00ab\u00bb"
     r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@-"
 )
 _SPOKEN = re.compile(f"[^{_MARKS}]+")
-_CLOCK = re.compile(r"(?<![\d:])(?:\d{1,2}[:h]\d{2}(?!\d)|\d{1,2} ?[ap]\.?m\b|\d{4}-\d\d-\d\d)", re.IGNORECASE)
+_CLOCK = r"(?i)(?<![\d:])(?:\d{1,2}[:h]\d{2}(?!\d)|\d{1,2} ?[ap]\.?m\b|\d{4}-\d\d-\d\d)"
 _SCRIPTS = (
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("zh", re.compile(r"[\u4e00-\u9fff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("ja", r"[\u3040-\u30ff]"),
+    ("zh", r"[\u4e00-\u9fff]"),
+    ("ru", r"[\u0400-\u04ff]"),
+    ("ar", r"[\u0600-\u06ff]"),
+    ("hi", r"[\u0900-\u097f]"),
 )
 _LETTERS: Mapping[str, str] = {
     "\u00df": "de", "\u0142": "pl", "\u0105": "pl", "\u0119": "pl", "\u015b": "pl", "\u017c": "pl", "\u0107": "pl",
@@ -94,7 +98,7 @@ def has_word_anywhere(text: str, kind: str) -> bool:
 @cache
 def unspaced_words(language: str, kind: str) -> tuple[str, ...]:
     """Returns the words that no spaces part from others."""
-    return tuple(word for word in closed_words(language, kind)[0] if _UNSPACED_WORD.search(word))
+    return tuple(word for word in closed_words(language, kind)[0] if re.search(_UNSPACED_WORD, word))
 
 
 @cache
@@ -108,7 +112,7 @@ def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
 
 def names_time(text: str) -> bool:
     """It has a time of day, a month or a day of the week, in whatever language it is."""
-    if _CLOCK.search(text):
+    if re.search(_CLOCK, text):
         return True
     known = language_of(text)
     return any(has_word(text, language, "calendar") for language in ((known,) if known else languages()))
@@ -132,7 +136,7 @@ def _script(text: str) -> str:
     """Returns the language of a script that has a third of the letters; some Kana make it Japanese."""
     letters = sum(map(str.isalpha, text))
     for language, script in _SCRIPTS:
-        found = len(script.findall(text))
+        found = len(re.findall(script, text))
         if found * (10 if language == "ja" else 3) >= letters > 0:
             return language
     return ""
@@ -153,7 +157,7 @@ def _latin() -> Mapping[str, frozenset[str]]:
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|\d+(?:[.,]\d+)*")
-_UNSPACED_LETTER = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_UNSPACED_LETTER = r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\s\"'*_)\]]+|\n+")
 
 STEM = 6
@@ -164,7 +168,7 @@ def words(text: str) -> Iterator[str]:
     """Lower-cased; scripts without spaces give pairs of characters."""
     for match in _WORD.finditer(text.casefold().replace("\u2019", "'")):
         word = match.group()
-        if _UNSPACED_LETTER.search(word):
+        if not word.isascii() and re.search(_UNSPACED_LETTER, word):
             yield from (word[i : i + 2] for i in range(max(1, len(word) - 1)))
         else:
             yield word

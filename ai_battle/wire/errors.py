@@ -44,25 +44,23 @@ STATUS_OF = {
 }  # fmt: skip
 QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
 WRONG_KEY = {"API_KEY_INVALID"}  # which Google says with HTTP 400, and its gateways in words alone
-WRONG_KEY_WORDS = re.compile(r"\bapi[ _]?key (is )?(not (valid|found)|invalid|expired|missing)", re.IGNORECASE)
+WRONG_KEY_WORDS = r"(?i)\bapi[ _]?key (is )?(not (valid|found)|invalid|expired|missing)"
 BLOCKED = {"content_filter", "content_policy_violation"}
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-TOO_LONG = re.compile(
-    r"context[ _](length|window|size|limit)|(prompt|input|request|context) (is |was )?too (long|large)"
+TOO_LONG = (
+    r"(?i)context[ _](length|window|size|limit)|(prompt|input|request|context) (is |was )?too (long|large)"
     r"|input token count"
-    r"|maximum (number of )?tokens|maximum prompt length|reduce the length of the (messages|prompt)",
-    re.IGNORECASE,
+    r"|maximum (number of )?tokens|maximum prompt length|reduce the length of the (messages|prompt)"
 )
-NO_MONEY = re.compile(
-    r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)"
-    r"|reached your (\w+ ){1,3}usage limit",
-    re.IGNORECASE,
+NO_MONEY = (
+    r"(?i)exceeded your current quota|credit balance|insufficient (credits|balance|funds)"
+    r"|reached your (\w+ ){1,3}usage limit"
 )
-PER_DAY = re.compile(r"\b(?:per|each|a)[ -]day\b|\bdaily\b|PerDay", re.IGNORECASE)
-MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+PER_DAY = r"(?i)\b(?:per|each|a)[ -]day\b|\bdaily\b|PerDay"
+MARKUP = r"(?si)<(style|script)\b.*?</\1>|<[^>]*>"
 SPAN = r"\d+(?:\.\d+)?\s*(?:ms|milli|h|m|s)[a-z]*"  # 6s, 250ms, 1m12.5s, 26 seconds
-RETRY_IN = re.compile(rf"\b(?:try again|retry)\s+(?:in|after)\s+((?:{SPAN}\s*)+)", re.IGNORECASE)
-PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s)[a-z]*?(?=[\d\s]|$)", re.IGNORECASE)
+RETRY_IN = rf"(?i)\b(?:try again|retry)\s+(?:in|after)\s+((?:{SPAN}\s*)+)"
+PART = r"(?i)(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s)[a-z]*?(?=[\d\s]|$)"
 SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 WITHHELD: Mapping[Stop, str] = {
     "refusal": "The model refused to answer, without a word.",
@@ -271,7 +269,7 @@ def _may_pass(status: int) -> bool:
 def _is_too_long(complaint: Complaint) -> bool:
     if complaint.status == 413 or complaint.kinds & TOO_LONG_CODES:
         return True
-    return complaint.status in (None, 400, 422, 429, 500) and TOO_LONG.search(complaint.message) is not None
+    return complaint.status in (None, 400, 422, 429, 500) and re.search(TOO_LONG, complaint.message) is not None
 
 
 def _is_out_of_money(complaint: Complaint) -> bool:
@@ -280,20 +278,20 @@ def _is_out_of_money(complaint: Complaint) -> bool:
     return (
         complaint.status in (None, 400, 403, 429)
         and complaint.retry_after is None
-        and bool(NO_MONEY.search(complaint.message))
+        and bool(re.search(NO_MONEY, complaint.message))
     )
 
 
 def _is_wrong_key(complaint: Complaint) -> bool:
     return bool(complaint.kinds & WRONG_KEY) or (
-        complaint.status == 400 and bool(WRONG_KEY_WORDS.search(complaint.message))
+        complaint.status == 400 and bool(re.search(WRONG_KEY_WORDS, complaint.message))
     )
 
 
 def _is_out_for_today(complaint: Complaint) -> bool:
     # Google's delay of some seconds says nothing about a quota of a day; in words alone, one without a delay is meant.
     in_words = complaint.message if complaint.retry_after is None else ""
-    return any(map(PER_DAY.search, (*complaint.kinds, in_words)))
+    return any(re.search(PER_DAY, words) for words in (*complaint.kinds, in_words))
 
 
 def _status_of(kinds: list[str]) -> int | None:
@@ -306,7 +304,7 @@ def parse_body(body: bytes) -> Any:
     try:
         return loads(body)
     except ValueError:
-        return MARKUP.sub(" ", body[:20_000].decode("utf-8", "replace"))
+        return re.sub(MARKUP, " ", body[:20_000].decode("utf-8", "replace"))
 
 
 def _one_line(text: str) -> str:
@@ -330,8 +328,8 @@ def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
 
 def _wait_in_words(message: str) -> float | None:
     """OpenAI and Groq say "Please try again in 1m12.5s", Google "Please retry in 12.3s", Azure "after 26 seconds"."""
-    match = RETRY_IN.search(message)
-    return sum(float(number) * SECONDS[unit.lower()] for number, unit in PART.findall(match[1])) if match else None
+    match = re.search(RETRY_IN, message)
+    return sum(float(number) * SECONDS[unit.lower()] for number, unit in re.findall(PART, match[1])) if match else None
 
 
 def _seconds(value: str) -> float | None:

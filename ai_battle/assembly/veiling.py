@@ -1,0 +1,36 @@
+"""Puts a model behind a veil: what is private goes out as placeholders."""
+
+from dataclasses import replace
+
+from ..config.participants import VeilSettings
+from ..core.errors import ConfigError
+from ..providers._names import parse
+from ..providers._private import KINDS, VeilRules, check_patterns
+from ..providers._veil import PrivacyFinder, VeiledClient
+from .models import BuildContext, Model, is_gateway, model
+
+
+def behind_veil(made: Model, settings: VeilSettings, context: BuildContext) -> Model:
+    """Returns the model behind a veil; raises `ConfigError` for one that is on this machine.
+
+    A vendor's API at an address of this machine is a gateway, which sends on what it gets.
+    """
+    if made.local and not context.recording and not is_gateway(made):
+        raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
+    patterns = {name.upper(): pattern for name, pattern in settings.patterns.items()}
+    if taken := patterns.keys() & {*KINDS}:
+        raise ConfigError(
+            f"veil.patterns.{min(taken).lower()} has the name of what is found already; take another one."
+        )
+    check_patterns(tuple(patterns.items()))
+    rules = VeilRules(settings.names, settings.terms, sends_files=settings.files == "send", patterns=patterns)
+    return replace(made, client=VeiledClient(made.client, str(made.name), rules, _finder(settings, context)))
+
+
+def _finder(settings: VeilSettings, context: BuildContext) -> PrivacyFinder | None:
+    if settings.finder is None:
+        return None
+    made = model(parse(settings.finder, context.providers), {}, context)
+    if not made.local and not context.recording:
+        raise ConfigError(f"veil.finder: {made.name} is not on this machine, so what it is to find would leave.")
+    return PrivacyFinder(made.client, str(made.name), may_fail=settings.without_finder == "send")

@@ -61,7 +61,7 @@ def factory(name: str) -> Callable[..., ModelClient]:
 
 def traits(name: str, *, trusted: bool = True) -> StrategyTraits:
     """Returns what the strategy says of itself; the defaults where it is not there, or its code is not trusted yet."""
-    if ("." in name and not trusted) or ("." not in name and name not in plugins.names(STRATEGIES)):
+    if ("." in name and not trusted) or ("." not in name and not plugins.is_there(STRATEGIES, name)):
         return USUAL
     return plugins.traits(STRATEGIES, name, USUAL)
 
@@ -70,7 +70,7 @@ def with_file(pair: H, base: Path) -> H:
     """Returns the pair, its strategy named by the file beside the YAML (`mine.py` for `mine`) where no other is."""
     name = pair.strategy
     file = base / (name if name.endswith(".py") else f"{name}.py")
-    may_be_file = name.endswith(".py") or (name.isidentifier() and name not in plugins.names(STRATEGIES))
+    may_be_file = name.endswith(".py") or (name.isidentifier() and not plugins.is_there(STRATEGIES, name))
     if not may_be_file or not os.path.isfile(file):
         return pair
     return pair.model_copy(update={"strategy": str(file.resolve())})

@@ -24,6 +24,11 @@ def names(package: str) -> list[str]:
     return sorted({*built_in(package), *plug_ins(package)})
 
 
+def is_there(package: str, name: str) -> bool:
+    """Says whether a plug-in has that name; those of other packages are only looked for where no file has it."""
+    return name in built_in(package) or name in plug_ins(package)
+
+
 def load(package: str, name: str) -> Any:
     """The module (or what the entry point or the dotted path names); raises `ConfigError` with near names."""
     if name.isidentifier() and not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):

@@ -160,7 +160,7 @@ def known_providers() -> tuple[str, ...]:
 
 def is_plugin(provider: str) -> bool:
     """Says whether a module makes its clients: a file of this folder, an installed one, or one by its dotted name."""
-    return "." in provider or provider in plugins.built_in(PACKAGE) or provider in plugins.names(PACKAGE)
+    return "." in provider or plugins.is_there(PACKAGE, provider)
 
 
 def provider_traits(provider: str) -> ProviderTraits:

@@ -167,7 +167,8 @@ def _with_dash(text: str) -> tuple[str, str] | None:
 
 
 def _provider_alone(text: str, custom: Collection[str]) -> tuple[str, str] | None:
-    return (_provider(text, custom), "") if text not in SHORT and _is_provider(text, custom) else None
+    is_model = text in SHORT or text in _VENDOR
+    return (_provider(text, custom), "") if not is_model and _is_provider(text, custom) else None
 
 
 def _provider(head: str, custom: Collection[str]) -> str:
@@ -181,7 +182,7 @@ def _is_provider(head: str, custom: Collection[str]) -> bool:
     if "." in head:
         parts = head.split(".")
         return all(part.isidentifier() for part in parts) and _is_installed(parts[0])
-    return head in plugins.names("ai_battle.providers")
+    return plugins.is_there("ai_battle.providers", head)
 
 
 def _is_installed(module: str) -> bool:

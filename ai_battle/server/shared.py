@@ -29,6 +29,8 @@ FORGET = 86_400.0
 """Seconds after which the sums of a dead worker become part of one sum of all that have ended."""
 DOLLARS, PLACES = "dollars/", "places/"
 """How names begin: of what keys spend, and of places, which are free again when the worker that held them is dead."""
+MORE = 4
+"""A worker claims a fourth more than it holds, if that is left, for its next requests; soon it tells what it holds."""
 REST = 1.0
 """Seconds in which a store that did not answer is not asked again."""
 AWAY = "what keys use can't be counted at present."
@@ -109,7 +111,8 @@ class SharedCounts:
         """
         name = f"{DOLLARS}{payer}"
         try:
-            return await self._claim(name, Amounts(own.spent, own.aside), limit, ask=ask)
+            ahead = 0.0 if ask else own.aside / MORE
+            return await self._claim(name, Amounts(own.spent, own.aside), limit, ahead=ahead, ask=ask)
         except StoreError as error:
             if self.away.budgets == "open":
                 return None
@@ -118,7 +121,7 @@ class SharedCounts:
     async def claim_place(self, key: str, held: int, most: int) -> bool:
         """Says whether all workers together answer no more than `most` requests of a key, with `held` of this one."""
         try:
-            answer = await self._claim(f"{PLACES}{key}", Amounts(0.0, held), most)
+            answer = await self._claim(f"{PLACES}{key}", Amounts(0.0, held), most, ahead=held // MORE)
             return answer is None or answer.granted
         except StoreError as error:
             self._refuse_requests(error)
@@ -152,8 +155,13 @@ class SharedCounts:
         except StoreError as error:
             self.warn(f"What keys have used at last could not be told to the others: {error}")
 
-    async def _claim(self, name: str, own: Amounts, limit: float, *, ask: bool = False) -> ClaimAnswer | None:
-        """One after the other with what is told: what is told late must not lower what was granted meanwhile."""
+    async def _claim(
+        self, name: str, own: Amounts, limit: float, *, ahead: float = 0.0, ask: bool = False
+    ) -> ClaimAnswer | None:
+        """One after the other with what is told: what is told late must not lower what was granted meanwhile.
+
+        Where so much is left, what this worker may hold next is claimed `ahead`, so that it need not ask again.
+        """
         self._own[name] = own
         if not ask and self._has_grant(name, limit):
             return None
@@ -161,12 +169,15 @@ class SharedCounts:
             if not ask and self._has_grant(name, limit):
                 return None
             own = self._own[name]
-            answer = await self._ask(
-                lambda: self.store.claim(self.worker, name, self._next_amounts(own.used, own.held), limit)
-            )
-            if answer.granted:
-                self._grants[name] = Grant(own.used + own.held, limit)
-            return answer
+            answer = await self._ask_for(name, own, limit, ahead)
+            return answer if answer.granted or not ahead else await self._ask_for(name, own, limit, 0.0)
+
+    async def _ask_for(self, name: str, own: Amounts, limit: float, ahead: float) -> ClaimAnswer:
+        held = own.held + ahead
+        answer = await self._ask(lambda: self.store.claim(self.worker, name, self._next_amounts(own.used, held), limit))
+        if answer.granted:
+            self._grants[name] = Grant(own.used + held, limit)
+        return answer
 
     def _has_grant(self, name: str, limit: float) -> bool:
         grant, own = self._grants.get(name), self._own[name]

@@ -19,12 +19,13 @@ from ..wire.advice import (
     forces_question,
     without_entries,
 )
+from ..wire.bodies import PatternSearch
 from .apis import MESSAGES
 from .errors import Denied, NoRoute
 from .routes import Route, Routes
 from .streaming import ServedRequest
 
-ENCRYPTED = b'"advisor_redacted_result"'
+ENCRYPTED = PatternSearch(rb'"advisor_redacted_result"', 25)
 MAX_USES, MAX_TOKENS = 3, 4_096
 """Of a request and of each advice, where neither the client nor the operator bounds it."""
 STRATEGY = "advisor"
@@ -116,9 +117,14 @@ def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[Client
 
 def _require_readable(call: ServedRequest, body: RawBody) -> None:
     """Raise `ConfigError` for earlier advice that nobody who answers can read."""
-    if call.api is MESSAGES and ENCRYPTED in body.data and not _runs_advisors(call):
+    if call.api is MESSAGES and _has_encrypted(body) and not _runs_advisors(call):
         for found in consultations_in(call.asked.request.messages):
             found.require_readable()
+
+
+def _has_encrypted(body: RawBody) -> bool:
+    messages = body.fields["messages"]
+    return ENCRYPTED.finds(messages if isinstance(messages, bytes) else body.data)
 
 
 def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> bool:

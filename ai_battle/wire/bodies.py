@@ -16,6 +16,7 @@ T = TypeVar("T")
 MEGABYTE = 1024 * 1024
 RAW = ("messages", "tools")
 LONGEST = 256 * 1024
+SHORTEST_KNOWN, MOST_KNOWN = 16 * 1024, 7
 MOST_MET = 2_048
 READ_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 READ_LIST = msgspec.json.Decoder(list[msgspec.Raw])
@@ -145,6 +146,28 @@ class DecodeCache(Generic[T]):
         while self._size > self._most:
             self._size -= self._made.popitem(last=False)[1][1]
         return made
+
+
+class PatternSearch:
+    """Says whether a pattern stands in messages that are raw JSON.
+
+    Talks come again with each of their turns: how one began, where nothing was found, is not looked through again. Its
+    last quarter does not count as its beginning, since the last messages may come otherwise next time.
+    """
+
+    def __init__(self, pattern: bytes, longest: int) -> None:
+        self._search = re.compile(pattern).search
+        self._longest = longest
+        self._clear: list[bytes] = []
+
+    def finds(self, messages: bytes) -> bool:
+        known = next((each for each in reversed(self._clear) if messages.startswith(each)), b"")
+        if self._search(messages, max(0, len(known) - self._longest)):
+            return True
+        beginning = messages[: min(len(messages) * 3 // 4, LONGEST)]
+        if len(beginning) > max(len(known), SHORTEST_KNOWN):
+            self._clear = [*[each for each in self._clear if each is not known][-MOST_KNOWN:], beginning]
+        return False
 
 
 @dataclass(frozen=True, slots=True)

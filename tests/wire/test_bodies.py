@@ -8,7 +8,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.wire import anthropic, openai
-from ai_battle.wire.bodies import LONGEST, DecodeCache, decode_body
+from ai_battle.wire.bodies import LONGEST, DecodeCache, PatternSearch, decode_body
 from ai_battle.wire.messages import paired_messages
 
 WIRES: dict[str, Any] = {"chat": openai, "messages": anthropic}
@@ -197,3 +197,13 @@ def test_bodies_that_differ_in_one_field_are_not_taken_for_each_other(api: str) 
     ):
         for _ in range(3):
             assert read(api, body(**fields)).options == fields
+
+
+def test_what_a_pattern_finds_is_found_wherever_it_stands_behind_a_known_beginning() -> None:
+    search = PatternSearch(rb'"developer', 10)
+    talk = json.dumps(long_talk("chat", 12)).encode()
+    for _ in range(2):
+        assert not search.finds(talk)
+    for place in range(0, len(talk), 997):
+        assert search.finds(talk[:place] + b'"developer' + talk[place:])
+    assert not search.finds(talk + talk)

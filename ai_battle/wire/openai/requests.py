@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Text
-from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, checkable, dumps, encode_raw, with_raw_messages
+from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, PatternSearch, checkable, dumps, encode_raw, with_raw_messages
 from ..checks import (
     Misshapen,
     ObjectShape,
@@ -37,7 +37,7 @@ SAMPLING: Mapping[str, Shape] = {
     "parallel_tool_calls": flag,
 }
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
-WRITTEN_ANEW = b'"developer', b'"reasoning'
+WRITTEN_ANEW = PatternSearch(rb'"(?:developer|reasoning)', 10)
 """How in messages a role and fields begin that some of these servers refuse, or take no notice of."""
 KNOWN = frozenset(SAMPLING) | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
@@ -94,7 +94,7 @@ def pass_request(body: RawBody, model: str, quirks: Quirks = USUAL) -> bytes:
     """Returns a client's body with another model; nothing where it has to be written as this server wants it."""
     messages: bytes = body.fields["messages"]
     head = body.once((WIRE, model, quirks), lambda fields: _pass_head(fields, model, quirks))
-    return with_raw_messages(head, messages) if head and not any(map(messages.__contains__, WRITTEN_ANEW)) else b""
+    return with_raw_messages(head, messages) if head and not WRITTEN_ANEW.finds(messages) else b""
 
 
 def _pass_head(fields: Mapping[str, Any], model: str, quirks: Quirks) -> bytes:

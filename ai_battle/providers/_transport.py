@@ -203,22 +203,7 @@ class AiohttpTransport(Transport):
         except OSError as error:
             raise connection_fault(error, self.access) from error
 
-    async def request_through_redirects(
-        self, method: str, url: URL, body: bytes, headers: Headers
-    ) -> aiohttp.ClientResponse:
-        """The answer after redirects within the same origin; to another origin nothing is sent."""
-        for _ in range(MOST_REDIRECTS + 1):
-            try:
-                response = await self._request(method, url, body, headers)
-            except _BREAKS as error:
-                raise connection_fault(error, self.access) from error
-            if response.status not in REDIRECTS:
-                return response
-            response.close()
-            url = URL(redirect_target(self.access, str(url), response.headers))
-        raise too_many_redirects(self.access)
-
-    async def _request(
+    async def request(
         self, method: str, url: URL, body: bytes, headers: Headers, *, again: bool = True
     ) -> aiohttp.ClientResponse:
         session = await loop_resource(AiohttpTransport, _session)
@@ -232,7 +217,7 @@ class AiohttpTransport(Transport):
             if not again or not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
                 raise
             # The server had closed a kept connection: no request was sent on it whole, so none was answered.
-            return await self._request(method, url, body, headers, again=False)
+            return await self.request(method, url, body, headers, again=False)
 
 
 def _without_empty(headers: Mapping[str, str]) -> Headers:
@@ -241,17 +226,26 @@ def _without_empty(headers: Mapping[str, str]) -> Headers:
 
 
 class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
-    """One request and the answer to it."""
+    """One request and the answer to it, after redirects within the same origin; to another origin nothing is sent."""
 
     def __init__(self, transport: AiohttpTransport, request: tuple[str, URL, bytes, Headers]) -> None:
         self._transport = transport
         self._asked = request
 
     async def __aenter__(self) -> HttpReply:
-        self._response = response = await self._transport.request_through_redirects(*self._asked)
-        if response.headers.get("Server") == "llama.cpp":
-            _use_once(response)
-        return HttpReply(response.status, response.headers, self._read, response.content.at_eof)
+        access, (method, url, body, headers) = self._transport.access, self._asked
+        for _ in range(MOST_REDIRECTS + 1):
+            try:
+                self._response = response = await self._transport.request(method, url, body, headers)
+            except _BREAKS as error:
+                raise connection_fault(error, access) from error
+            if response.status not in REDIRECTS:
+                if response.headers.get("Server") == "llama.cpp":
+                    _use_once(response)
+                return HttpReply(response.status, response.headers, self._read, response.content.at_eof)
+            response.close()
+            url = URL(redirect_target(access, str(url), response.headers))
+        raise too_many_redirects(access)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

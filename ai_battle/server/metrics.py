@@ -221,8 +221,9 @@ class Metrics:
         """Counts a request under `route`, if that is listed: names that clients make up would never end."""
         counters, here = self.counters, (route,)
         counters["requests_total"][stats.api, route, str(stats.status)] += 1
-        counters["tokens_total"][route, "input"] += stats.usage.input_tokens
-        counters["tokens_total"][route, "output"] += stats.usage.output_tokens
+        usage = stats.usage
+        counters["tokens_total"][route, "input"] += usage.input_tokens
+        counters["tokens_total"][route, "output"] += usage.output_tokens
         counters["cost_usd_total"][here] += stats.dollars
         if stats.has_help:
             counters["helped_total"][here] += 1

@@ -89,11 +89,12 @@ def near_numbers(text: str) -> Iterator[Place]:
     """Yields what is private about the numbers of a text."""
     until = 0
     for digits in _DIGITS.finditer(text):
-        if (at := digits.start(1)) >= until:
-            for look in (_iban_at, _number_at, _dialled_at, _house_at):
-                if place := look(text, at):
-                    until = max(until, place[1])
-                    yield place
+        if (at := digits.start(1)) < until:
+            continue
+        for look in (_iban_at, _number_at, _dialled_at, _house_at):
+            if place := look(text, at):
+                until = max(until, place[1])
+                yield place
 
 
 def _number_at(text: str, digits: int) -> Place | None:

@@ -128,24 +128,19 @@ class MessageCache:
 
     def _go_on(self, talk: Talk, came: bytes, following: list[Decoded]) -> tuple[Talk, list[Decoded]]:
         """Returns the talk with all that follows but the last messages, kept for later requests, and those last."""
-        place = len(following) - LAST
-        while place > 0 and any(message.role == "tool" for message in following[place].messages):
-            place -= 1  # results that belong together stay so
-        last = following[max(place, 0) :]
+        last = _last_messages(following)
         end = len(came)
         for each in reversed(last):  # behind the beginning of each there is no other place for its bytes
             end = came.rindex(each.raw, 0, end)
         if talk is not NO_TALK:
             self._talks.remove(talk)
-        if place > 0 and end >= SHORTEST_TALK:
-            talk = self._extend(talk, came[:end], following[:place])
-        else:
-            last = following
+        if len(last) < len(following) and end >= SHORTEST_TALK:
+            talk, following = self._extend(talk, came[:end], following[: -len(last)]), last
         if talk is not NO_TALK:
             self._talks.append(talk)
         while sum(len(each.raw) for each in self._talks) > MOST_TALKED:
             del self._talks[0]
-        return talk, last
+        return talk, following
 
     def _extend(self, talk: Talk, raw: bytes, following: list[Decoded]) -> Talk:
         new = tuple(self._join(following))
@@ -198,6 +193,14 @@ class MessageCache:
             elif isinstance(part, ToolResult):
                 decoded.answered[part.call.id] = calls.get(part.call.id)
         return self._made.remember(raw, decoded, len(raw)) if raw else decoded
+
+
+def _last_messages(following: list[Decoded]) -> list[Decoded]:
+    """Returns the last messages, and those before them whose results of tools belong together with theirs."""
+    place = len(following) - LAST
+    while place > 0 and any(message.role == "tool" for message in following[place].messages):
+        place -= 1
+    return following[max(place, 0) :]
 
 
 def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
@@ -268,18 +271,18 @@ def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 def _awaited_after(messages: Iterable[Message], awaited: Set[str] | None = frozenset()) -> Set[str] | None:
     """Returns the calls whose results are to come next; None where calls and results do not fit."""
     for message in messages:
-        if awaited is None:
-            return None
-        if message.role == "assistant":
-            is_right = not awaited
-            awaited = {part.id for part in message.parts if isinstance(part, ToolCall)}
-        else:  # one result for each call and nothing else; without calls, anything but results
-            result_ids = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
-            is_whole = not result_ids or len(message.parts) == len(result_ids) == len(awaited)
-            is_right, awaited = is_whole and awaited == set(result_ids), set()
-        if not is_right:
-            return None
+        if awaited is not None:
+            awaited = _awaited_next(message, awaited)
     return awaited
+
+
+def _awaited_next(message: Message, awaited: Set[str]) -> Set[str] | None:
+    if message.role == "assistant":
+        return None if awaited else {part.id for part in message.parts if isinstance(part, ToolCall)}
+    # One result for each call and nothing else; without calls, anything but results.
+    result_ids = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
+    is_whole = not result_ids or len(message.parts) == len(result_ids) == len(awaited)
+    return set() if is_whole and awaited == set(result_ids) else None
 
 
 def _repair(messages: tuple[Message, ...]) -> Iterator[Message]:

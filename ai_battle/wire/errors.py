@@ -133,13 +133,16 @@ def no_answer_error(raw: bytes) -> ProviderError:
     return BadReply(f"The server sent {kind}; is base_url right? It begins: {start}", again="once", raw=head(raw))
 
 
-class readable_answer:  # noqa: N801 - used like contextlib.suppress
-    """Turns whatever trips over the shape of `body` into the `BadReply` that shows how it begins."""
+class _Readable:
+    """Turns whatever trips over the shape of a body into the error that `make` gives.
 
-    __slots__ = ("_body",)
+    Each request and each answer passes through it, so it is no generator.
+    """
 
-    def __init__(self, body: Any) -> None:
-        self._body = body
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[Exception], Exception]) -> None:
+        self._make = make
 
     def __enter__(self) -> None:
         """Opens nothing."""
@@ -148,7 +151,17 @@ class readable_answer:  # noqa: N801 - used like contextlib.suppress
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, UNREADABLE):
-            raise no_answer_error(dumps(self._body)) from error
+            raise self._make(error) from error
+
+
+def readable_answer(body: Any) -> _Readable:
+    """Turns whatever trips over the shape of `body` into the `BadReply` that shows how it begins."""
+    return _Readable(lambda _: no_answer_error(dumps(body)))
+
+
+def readable_request(api: str) -> _Readable:
+    """Turns whatever trips over the shape of a client's body into a `ConfigError`."""
+    return _Readable(lambda error: ConfigError(f"The body is no {api} request: {type(error).__name__}: {error}"))
 
 
 def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[Mapping[str, Any]], Usage]:
@@ -166,24 +179,6 @@ def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[M
         return Usage(**{name: value for name, value in counts.items() if 0 <= value < math.inf})
 
     return read
-
-
-class readable_request:  # noqa: N801 - used like contextlib.suppress
-    """Turns whatever trips over the shape of a client's body into a `ConfigError`."""
-
-    __slots__ = ("_api",)
-
-    def __init__(self, api: str) -> None:
-        self._api = api
-
-    def __enter__(self) -> None:
-        """Opens nothing."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, UNREADABLE):
-            raise ConfigError(f"The body is no {self._api} request: {type(error).__name__}: {error}") from error
 
 
 def read_complaint(body: Any) -> Complaint:

@@ -21,6 +21,8 @@ from .stored import ResponseStore
 
 BEARER = "bearer "
 NO_KEY = "No key was presented: send it as x-api-key, or as Authorization: Bearer."
+LIMITS = "limits/1/"
+"""How their names in a store begin; the number is that of their form, for other versions."""
 LIMITS_KEPT = 30 * 86_400.0
 """Seconds for which a store knows the limits of a key."""
 WRONG_KEY = "The key is not known here."
@@ -78,17 +80,18 @@ async def other_limits(store: ResponseStore, keys: Keys) -> Sequence[str]:
 
     Holders are counted together by their name, and each server keeps the limits of its own file. Raises `StoreError`.
     """
-    ours = {f"limits/1/{holder.name}": _limits(holder) for holder in keys.holders.values()}
-    last = {name: from_json(limits) for name, limits in (await store.values([*ours])).items()}
+    ours = {holder.name: _limits(holder) for holder in keys.holders.values()}
+    stored, sentences = await store.values([f"{LIMITS}{name}" for name in ours]), list[str]()
     for name, limits in ours.items():
-        if limits != last.get(name):
-            await store.keep_value(name, to_json(limits), LIMITS_KEPT)
-    return [
-        f"{name.rpartition('/')[2]} has {_limits_text(limits)} here, and had {_limits_text(last[name])} at the last "
-        "server on this store. What it uses is counted together; each server keeps the limits of its own file."
-        for name, limits in ours.items()
-        if limits != last.get(name, limits)
-    ]
+        last = from_json(stored.get(f"{LIMITS}{name}", b"null"))
+        if limits != last:
+            await store.keep_value(f"{LIMITS}{name}", to_json(limits), LIMITS_KEPT)
+        if last and limits != last:
+            sentences.append(
+                f"{name} has {_limits_text(limits)} here, and had {_limits_text(last)} at the last server on this "
+                "store. What it uses is counted together; each server keeps the limits of its own file."
+            )
+    return sentences
 
 
 def _limits(holder: KeyHolder) -> Mapping[str, float | None]:

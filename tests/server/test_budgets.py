@@ -127,8 +127,14 @@ async def test_two_files_with_other_limits_for_a_key_on_one_redis_are_told(
     fakes: FakeProviders, tmp_path: Path
 ) -> None:
     with redis_server(tmp_path) as redis:
-        for budget, told in ((5, []), (0.5, ["budget_usd 0.5 here, and had budget_usd 5 at the last"]), (0.5, [])):
-            (tmp_path / "server.yaml").write_text(FILE.format(state=redis.url).replace("0.5", str(budget)))
+        for budget, told in (
+            (5, []),
+            (0.5, ["team/eu has budget_usd 0.5 here, and had budget_usd 5 at the last"]),
+            (0.5, []),
+        ):
+            (tmp_path / "server.yaml").write_text(
+                FILE.format(state=redis.url).replace("0.5", str(budget)).replace("name: team", "name: team/eu")
+            )
             log = list[bytes]()
             async with serving_to(fakes, log.append, str(tmp_path / "server.yaml")):
                 assert [words in str(log) for words in told] == [True] * len(log)

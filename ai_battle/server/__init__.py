@@ -1,1 +1,1 @@
-"""Any `ModelClient` behind an address: an Anthropic- and OpenAI-compatible server."""
+"""Serves any `ModelClient` over HTTP with Anthropic- and OpenAI-compatible APIs."""

@@ -1,4 +1,4 @@
-"""How much is taken on at once, and how long a request may take to arrive."""
+"""Admission control: how many requests are answered at once, and how long a request may take to arrive."""
 
 import asyncio
 import time
@@ -17,16 +17,16 @@ from .shared import SharedCounts
 MEGABYTE = 1024 * 1024
 SOON, MINUTE = 1.0, 60.0
 LOOKS = 0.05
-"""Seconds between two looks for a place that another worker may leave."""
+"""Seconds between two attempts to get a place that another worker may free."""
 SHARE = 0.75
-"""Of all places, and of the queue, that one of several keys takes at most."""
+"""The share of all places, and of the queue, that one of several keys may take."""
 
 
 @dataclass(slots=True)
 class KeyQueue:
-    """The requests of one key: how many are answered, which wait, and when those of the last minute came.
+    """The requests of one key: how many are running, which wait, and the arrival times of the last minute.
 
-    `shared` of those that are answered have a place among those of all workers.
+    `shared` of the running ones hold a place among those of all workers.
     """
 
     most: int = 0
@@ -41,7 +41,7 @@ class KeyQueue:
         return self.running < self.most
 
     def count(self, per_minute: int, now: float) -> float:
-        """Counts a request; returns how many seconds too early it comes, if it is one too many within a minute."""
+        """Counts a request. Returns 0, or the seconds to wait if it exceeds the key's requests per minute."""
         while self.came and self.came[0] <= now - MINUTE:
             self.came.popleft()
         if len(self.came) >= per_minute:
@@ -52,10 +52,10 @@ class KeyQueue:
 
 @dataclass(slots=True)
 class Admission:
-    """`concurrent` requests are answered at once, `queue` wait, more are turned away.
+    """Answers `concurrent` requests at once, lets `queue` wait and refuses the rest.
 
-    Free places go round the keys that have requests waiting, in order for each key. Where there are several keys, none
-    takes all places, nor all of the queue.
+    Free places go to the waiting keys in turn, and in order within a key. If there are several keys, none gets all
+    places or the whole queue.
     """
 
     concurrent: int = 512
@@ -68,7 +68,7 @@ class Admission:
     _queues: dict[str, KeyQueue] = field(default_factory=dict)
 
     async def enter(self, holder: KeyHolder) -> None:
-        """Returns when a request may be answered, which has a place until it leaves; raises `Denied`."""
+        """Waits until a request may be answered. It then holds a place until `leave`. Raises `Denied`."""
         queue = self._queues.get(holder.name) or self._queues.setdefault(holder.name, KeyQueue())
         queue.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
         if holder.per_minute:
@@ -95,18 +95,18 @@ class Admission:
             raise Denied(429, f"This key may ask {per_minute} times a minute.", retry_after=wait)
 
     async def _share_place(self, queue: KeyQueue, name: str, most: int, counts: SharedCounts) -> None:
-        """Takes one of those that all workers together have for this key, or gives back the one that is had here."""
+        """Takes a place among those that all workers have for this key, or gives back the local one."""
         granted = False
         try:
-            while not (granted := await self._claim(queue, name, most, counts)):  # noqa: ASYNC110 - another process leaves it
-                await asyncio.sleep(LOOKS * (0.5 + random()))  # noqa: S311 - so that not all look at once
+            while not (granted := await self._claim(queue, name, most, counts)):  # noqa: ASYNC110 - another process frees it
+                await asyncio.sleep(LOOKS * (0.5 + random()))  # noqa: S311 - jitter, so that workers do not retry in step
         finally:
             if not granted:
                 self._leave(queue)
 
     async def _claim(self, queue: KeyQueue, name: str, most: int, counts: SharedCounts) -> bool:
         granted = False
-        queue.shared += 1  # before it is asked for, as others of this worker may ask meanwhile
+        queue.shared += 1  # before the await, as other requests of this worker may claim a place meanwhile
         try:
             granted = await counts.claim_place(name, queue.shared, most)
         finally:
@@ -135,6 +135,7 @@ class Admission:
         try:
             await turn
         except asyncio.CancelledError:
+            # A place may have been granted just before the cancellation: it has to go on to the next request.
             if turn in queue.waiting:
                 queue.waiting.remove(turn)
                 self.queued -= 1
@@ -143,7 +144,7 @@ class Admission:
             raise
 
     def _leave(self, queue: KeyQueue) -> None:
-        """Gives the place to whoever waits longest of the next key."""
+        """Frees a place and gives it to the next key's oldest waiting request."""
         self.running -= 1
         queue.running -= 1
         while self.queued and self.running < self.concurrent and (following := self._next_queue()):
@@ -159,7 +160,7 @@ class Admission:
 
 
 async def read_body(http: web.Request, limits: ServerLimits) -> bytes:
-    """Raises `Denied` for a body that is too large, too slow, or not encoded as its head says."""
+    """Raises `Denied` for a body that is too large, too slow, or not encoded as its headers say."""
     if (http.content_length or 0) > limits.body_mb * MEGABYTE:
         raise _too_large(limits)
     try:

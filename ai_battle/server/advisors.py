@@ -1,4 +1,4 @@
-"""Advisors that clients bring with their requests: who answers for the model that they name, and on which terms."""
+"""Advisors that clients declare in their requests: which model answers as the advisor, and on which terms."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,17 +27,17 @@ from .streaming import ServedRequest
 
 ENCRYPTED = PatternSearch(rb'"advisor_redacted_result"', 25)
 MAX_USES, MAX_TOKENS = 3, 4_096
-"""Of a request and of each advice, where neither the client nor the operator bounds it."""
+"""Uses in a request and tokens of each advice, unless the client or the operator sets a bound."""
 STRATEGY = "advisor"
 NO_QUESTION = "Another model asks you how to go on, and says no more than that."
 
 
 @dataclass(frozen=True, slots=True)
 class AdvisorRule:
-    """What the operator says of advisors whose names have a `pattern`.
+    """The operator's terms for advisors whose names match `pattern`.
 
-    `route` answers in their place, where there is one. `native`: whether an upstream that runs such a tool itself gets
-    it as it is; None: where it knows both models, and the operator wants nothing else.
+    `route` answers in their place, if set. `native` says whether an upstream that runs such a tool itself gets it
+    unchanged; by default only if it knows both models and the operator changes no terms.
     """
 
     pattern: str = "*"
@@ -57,7 +57,7 @@ AS_BROUGHT = AdvisorRule()
 
 @dataclass(frozen=True, slots=True)
 class ClientAdvisor:
-    """The entry of a client, who answers for the model that it names, and on which terms."""
+    """An advisor that a client declared, the model that answers for it, and its terms."""
 
     entry: AdvisorEntry
     client: ModelClient
@@ -69,7 +69,7 @@ class ClientAdvisor:
         return self.entry.name or "advisor"
 
     def prepare(self, request: ModelRequest, question: str) -> ModelRequest:
-        """Returns a request for advice with what the client says of such requests."""
+        """Returns a request for advice with the client's options for such requests."""
         if not self.entry.sees_conversation:
             request = replace(request, system="", messages=(Message("user", (Text(question or NO_QUESTION),)),))
         system = "\n\n".join(filter(None, (self.entry.instructions, request.system)))
@@ -79,14 +79,14 @@ class ClientAdvisor:
 
 @dataclass(frozen=True, slots=True)
 class AdvisorPolicy:
-    """The rules of an operator, of which the first that fits an advisor holds for it."""
+    """The operator's rules. The first that matches an advisor applies."""
 
     rules: Sequence[AdvisorRule] = ()
 
     def apply(self, call: ServedRequest, body: RawBody, routes: Routes) -> ServedRequest:
-        """Returns the request as it is answered with the advisors that its client brings, itself where it brings none.
+        """Returns the request with a client that consults its advisors, or unchanged if it declares none.
 
-        Raises `ConfigError` that names the place of what is wrong, and `Denied` for an advisor that is refused.
+        Raises `ConfigError` naming the place of a mistake, and `Denied` for an advisor that is refused.
         """
         if not (entries := decode_entries(body.fields.get("tools"))):
             _require_readable(call, body)
@@ -116,7 +116,7 @@ def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[Client
 
 
 def _require_readable(call: ServedRequest, body: RawBody) -> None:
-    """Raise `ConfigError` for earlier advice that nobody who answers can read."""
+    """Raises `ConfigError` for earlier advice that is encrypted if no upstream of the request can read it."""
     if call.api is MESSAGES and _has_encrypted(body) and not _runs_advisors(call):
         for found in consultations_in(call.asked.request.messages):
             found.require_readable()
@@ -128,7 +128,7 @@ def _has_encrypted(body: RawBody) -> bool:
 
 
 def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> bool:
-    """Says whether the upstream gets the client's tool as it is, and asks the advisor itself."""
+    """Checks whether the upstream gets the client's tool unchanged and asks the advisor itself."""
     if _runs_advisors(call) != entry.type:
         return False
     if rule.native is not None:
@@ -138,7 +138,7 @@ def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> b
 
 
 def _runs_advisors(call: ServedRequest) -> str:
-    """Returns the type of the tool with which the upstream asks advisors itself; empty where it gets no such tool."""
+    """Returns the type of the tool by which the upstream asks advisors itself, or nothing if it has none."""
     return provider_traits(call.route.provider).advisor_tool if call.route.api == call.api.name else ""
 
 
@@ -156,7 +156,7 @@ def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Rout
 
 
 def _named_route(worker: Route, entry: AdvisorEntry, routes: Routes) -> Route:
-    """Returns the route of an advisor's name, or else of a model of the worker's own provider."""
+    """Returns the route with an advisor's name, or the model with that name at the worker's provider."""
     for name in (entry.model, f"{worker.provider}/{entry.model}"):
         with suppress(NoRoute):
             return routes.find(name)

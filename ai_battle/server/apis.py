@@ -1,4 +1,4 @@
-"""The APIs that clients speak: what differs from one to the other."""
+"""The APIs that clients use, and what differs between them."""
 
 import re
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ from .routes import Route
 LONGEST_NAME = 256
 """Characters of a model's name."""
 SAYS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
-"""Finds the first words in messages that are JSON still."""
+"""Finds the first words in messages that are still JSON."""
 _ALL_KNOWN = "no foreign types"
 _TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
-"""What a type looks like that may be told in a header."""
+"""A type that is safe to put in a header."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """What a client wants: `model` is the name it used; `usage`, whether a stream is to end with its usage."""
+    """A decoded request: `model` is the name that the client used; `usage` asks for usage at the end of a stream."""
 
     request: ModelRequest
     model: str
@@ -37,7 +37,7 @@ class ApiRequest:
 
 
 class _Asked(NamedTuple):
-    """What a client wants of an answer, whatever it says in its messages."""
+    """The options of a request, without its messages."""
 
     model: str
     wants: Wants
@@ -46,9 +46,9 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """`wire` is the module of its bodies; `headers` are those that an upstream of this API gets from its clients.
+    """An API that clients use. `wire` encodes its bodies; `headers` are passed on to an upstream of this API.
 
-    `refers` says that requests may refer to earlier answers, `passes` that an upstream may speak this API as well.
+    `refers` allows requests to refer to earlier answers; `passes` says that upstreams may use this API too.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Api:
     passes: bool = False
 
     def writer(self, request: ApiRequest, input_tokens: int) -> BlockWriter:
-        """Writes the answer; `input_tokens` is an estimate of what was sent."""
+        """Returns a writer for the answer. `input_tokens` is an estimate of the request's size."""
         more = {"request": request.request} if self.refers else {}
         made: BlockWriter = self.wire.StreamWriter(
             request.model, usage=request.usage, input_tokens=input_tokens, **more
@@ -66,15 +66,15 @@ class Api:
         return made
 
     def decode(self, body: RawBody, most: int | None = None, *, unread: bool = False) -> ApiRequest:
-        """Returns what the client asks, with at most `most` tokens of an answer; raises `ConfigError`.
+        """Returns the decoded request, bounded to `most` output tokens. Raises `ConfigError`.
 
-        `unread`: what may be sent on as it came is read when somebody looks at it.
+        With `unread`, a request that can be passed on unchanged is only decoded when somebody reads it.
         """
         asked = body.once(self.name, self._ask)
         read = partial(self._read, body, asked.wants, most)
         if unread and self.passes and _is_clear(body.fields):
             options = body.once((self.name, "options"), self.wire.options_in)
-            if _fits(options, most):  # else the body has to say another number than its client did
+            if _fits(options, most):  # else the number in the body has to be changed
                 request: ModelRequest = UnreadRequest.of(body, read, options, asked.wants)
                 return ApiRequest(request, asked.model, asked.wants.stream, asked.usage)
         return ApiRequest(read(), asked.model, asked.wants.stream, asked.usage)
@@ -96,15 +96,15 @@ class Api:
     def _head(
         self, headers: Mapping[str, str], wants: Wants, most: int | None, fields: Mapping[str, Any]
     ) -> ModelRequest:
-        """Returns a request without its messages; with them where the API calls them something else."""
+        """Returns a request without its messages, or with them if the API has another name for them."""
         head = self.wire.decode_head(fields) if self.passes else with_pairs(self.wire.decode_request(fields))
         options = head.options if _fits(head.options, most) else {**head.options, "max_tokens": most}
         return replace(head, options=options, extra=self._extra(head, headers), wants=wants)
 
     def parts_left_out(self, request: ModelRequest, route: Route) -> list[str]:
-        """The types of tools and of what users say that only this API knows, where the route's model speaks another.
+        """Returns the types of tools and of user content that only this API has, if the route's model uses another.
 
-        Raises `ConfigError` where a message has nothing else, as nothing would be left of it.
+        Raises `ConfigError` if a message has nothing else, as nothing would be left of it.
         """
         if isinstance(request, UnreadRequest) or route.upstream_api == self.name:
             return []
@@ -112,7 +112,7 @@ class Api:
         return list(dict.fromkeys(map(_plain_type, (*found, *_foreign_tools(request)))))
 
     def mends(self, request: ModelRequest) -> bool:
-        """Says whether we would write the messages differently than the client that sent them; raises `ConfigError`."""
+        """Checks whether we would write the messages differently than the client did. Raises `ConfigError`."""
         if not request.raw:
             return False
         written: ModelRequest = self.wire.decode_request(decode_body(self.wire.encode_request(request, "")))
@@ -120,7 +120,7 @@ class Api:
         return written.messages != came.messages
 
     def _extra(self, request: ModelRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
-        """An upstream of Anthropic's API is spoken to as its client speaks; else in a version that has all options."""
+        """Adds the client's Anthropic headers; for other clients a version of that API with all options."""
         extra = dict(request.extra)
         if self.name == "messages":
             extra[HEADERS] = headers
@@ -132,13 +132,13 @@ class Api:
 
 
 def _is_clear(fields: Mapping[str, Any]) -> bool:
-    """Says whether it shows without a look at each message and tool that there is something to answer."""
+    """Checks whether there is something to answer, without decoding each message and tool."""
     messages = fields.get("messages")
     return isinstance(messages, bytes) and not isinstance(fields.get("tool_choice"), dict) and bool(SAYS(messages))
 
 
 def _fits(options: Mapping[str, Any], most: int | None) -> bool:
-    """Says whether an answer stays within the server's own bound."""
+    """Checks whether an answer stays within the server's own bound."""
     return not most or options.get("max_tokens", most + 1) <= most
 
 
@@ -159,19 +159,19 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
 
 
 def _foreign_tools(request: ModelRequest) -> list[str]:
-    """Returns the types of tools that only its API runs; advisors this server runs itself."""
+    """Returns the types of tools that only their own API runs. Advisors are run by this server."""
     served = request.extra.get("anthropic", {}).get("tools", ())
     return [str(tool.get("type") or tool.get("name")) for tool in served if not is_advisor(tool)]
 
 
 def _plain_type(kind: str) -> str:
-    """Returns a type that may stand in a header."""
+    """Returns a type if it is safe in a header."""
     return kind if _TYPE.fullmatch(kind) else "of no known type"
 
 
 def _foreign_types(message: Message) -> list[str]:
-    """Returns those of its parts for which only its own API has a name; raises `ConfigError` where it has no others."""
-    if _ALL_KNOWN in message.encoded:  # as those of nearly all messages are, which come again with each request
+    """Returns the types of parts that only their own API has. Raises `ConfigError` if a message has no other parts."""
+    if _ALL_KNOWN in message.encoded:  # cached, as a history comes again with each request
         return []
     kinds = [_foreign_type(part) for part in message.parts]
     if not any(kinds):
@@ -185,14 +185,14 @@ def _foreign_types(message: Message) -> list[str]:
 
 
 def _foreign_type(part: Part) -> str:
-    """The type of a part for which only its own API has a name; empty for one that all can be told."""
+    """Returns the type of a part that only its own API has, or nothing for one that all APIs have."""
     if type(part) is not Text or part.text or not part.extra:
         return ""
     return str(next(iter(part.extra.values())).get("type") or "")
 
 
 def _says_something(part: Part) -> bool:
-    """Says whether a request has content; what only one API has a name for stands in `extra`."""
+    """Checks whether a part has content. Parts that only one API has are in `extra`."""
     match part:
         case Text(text, extra=extra):
             return bool(extra or text.strip())

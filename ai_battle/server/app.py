@@ -1,4 +1,4 @@
-"""The server as an aiohttp application: its addresses, and what happens to a request."""
+"""The server as an aiohttp application: its routes and how it handles a request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ Answers: TypeAlias = Callable[[ServerState, Api, web.Request, RequestStats], Awa
 
 
 def create_app(state: ServerState) -> web.Application:
-    """Serve it with `handler_cancellation=True`: a client that leaves cancels what was done for it."""
+    """Builds the application. Serve it with `handler_cancellation=True`, so that a disconnect cancels the work."""
     app = web.Application()
     for path, api in APIS.items():
         app.router.add_post(path, _account(state, _answer, api))
@@ -59,9 +59,9 @@ def create_app(state: ServerState) -> web.Application:
 
 
 def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Handler:
-    """Whatever becomes of a request, its client is told in the shape of its API, and it is counted.
+    """Returns a handler that counts each request and reports errors in the shape of the request's API.
 
-    Without an `api` the address is one that both Anthropic's and OpenAI's have.
+    Without an `api` the address belongs to both Anthropic's and OpenAI's API, and the headers decide.
     """
 
     async def handle(http: web.Request) -> web.StreamResponse:
@@ -85,7 +85,7 @@ def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Ha
 
 
 async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
-    """Every call of a model on the way is charged to the key of the request."""
+    """Answers a request and charges all its model calls to its key."""
     with charge_to(stats.budget, *state.budgets.budgets_of(stats.holder)):
         await state.admission.enter(stats.holder)
         try:
@@ -100,7 +100,7 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
 def _find_call(
     state: ServerState, api: Api, body: RawBody, stats: RequestStats, conversation: Conversation | None
 ) -> ServedRequest:
-    """Understands a request, and finds who answers it; nothing is awaited, so the route can't be closed meanwhile."""
+    """Decodes a request and finds its route. Awaits nothing, so the route cannot be closed in between."""
     stats.model = model_in(body.fields)
     route = state.routes.find(stats.model)
     decoded = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
@@ -111,7 +111,7 @@ def _find_call(
 
 
 async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
-    """The routes stay those of this moment until the answer is out, also where others take their place."""
+    """Answers with the routes of this moment, even if a reload replaces them meanwhile."""
     deployment, call.stats.route = state.current, call.route
     deployment.running += 1
     try:
@@ -149,7 +149,7 @@ async def _send_stream(state: ServerState, http: web.Request, call: ServedReques
 
 
 async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedRequest, client: ModelClient) -> None:
-    """Raises what went wrong before anything was sent; what goes wrong later is said in the stream."""
+    """Streams an answer. Raises errors that occur before anything was sent; reports later ones in the stream."""
     try:
         with GUARDED:
             response = await stream.answer(client)
@@ -163,7 +163,7 @@ async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedR
 
 
 async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
-    """An estimate, which costs no call."""
+    """Returns an estimate, which costs no call."""
     body = await _read_body(state, api, http, stats)
     decoded = api.decode(replace(body, fields={"max_tokens": 1, **body.fields}, made={}))
     return web.json_response({"input_tokens": max(1, estimate_request(decoded.request))}, headers=stats.ids)
@@ -200,7 +200,7 @@ async def _read_body(state: ServerState, api: Api, http: web.Request, stats: Req
 def _refuse(
     api: Api, failed: Failure, headers: Mapping[str, str], stats: RequestStats, http: web.Request
 ) -> web.Response:
-    """Refuses a request and closes: the rest of a body that was not read to its end is no next request."""
+    """Returns an error response. Closes the connection if part of the body is unread: it is no next request."""
     body = api.wire.encode_error(failed.status, failed.message, failed.kind, stats.request_id)
     response = web.Response(status=failed.status, body=body, content_type=JSON, headers={**stats.headers, **headers})
     if not http.content.is_eof():
@@ -214,7 +214,7 @@ async def _alive(http: web.Request) -> web.StreamResponse:
 
 def _readiness(state: ServerState) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
-        """Answers whether any upstream can be asked, by what earlier calls came to; who has a key sees which can't."""
+        """Reports whether any upstream is up, judging by earlier calls. With a key, also reports which."""
         waits = {
             str(model.name): ceil(upstream_at(model.upstream).waiting(str(model.name)))
             for model in state.current.models
@@ -238,14 +238,13 @@ def _metrics(state: ServerState) -> Handler:
 
 
 def _read_evidence(store: EvidenceStore) -> Sequence[Any]:
-    """Returns what all pairs have shown, with what judging needs: most servers have no shadows."""
     evidence: Sequence[Any] = import_module("ai_battle.reporting.pair_evidence").read_evidence(store)
     return evidence
 
 
 def _pairs(state: ServerState) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
-        """Returns what the shadows have found, as text, or as JSON for whoever asks for that."""
+        """Returns what the shadows have found, as text or, if the client accepts it, as JSON."""
         if not _has_key(state, http):
             return web.json_response({"error": {"message": "What pairs have shown needs a key."}}, status=401)
         found = await asyncio.to_thread(_read_evidence, state.evidence) if state.evidence else []

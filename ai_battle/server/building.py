@@ -1,4 +1,4 @@
-"""Routes out of settings: what answers to which name."""
+"""Builds routes from settings."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,7 +32,7 @@ VARIABLES = {"big": "BIG_MODEL", "middle": "MIDDLE_MODEL", "small": "SMALL_MODEL
 ROUTES = ("server", "routes")
 NOTHING: Mapping[str, str] = {}
 MOST = 256
-"""How many names of model types are remembered that clients came up with themselves."""
+"""How many routes for model types that clients named are kept."""
 
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class RouteError(ConfigError):
-    """A route that can't be made; `problem` says where."""
+    """A route that can't be built; `problem` says where."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -50,10 +50,10 @@ class RouteError(ConfigError):
 
 @dataclass(slots=True)
 class RouteBuilder:
-    """Makes the routes of one configuration; `models` are all that were made on the way, to be closed some day.
+    """Builds the routes of one configuration. `models` collects all models built on the way, to be closed with it.
 
-    `hosts` are those of all upstreams, also of models that clients have named; `upstreams` are the names of the models,
-    `shadows` are those of routes, by name.
+    `hosts` are the hosts of all upstreams, also of models that clients named; `upstreams` are the names of all models.
+    `shadows` are keyed by the name of their route.
     """
 
     server: Server
@@ -71,14 +71,14 @@ class RouteBuilder:
     _others: dict[str, Route | None] = field(default_factory=dict)
 
     def routes(self) -> Routes:
-        """Raises `RouteError` for a route of the file that can't be made, `ConfigError` for a tier."""
+        """Raises `RouteError` if a route of the file can't be built, `ConfigError` if a tier can't."""
         named = {name: self._file_route(name, settings) for name, settings in self.server.routes.items()}
         self._tiers = {tier: self._tier_route(tier, settings) for tier, settings in self._tier_models()}
         listed = {route.name: route for route in self._tiers.values()}
         return Routes({**listed, **named}, self._other)
 
     def _tier_models(self) -> Iterator[tuple[str, HelperSettings]]:
-        """A tier without a model of its own has that of the next larger one."""
+        """Yields each tier with its model. A tier without one uses that of the next larger tier."""
         tiers, larger = self.server.tiers, None
         for tier in ("big", "middle", "small"):
             larger = getattr(tiers, tier) or larger
@@ -124,7 +124,7 @@ class RouteBuilder:
         return replace(route, make=lambda: shadow.follow(makers(shadow.calibration)()))
 
     def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
-        """One that the shadow closes itself, and of which nobody else has to know."""
+        """Builds a model that only the shadow uses, and closes."""
         apart = replace(self._in_role(f"{route}.shadow"), models=[])
         reached_by = (settings.headers, settings.api_key) if spec is settings.model else ()
         with about(place):
@@ -136,11 +136,11 @@ class RouteBuilder:
             return self._with_plans(model) if plans else model
 
     def _in_role(self, role: str) -> "RouteBuilder":
-        """Returns a builder of models whose failures close nobody else's circuit."""
+        """Returns a builder whose models have their own circuit breakers, so that roles do not affect each other."""
         return replace(self, context=replace(self.context, retry=replace(self.context.retry, role=role)))
 
     def advisors(self) -> AdvisorPolicy:
-        """Raises `RouteError` for a model that can't be made."""
+        """Raises `RouteError` for a model that can't be built."""
         return AdvisorPolicy([self._advisor_rule(*each) for each in self.server.advisors.items()])
 
     def _advisor_rule(self, pattern: str, settings: AdvisorSettings) -> AdvisorRule:
@@ -170,7 +170,7 @@ class RouteBuilder:
         return _pair_route(LISTED[tier], assembly.recipes.Recipe(model, help_, {"secondary": planner}))
 
     def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
-        """A bare name is a model of the OpenAI-compatible address, where there is one."""
+        """Prefixes a bare model name with `openai/` if the environment sets `OPENAI_BASE_URL`."""
         address = (self.context.environment or {}).get("OPENAI_BASE_URL")
         bare = "/" not in settings.type and ":" not in settings.type
         return settings.model_copy(update={"type": f"openai/{settings.type}"}) if address and bare else settings
@@ -196,7 +196,7 @@ class RouteBuilder:
     def _with_section(
         self, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> BuildContext:
-        """Returns the context with these headers and this key for the provider, and the headers that all have."""
+        """Returns the context with the provider's headers and key, and the headers for all upstreams."""
         more = {**self.headers, **headers}
         provider = parse(settings.type, self.context.providers).provider
         if not (more or api_key) or _is_of_this_machine(provider):
@@ -216,8 +216,8 @@ class RouteBuilder:
         return model
 
     def _other(self, name: str) -> Route | None:
-        """A name with a tier in it, or a model type that says its provider."""
-        if route := self._others.get(name):  # never one that a tier answers to
+        """Returns the route for a name that contains a tier's word or is a model type with its provider."""
+        if route := self._others.get(name):  # a tier's names are never kept here
             return route
         tier = next((tier for word, tier in WORDS.items() if word in name.lower()), "")
         if route := self._tiers.get(tier):
@@ -235,13 +235,13 @@ class RouteBuilder:
             if not _says_provider(name):
                 return None
             return _direct(name, self._wrap(_with_tool_fallback(helper_model(name, settings, context), None)))
-        except (ConfigError, ValidationError):  # of a name that is too long for any model
+        except (ConfigError, ValidationError):  # the latter for a name that is too long for any model
             return None
 
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """Reports what can't be made as a problem at `key`."""
+    """Adds `key` to a `ConfigError` as its place."""
     try:
         yield
     except ConfigError as error:
@@ -261,7 +261,7 @@ def _with_tool_fallback(model: Model, native: bool | None) -> Model:
 
 
 def _pair_route(name: str, recipe: "assembly.recipes.Recipe") -> Route:
-    """Makes one client at once, so that what can't be made is found before anybody asks."""
+    """Returns the route of a pair. Builds one client at once, to find errors before the first request."""
     make = recipe.maker()
     make()
     names = (recipe.model.name, *(each.name for each in recipe.helpers.values()))
@@ -269,7 +269,7 @@ def _pair_route(name: str, recipe: "assembly.recipes.Recipe") -> Route:
 
 
 def named_code(document: LoadedServer) -> tuple[str, ...]:
-    """The modules that a file names and that serving it would import: they need to be trusted first."""
+    """Returns the modules that serving a file would import: they have to be trusted first."""
     server = document.file.server
     names = [_provider(type_, document.file.providers) for type_ in _model_types(server)]
     names += [strategies.with_file(route, document.base).strategy for route in server.routes.values()]
@@ -287,20 +287,20 @@ def _model_types(server: Server) -> Iterator[str]:
 
 
 def _provider(type_: str, custom: Collection[str]) -> str:
-    """A type that nobody can read is told when its model is made."""
+    """Returns a type's provider, or nothing if the type is malformed: building its model reports that."""
     with suppress(ConfigError):
         return parse(type_, custom).provider
     return ""
 
 
 def _says_provider(name: str) -> bool:
-    """Files of this machine and code are not for clients to name."""
+    """Checks whether a name has a provider that clients may use: neither code nor files of this machine."""
     provider = name.partition("/")[0].partition(":")[0]
     return provider != name and "." not in provider and not _is_of_this_machine(provider)
 
 
 def _is_of_this_machine(provider: str) -> bool:
-    """Its models are files or texts, which are reached without headers and keys."""
+    """Checks whether a provider's models are files or texts, which need no headers and keys."""
     traits = provider_traits(provider)
     return traits.from_file or traits.recited
 

@@ -1,4 +1,4 @@
-"""What the server puts around its models: tools in words, signatures of calls, plans that are kept."""
+"""Clients that the server wraps around its models: tool calls in text, signatures of calls, cached plans."""
 
 import hashlib
 from collections import OrderedDict
@@ -24,13 +24,13 @@ from .stored import MemoryStore, ResponseStore
 TOOLS = "tools"
 SIGNATURE, HOUR, MOST_FETCHED = "signature/", 3_600.0, 500
 LONGEST_SIGNATURE = 32_768
-"""Characters; a longer one is not kept."""
+"""Characters; longer ones are not kept."""
 
 
 class ToolFallback(ClientWrapper):
-    """`client` as it is, unless it has no tools: then it is told of them in the text, and its calls are read there.
+    """Passes requests on to `client`; if it lacks tools, describes them in the prompt and reads calls from the text.
 
-    `native`: whether it has, None where nobody says. A refusal is remembered, so that it costs one call a day.
+    `native` says whether it has tools; None means unknown. A refusal is remembered, so that it costs one call a day.
     """
 
     def __init__(self, client: ModelClient, native: bool | None, known_as: tuple[str, str]) -> None:
@@ -47,7 +47,7 @@ class ToolFallback(ClientWrapper):
         except ProviderError as error:
             if not request.tools or self._native or not _formats().refuses_tools(error):
                 raise
-            if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may only refuse the choice
+            if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may refuse just the choice
                 self._memory.remember(*self._known_as, TOOLS)
             return await self._in_words.complete(request, emit)
 
@@ -62,16 +62,15 @@ class ToolFallback(ClientWrapper):
 
 
 def _formats() -> ModuleType:
-    """Returns what reads calls in words, loaded when the first model has no tools: most have."""
     return import_module("ai_battle.tools.formats.auto")
 
 
 @dataclass(slots=True)
 class SignatureCache:
-    """Some APIs want their signatures of calls back, as Gemini does; the APIs of servers have no field for one.
+    """Keeps signatures of tool calls, which some APIs such as Gemini's want back and the served APIs have no field for.
 
-    Those of the `size` latest calls are kept, by the id that clients get. One that is lost costs the model its train of
-    thought and nothing else: the API then gets the mark that it documents for calls of other models.
+    Keeps the `size` latest calls by the id that clients get. A lost signature costs the model only its train of
+    thought: the API then gets the marker that it documents for calls of other models.
     """
 
     size: int = 1_000
@@ -90,14 +89,14 @@ class SignatureCache:
             self._kept.popitem(last=False)
 
     async def share(self, response: ModelResponse) -> None:
-        """Lets the other workers know what was stored of an answer; what can't be told they do without."""
+        """Shares the signatures of an answer with the other workers, who can do without them."""
         with suppress(StoreError):
             for call in response.tool_calls:
                 if call.id in self._kept:
                     await self.together.keep_value(f"{SIGNATURE}{call.id}", to_json(self._kept[call.id]), HOUR)
 
     async def fetch(self, request: ModelRequest) -> None:
-        """Looks among the other workers for the signatures of calls that this one has not passed on."""
+        """Asks the other workers for signatures of calls that this one did not pass on."""
         calls = (call for message in request.messages for call in message.tool_calls if not call.extra)
         names = [f"{SIGNATURE}{call.id}" for call in calls if call.id not in self._kept][-MOST_FETCHED:]
         with suppress(StoreError):
@@ -106,7 +105,7 @@ class SignatureCache:
                 self._keep(name.removeprefix(SIGNATURE), from_json(value))
 
     def restore(self, request: ModelRequest) -> ModelRequest:
-        """The request with the signatures of those of its calls that are known and have none."""
+        """Returns the request with the known signatures added to calls that lack them."""
         if not self._kept or not any(self._lacks(part) for message in request.messages for part in message.parts):
             return request
         return replace(request, messages=tuple(map(self._restore_in, request.messages)))
@@ -126,7 +125,7 @@ class SignatureCache:
 
 
 class SigningClient(ClientWrapper):
-    """The calls of `client` come back to it as it has signed them, whatever API its answers go out by."""
+    """Gives the calls of `client` back to it with its own signatures, whatever API its answers are served by."""
 
     def __init__(self, client: ModelClient, signatures: SignatureCache) -> None:
         super().__init__(client)
@@ -142,7 +141,7 @@ class SigningClient(ClientWrapper):
 
 @dataclass(slots=True)
 class PlanStore:
-    """Plans of boost models: the `size` that were used last, each for `seconds` after it was made."""
+    """Plans of boost models: the `size` most recently used, each for `seconds` after it was made."""
 
     size: int = 0
     seconds: float = 0.0
@@ -166,11 +165,11 @@ class PlanStore:
         return plan
 
     async def find(self, key: bytes) -> ModelResponse | None:
-        """Returns a plan of this worker, or of another one."""
+        """Returns a plan of this worker or another one."""
         return self.get(key) or await self._fetch(key)
 
     async def _fetch(self, key: bytes) -> ModelResponse | None:
-        """Asks the other workers: what one of them has is no miss after all."""
+        """Asks the other workers, and turns the local miss into a hit if one of them has the plan."""
         name = f"plan/{key.hex()}"
         with suppress(StoreError):
             if found := (await self.together.values([name])).get(name):
@@ -180,7 +179,7 @@ class PlanStore:
         return None
 
     async def keep(self, key: bytes, plan: ModelResponse) -> None:
-        """Stores it for the other workers too."""
+        """Stores a plan, also for the other workers."""
         self.store(key, plan)
         with suppress(StoreError):
             await self.together.keep_value(f"plan/{key.hex()}", plan.text.encode("utf-8", "replace"), self.seconds)
@@ -193,9 +192,9 @@ class PlanStore:
 
 
 class PlanCachingClient(ClientWrapper):
-    """The boost model, asked only for what it has not planned yet. A plan from the store costs nothing.
+    """Asks the boost model only for what it has not planned yet. A plan from the store costs nothing.
 
-    Replies in none of the loop's formats are not kept: asked again, it may do better.
+    Replies in none of the loop's formats are not kept, as a second attempt may do better.
     """
 
     def __init__(self, boost: ModelClient, model: str, plans: PlanStore) -> None:
@@ -215,12 +214,11 @@ class PlanCachingClient(ClientWrapper):
 
 
 def _boost_replies() -> ModuleType:
-    """Returns what reads boost models' replies, loaded with the first of them: most servers have no such model."""
     return import_module("ai_battle.collaboration._boost_reply")
 
 
 def plan_key(model: str, request: ModelRequest) -> bytes:
-    """Returns a digest of all that the model is shown, and how it is asked. Pictures count with their bytes."""
+    """Returns a digest of everything that the model is shown and of the options. Pictures count with their bytes."""
     digest = hashlib.sha256(repr((model, request, request.extra)).encode("utf-8", "surrogatepass"))
     for message in request.messages:
         for part in message.parts:

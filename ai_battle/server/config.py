@@ -1,4 +1,4 @@
-"""What a server is told, by its file and by its environment where the file leaves something open, made to serve."""
+"""A server's configuration, read from its file and, for what the file leaves out, from its environment."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -54,15 +54,15 @@ NO_BOOST = "boost is not configured"
 S = TypeVar("S", bound=Section)
 Stamp: TypeAlias = tuple[int, int] | None
 Stamps: TypeAlias = Mapping[str, Stamp]
-"""The state of files, by their paths."""
+"""The stamps of files, by path."""
 Trust = Callable[[LoadedServer, tuple[str, ...]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """A configuration that can be served; `seen` is the state of its file and of its calibrations when they were read.
+    """A configuration ready to be served. `seen` holds the stamps of its file and its calibrations when they were read.
 
-    `redactor` knows what must not be logged, `evidence` is where it is kept what the shadows of pairs find.
+    `redactor` removes secrets from the log; `evidence` is where the findings of shadows are kept.
     """
 
     server: Server
@@ -78,7 +78,7 @@ class ServerConfig:
 
     @property
     def unpriced_models(self) -> str:
-        """The names of those that a limit in dollars can't hold for."""
+        """The names of models without a known price, to which no limit in dollars applies."""
         names = (str(model.name) for model in self.deployment.models if model.price is None)
         return ", ".join(dict.fromkeys(names))
 
@@ -88,7 +88,7 @@ class ServerConfig:
 
     @property
     def counts_together(self) -> bool:
-        """Whether anything of a key is limited over all workers."""
+        """Whether any key has a limit over all workers."""
         keys = self.server.keys
         return self.has_budgets or any(key.concurrent or key.per_minute for key in keys)
 
@@ -99,7 +99,7 @@ class ServerConfig:
         return f"that share {without_password(self.state)}"
 
     def require_safe(self) -> None:
-        """Raises `ConfigError` for a server that anybody could use, and for budgets that would not hold."""
+        """Raises `ConfigError` for a server open to anybody, and for budgets that could not be enforced."""
         if not is_loopback(self.server.host) and not self.server.keys:
             raise ConfigError(
                 f"{self.server.host} can be reached from elsewhere, so clients need a key: set AI_BATTLE_SERVE_KEYS, "
@@ -109,7 +109,7 @@ class ServerConfig:
             raise ConfigError(unpriced_reason(names, "under 'server: limits:'"))
 
     def make_state(self, write: Write, worker: Worker | None = None) -> ServerState:
-        """Returns what a server shares that begins with this configuration; `write` gets its log."""
+        """Returns the state of a server that starts with this configuration; `write` receives its log."""
         store = self._open_responses(worker)
         log = RequestLog(write, worker.number if worker else 0)
         state = ServerState(self.deployment, log=log, timing=self.timing, store=store, worker=worker)
@@ -117,7 +117,7 @@ class ServerConfig:
         return state
 
     def apply(self, state: ServerState) -> None:
-        """Everything but the routes; raises `ConfigError` where what keys spend can't be kept."""
+        """Applies everything but the routes. Raises `ConfigError` if the spending of keys can't be stored."""
         state.limits = limits = self.server.limits
         if self.counts_together and not state.budgets.counts:
             self._count_together(state)
@@ -133,7 +133,7 @@ class ServerConfig:
             self._start_shadows(state, state.evidence)
 
     def _count_together(self, state: ServerState) -> None:
-        """Without a place for it only budgets can't be: of requests each worker then counts its own."""
+        """Shares counts between workers. Without a store budgets fail, and each worker counts requests alone."""
         try:
             counts = SharedCounts(open_counts(self.state), warn=lambda words: state.log.log_warning(words))
         except StoreError as error:
@@ -150,7 +150,7 @@ class ServerConfig:
         return SqliteStore(worker.folder / "responses.sqlite", most) if worker else MemoryStore(most)
 
     def _start_shadows(self, state: ServerState, store: EvidenceStore) -> None:
-        """An alarm of before goes on, without telling the webhook once more."""
+        """Starts the shadows. An alarm from before a restart stays raised, but is not posted to the webhook again."""
         for route, shadow in self.deployment.shadows.items():
             settings = self.server.routes[route].shadow
             webhook = settings.watch.webhook if settings and settings.watch else ""
@@ -162,12 +162,12 @@ class ServerConfig:
 
 
 def trust_anything(document: LoadedServer, code: tuple[str, ...]) -> None:
-    """Trusts all code, for a program that serves a file of its own."""
+    """Trusts all code. For programs that serve a file of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigSource:
-    """Where a configuration comes from; `over` are the keys of `server:` that the command line says."""
+    """Where a configuration comes from; `over` holds the keys of `server:` given on the command line."""
 
     file: str = ""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -175,9 +175,9 @@ class ConfigSource:
     trust: Trust = trust_anything
 
     def load(self) -> ServerConfig:
-        """Raises `ConfigError` with all that is wrong with the file, or the first that is wrong with its models.
+        """Raises `ConfigError` with all problems of the file, or with the first one of its models.
 
-        Before any code is imported that the file names, `trust` is asked, which raises where it may not run.
+        Calls `trust` before importing any code that the file names; it raises if that code may not run.
         """
         seen = file_stamps([self.file] if self.file else [])
         document = load_server(self.file or {}, self.environment)
@@ -199,7 +199,7 @@ class ConfigSource:
 
 
 def _places(address: str, usual: Path) -> tuple[Path | str, Path | str]:
-    """Returns where workers count together, and where the evidence of pairs is kept: folders, or addresses."""
+    """Returns where workers keep shared counts and where the evidence of pairs is kept: folders, or addresses."""
     if not address:
         return usual / "serve", usual
     try:
@@ -225,7 +225,7 @@ def _calibration_files(server: Server, base: Path) -> Iterator[str]:
 
 
 def _stamp(file: str) -> Stamp:
-    """Returns when a file was written and how long it is; nothing while an editor replaces it."""
+    """Returns when a file was written and its size, or None while an editor replaces it."""
     with suppress(OSError):
         found = Path(file).stat()
         return found.st_mtime_ns, found.st_size
@@ -233,7 +233,7 @@ def _stamp(file: str) -> Stamp:
 
 
 def with_environment(server: Server, environment: Mapping[str, str]) -> Server:
-    """The section with what the environment adds; raises `ConfigError` that names the variable."""
+    """Returns the section with the environment's values added. Raises `ConfigError` naming the variable."""
     values = {place: environment.get(name, "").strip() for place, name in VARIABLES.items()}
     section: dict[str, Any] = {}
     for place, value in values.items():
@@ -265,7 +265,7 @@ def _merge(written: S, more: S) -> S:
 
 
 def _client_keys(server: Server, environment: Mapping[str, str], providers: Iterable[str]) -> tuple[ServeKey, ...]:
-    """Returns what clients present: without any keys `ANTHROPIC_API_KEY`, unless an upstream needs it."""
+    """Returns the keys that clients present: by default `ANTHROPIC_API_KEY`, unless an upstream needs it."""
     fallback = environment.get(FALLBACK, "").strip()
     if server.keys or not fallback or any(FALLBACK in provider_traits(name).keys for name in providers):
         return server.keys
@@ -273,13 +273,13 @@ def _client_keys(server: Server, environment: Mapping[str, str], providers: Iter
 
 
 def _upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the headers for upstreams: `CUSTOM_HEADER_X_TEAM=blue` is `X-TEAM: blue` on each request."""
+    """Returns headers for upstreams: `CUSTOM_HEADER_X_TEAM=blue` becomes `X-TEAM: blue` on each request."""
     found = ((name.removeprefix(HEADER), value) for name, value in environment.items() if name.startswith(HEADER))
     return {name.replace("_", "-"): value for name, value in found if name}
 
 
 def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
-    """And its status, for people. With half a set of its variables requests are served without it."""
+    """Returns the boost settings and a status text. If only some of the variables are set, boost stays off."""
     try:
         settings = boost_settings(environment)
     except BoostMissing as missing:

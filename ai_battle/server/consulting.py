@@ -1,4 +1,4 @@
-"""A model that works with advisors which its client has brought, and what the client is shown of that."""
+"""A model that consults the advisors that its client declared, and how the client sees it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,14 +33,14 @@ ERROR_CODES: Mapping[type[AIBattleError], str] = {
 }  # fmt: skip
 STATUS_CODES = {404: "model_not_found", 503: "overloaded", 529: "overloaded"}
 PURPOSE = 200
-"""Characters of an advisor's instructions by which a model chooses it among several."""
+"""Characters of an advisor's instructions that help a model choose among several."""
 NO_ADVICE = "There is no advice; decide yourself, and go on."
 
 
 class ObservedClient(ClientWrapper):
-    """Remembers what came of the last request: an answer, or the error in its place.
+    """Remembers the outcome of the last request: an answer, or the error in its place.
 
-    `prepare` makes a request out of the one that comes and the `question` that it puts.
+    `prepare` builds the request to send from the incoming one and the `question` in it.
     """
 
     def __init__(self, client: ModelClient, prepare: Callable[[ModelRequest, str], ModelRequest] | None = None) -> None:
@@ -68,14 +68,13 @@ class ObservedClient(ClientWrapper):
 
 
 class ConsultingClient(ModelClient):
-    """`worker` with the advisors of one request; questions and advice stand in its answer as its API shows them.
+    """Lets `worker` consult the advisors of one request, and shows that in its answer as its API does.
 
-    They are asked by the worker alone, as its client expects; `is_forced`: which wants a question first. What a worker
-    says that `is_direct` is told while it comes; of a strategy nobody knows before its end which draft becomes the
-    answer.
+    Only the worker consults, as its client expects; `is_forced` requires a question first. If `is_direct`, the worker's
+    text is streamed as it comes; with a strategy only its end shows which draft becomes the answer.
 
-    `api` is the name of that API. In the Messages API the usage of an answer is the worker's alone, as that of advisors
-    stands beside it; Chat Completions show neither questions nor advice, only what is said before and after.
+    `api` is the API's name. In the Messages API the usage of an answer is the worker's alone, as that of advisors is
+    listed next to it. Chat Completions show neither questions nor advice, only the text before and after them.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class ConsultingClient(ModelClient):
         wants = replace(request.wants, drafts=self._is_direct and request.wants.stream)
         gap = "\n\n" if self._api == "chat" else ""
         listener = ConsultationListener(emit, tool, worker, advisors, gap=gap, is_live=wants.drafts)
-        # The client's bound is one of this request; the strategy's counts what earlier requests of the turn were given.
+        # The client's bound is for this request; the strategy's also counts the advice of earlier requests in the turn.
         advised = AdvisedModel(worker, named, self._terms(listener.uses_left + _advice_count(messages, tool)))
         try:
             advised_request = replace(request, messages=messages, tool_choice=choice, wants=wants)
@@ -117,16 +116,16 @@ class ConsultingClient(ModelClient):
         return listener.shown_response(response, by_iteration=self._api == "messages")
 
     def _terms(self, max_uses: int) -> AdviceTerms:
-        """Returns what a client asks for in its protocol, within the bounds that it sets itself, and nothing else."""
+        """Returns the terms of the client's protocol: the client's own bounds and none of ours."""
         tokens = min(each.max_tokens for each in self._advisors)
         caching = next((each.entry.ttl for each in self._advisors if each.entry.ttl), "")
         return AdviceTerms(max_uses, tokens, max_forced=0, decline_needless=False, caching=caching)
 
 
 class ConsultationListener:
-    """Shows a client each question where it is asked, with what the worker said before it, and what came of it.
+    """Shows a client each question where it is asked, after the text that preceded it, and its outcome.
 
-    `gap` stands between texts, where nothing else does. While it `is_live`, drafts of the worker are told as they come.
+    `gap` separates texts if nothing else does. While it `is_live`, drafts of the worker are streamed as they come.
     """
 
     def __init__(
@@ -152,7 +151,7 @@ class ConsultationListener:
         self._asked = ""
 
     async def __call__(self, event: Event) -> None:
-        if type(event) is DraftDelta:  # nearly all of them are
+        if type(event) is DraftDelta:  # first, as nearly all events are deltas
             if not self._asked:
                 await self._emit(TextDelta(event.text))
             return
@@ -167,13 +166,13 @@ class ConsultationListener:
             await self._emit(event)
 
     def _is_hidden(self, event: Event) -> bool:
-        """Says whether an event is a thought of an advisor, or text that was told as a draft."""
+        """Checks whether an event is a thought of an advisor, or text that was already streamed as a draft."""
         return bool(self._asked) if type(event) is ThinkingDelta else type(event) is TextDelta and self._is_live
 
     def shown_response(self, response: ModelResponse, *, by_iteration: bool) -> ModelResponse:
-        """Returns the answer with all that came before it, and with the usage of each call of a model."""
+        """Returns the answer with everything that preceded it, and with the usage of each model call."""
         message = replace(response.message, parts=(*self._parts, *response.message.parts))
-        # What the worker read first: what it read later has that in it again, so a client would count it twice.
+        # Only the first call's input: later calls read the same text again, so a client would count it twice.
         first = next((row for row in self._iterations if row["type"] == "message"), {})
         read = {name: count for name, count in first.items() if name not in ("type", "output_tokens")}
         extra = {**own(WIRE, response.extra), "usage": {**read, "iterations": self._iterations}}
@@ -191,7 +190,7 @@ class ConsultationListener:
         await self._show(question_part(self._asked, self._question(call)))
 
     async def _keep(self, part: Part) -> None:
-        """Tell the text of a part that stands before a question; what it thought was heard when it thought it."""
+        """Emits the text of a part that precedes a question. Its thoughts were streamed already."""
         if isinstance(part, Text) and part.text:
             await self._emit(TextDelta(self._gap if self._is_live else part.text + self._gap))
             part = replace(part, text=part.text + self._gap)
@@ -211,13 +210,13 @@ class ConsultationListener:
         await self._emit(ThinkingDelta("", extra=part.extra))
 
     def _question(self, call: ToolCall) -> str:
-        """Returns what the worker asks, where the client's block has a place for it."""
+        """Returns the worker's question if the client's block has a place for it."""
         shows = next(iter(self._advisors.values())).entry.shows_question
         return str(call.arguments.get("question") or "") if shows else ""
 
     def _content(self, result: ToolResult, advisor: ObservedClient | None) -> Mapping[str, Any]:
         if advisor is None:
-            if self.uses_left:  # it was told why it need not ask now
+            if self.uses_left:  # the result says why no advice is needed now
                 return {"type": "advisor_result", "text": result.text}
             return {"type": "advisor_tool_result_error", "error_code": "max_uses_exceeded"}
         if result.is_error or advisor.response is None:
@@ -236,7 +235,7 @@ class ConsultationListener:
 
 
 def error_code(error: AIBattleError | None) -> str:
-    """Returns why there is no advice in the words of the Messages API."""
+    """Returns the Messages API's code for why there is no advice."""
     by_kind = (code for kind, code in ERROR_CODES.items() if isinstance(error, kind))
     return next(by_kind, "") or STATUS_CODES.get(getattr(error, "status", None) or 0, "unavailable")
 
@@ -244,8 +243,8 @@ def error_code(error: AIBattleError | None) -> str:
 def with_advice(messages: tuple[Message, ...], tool: str, who: str) -> tuple[Message, ...]:
     """Returns a conversation in which earlier consultations are calls of the tool and their results.
 
-    So the model finds its advice where it was given, and the strategy counts it. A result without its question stays in
-    the words of the assistant. Raises `ConfigError` for advice that nobody here can read.
+    So the model finds its advice where it was given, and the strategy counts it. A result without its question becomes
+    text of the assistant. Raises `ConfigError` for advice that nobody here can read.
     """
     if not (found := tuple(consultations_in(messages))):
         return messages
@@ -255,7 +254,7 @@ def with_advice(messages: tuple[Message, ...], tool: str, who: str) -> tuple[Mes
 
 
 def _split(message: Message, results: Mapping[str, ToolResult]) -> Iterator[Message]:
-    """Yields a message in pieces: up to a question, what came of it, and what follows."""
+    """Yields a message in pieces: up to a question, its result, and the rest."""
     parts: list[Part] = []
     for part in message.parts:
         match consultation_in(part):
@@ -277,8 +276,8 @@ def _result_of(call: ToolCall, found: Consultation, who: str) -> ToolResult:
 
 
 def _advice_count(messages: Sequence[Message], tool: str) -> int:
-    """Returns how often there was advice in the present turn."""
+    """Returns how often advice was given in the present turn."""
     if not any(call.name == tool for message in messages for call in message.tool_calls):
-        return 0  # as a rule there was none, and where a turn begins is a longer look
+        return 0  # the usual case, and finding where a turn begins takes longer
     results = (result for message in messages[prompt_place(messages) :] for result in message.tool_results)
     return sum(result.call.name == tool and not result.is_error for result in results)

@@ -1,4 +1,4 @@
-"""Requests that are turned away, and how a client is told why nothing came."""
+"""Requests that are refused, and how errors are shown to clients."""
 
 import re
 from collections.abc import Container, Iterable, Mapping
@@ -27,7 +27,7 @@ FOR_NOBODY = {"x-should-retry": "false"}
 
 
 class Denied(AIBattleError):
-    """Turned away before any model is asked, with an HTTP `status` and `headers`; `kind` is that of a `Failure`.
+    """A request refused before any model is called, with an HTTP `status` and `headers`; `kind` is that of a `Failure`.
 
     `retry_after` is in seconds.
     """
@@ -49,31 +49,31 @@ class Denied(AIBattleError):
 
 
 class NoRoute(ConfigError):
-    """Nobody answers to the name of the model that a client asked for."""
+    """No route has the name of the model that a client asked for."""
 
 
-# Of the first of these kinds that an error is of.
+# In order: an error gets the status of the first kind that it is an instance of.
 STATUSES: Mapping[type[AIBattleError], int] = {
     NoRoute: 404, ConfigError: 400, BudgetExceeded: 429, RateLimited: 429, TimedOut: 504, Refused: 400,
     ProviderError: 502, AIBattleError: 500,
 }  # fmt: skip
-# Of an upstream, which mean the same to our client.
+# An upstream's statuses that mean the same to our client.
 PASSED_ON = frozenset((400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529))
-TOO_LONG = "prompt is too long"  # the words at which agents compact their history
+TOO_LONG = "prompt is too long"  # the phrase at which agents compact their history
 
 
 class Crashed(AIBattleError):
-    """A mistake of this program; its cause says where."""
+    """A bug in this program; its cause says where."""
 
 
 class ClientDisconnected(AIBattleError):
-    """The client has gone, so nobody can be told anything."""
+    """The client has disconnected, so nothing can be sent."""
 
 
 class BrokenStream(AIBattleError):
-    """What a client has read of a stream turned out to be no answer, and can't be taken back.
+    """The part of a stream that a client has read turned out to be no answer, and cannot be taken back.
 
-    No provider's error, so that no strategy takes it for a helper's failure and goes on.
+    It is not a `ProviderError`, so that no strategy takes it for a helper's failure and continues.
     """
 
     def __init__(self, cause: ProviderError) -> None:
@@ -82,7 +82,7 @@ class BrokenStream(AIBattleError):
 
 
 def client_failure(error: AIBattleError) -> Failure:
-    """The error as what a client of an API can act on."""
+    """Returns the error as a client of an API can handle it."""
     match error:
         case BrokenStream(cause=cause):
             return client_failure(cause)
@@ -110,9 +110,9 @@ def _worded_as_too_long(message: str) -> str:
 
 
 def without_addresses(text: str, upstreams: Container[str]) -> str:
-    """Returns an upstream's error as a client may read it: without where it happened, and with which software.
+    """Removes addresses and software versions from an upstream's error, so that a client may read it.
 
-    Links to pages of the web stay, unless they lead to one of `upstreams` (their hosts).
+    Links to web pages stay, unless they lead to one of `upstreams` (host names).
     """
 
     def withhold(found: re.Match[str]) -> str:
@@ -128,7 +128,7 @@ def without_addresses(text: str, upstreams: Container[str]) -> str:
 
 
 def with_requested_name(text: str, models: Iterable[str], requested: str) -> str:
-    """The text with the name that a client asked for in place of those of the `models` behind it."""
+    """Replaces the names of the `models` behind a route by the name that a client asked for."""
     names = {spelled for name in models for spelled in (name, name.partition("/")[2]) if not spelled.isalpha()}
     known = "|".join(map(re.escape, sorted(names - {""}, key=len, reverse=True)))
     if not known:
@@ -137,7 +137,7 @@ def with_requested_name(text: str, models: Iterable[str], requested: str) -> str
 
 
 def _is_ours(host: str, upstreams: Container[str]) -> bool:
-    """Says whether a host is an upstream's, or a name that only this network can mean."""
+    """Checks whether a host is an upstream's, or a name that only this network can resolve."""
     bare = host.strip("[]").lower()
     with suppress(ValueError):
         return bool(ip_address(bare))
@@ -145,7 +145,7 @@ def _is_ours(host: str, upstreams: Container[str]) -> bool:
 
 
 def retry_headers(error: AIBattleError) -> dict[str, str]:
-    """Returns when to come back, where that is known, and whether to: what is used up does not come back."""
+    """Returns headers saying when to retry, if known, and whether to: an exhausted budget does not come back."""
     match error:
         case BudgetExceeded() | RateLimited(retry_after=None, again="never"):
             return FOR_NOBODY
@@ -157,7 +157,7 @@ def retry_headers(error: AIBattleError) -> dict[str, str]:
 
 
 def _retry_after(wait: float | None) -> dict[str, str]:
-    """Whole seconds, as HTTP has it, and the fraction in the header that clients of these APIs look for first."""
+    """Returns whole seconds as HTTP requires, and the exact value in the header that these APIs' clients prefer."""
     if wait is None:
         return {}
     exactly = {} if wait == ceil(wait) else {"retry-after-ms": f"{wait * 1000:.0f}"}

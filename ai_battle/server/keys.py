@@ -1,4 +1,4 @@
-"""Who may ask, with which key, and what each key may spend."""
+"""Authenticates clients by key, and holds what each key may spend."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,17 +22,17 @@ from .stored import ResponseStore
 BEARER = "bearer "
 NO_KEY = "No key was presented: send it as x-api-key, or as Authorization: Bearer."
 LIMITS = "limits/1/"
-"""How their names in a store begin; the number is that of their form, for other versions."""
+"""Prefix of limits in a store; the number is the version of their format."""
 LIMITS_KEPT = 30 * 86_400.0
-"""Seconds for which a store knows the limits of a key."""
+"""Seconds for which a store keeps the limits of a key."""
 WRONG_KEY = "The key is not known here."
 
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """Whom a key belongs to, and what may be done with it: dollars, requests at once, requests a minute.
+    """The holder of a key, and the limits: dollars, concurrent requests, requests per minute.
 
-    Holders of one name share all of it.
+    Keys with the same holder name share these limits.
     """
 
     name: str = ""
@@ -47,7 +47,7 @@ ANYBODY = KeyHolder()
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """All keys that are good; without any, everybody on this machine may ask."""
+    """All valid keys. Without any, every program on this machine may send requests."""
 
     holders: Mapping[bytes, KeyHolder] = field(default_factory=dict, repr=False)
 
@@ -58,9 +58,9 @@ class Keys:
         return cls({key.key.encode(): _holder(key, several) for key in keys})
 
     def holder(self, headers: Mapping[str, str]) -> KeyHolder:
-        """Returns the holder of the key; raises `Denied`.
+        """Returns the holder of the presented key. Raises `Denied`.
 
-        A key is compared with every known one, each in constant time.
+        The key is compared with every known one, each in constant time, so that timing reveals nothing.
         """
         if not self.holders:
             _require_local(headers)
@@ -76,9 +76,10 @@ class Keys:
 
 
 async def other_limits(store: ResponseStore, keys: Keys) -> Sequence[str]:
-    """Says which holders had other limits at the last server that came to this store, and tells it those of this one.
+    """Returns a sentence for each holder with other limits at the last server on this store, and stores ours.
 
-    Holders are counted together by their name, and each server keeps the limits of its own file. Raises `StoreError`.
+    Holders with the same name are counted together, but each server applies the limits of its own file. Raises
+    `StoreError`.
     """
     ours = {holder.name: _limits(holder) for holder in keys.holders.values()}
     stored, sentences = await store.values([f"{LIMITS}{name}" for name in ours]), list[str]()
@@ -109,7 +110,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _holder(key: ServeKey, several: bool) -> KeyHolder:
-    """Keys without a name get one that tells them apart in the log, and nothing about them."""
+    """Returns a key's holder. Keys without a name get one that tells them apart in the log and reveals nothing."""
     name = key.name or f"key-{hashlib.sha256(key.key.encode()).hexdigest()[:8]}"
     return KeyHolder(name, key.budget_usd, key.concurrent, key.per_minute, several)
 
@@ -120,7 +121,7 @@ def _bearer(headers: Mapping[str, str]) -> str:
 
 
 def _require_local(headers: Mapping[str, str]) -> None:
-    """A web page can make a browser ask us: by a name of its own that leads here, or from its own origin."""
+    """Raises `Denied` for requests that a web page makes a browser send, also by DNS rebinding."""
     host = headers.get("host", "")
     if not _leads_here(f"//{host}"):
         raise Denied(403, f"Without keys only this machine may ask, by its own name, not by {host[:100]!r}.")
@@ -137,15 +138,15 @@ def _leads_here(address: str) -> bool:
 
 
 def _is_web(origin: str) -> bool:
-    """Desktop programs have origins with schemes of their own."""
+    """Checks whether an origin is a web page's. Desktop programs use schemes of their own."""
     return origin == "null" or origin.lower().startswith(("http:", "https:"))
 
 
 @dataclass(slots=True)
 class KeyBudgets:
-    """One budget for each key, by its holder's name; with `counts` they hold over all workers.
+    """One budget for each holder; with `counts` they hold over all workers.
 
-    `unpriced` says whether models may answer for a key with a budget whose price is unknown.
+    `unpriced` says whether models without a known price may answer for a key with a budget.
     """
 
     counts: SharedCounts | None = None
@@ -153,7 +154,7 @@ class KeyBudgets:
     _open: dict[str, Budget] = field(default_factory=dict)
 
     def budgets_of(self, holder: KeyHolder) -> tuple[Budget, ...]:
-        """Returns the budget of a key, none for who needs no key; raises `BudgetExceeded` if nothing of it is left."""
+        """Returns the budget of a key, or nothing without keys. Raises `BudgetExceeded` if it is used up."""
         if not holder.name:
             return ()
         budget = self._open.get(holder.name) or self._new(holder.name)

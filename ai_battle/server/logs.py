@@ -1,4 +1,4 @@
-"""The server's log: a line of JSON for each request, and for what happens beside them."""
+"""The server's log: a line of JSON for each request, and for other events."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ Write: TypeAlias = Callable[[bytes], object]
 
 
 def log_level(written: str) -> str:
-    """Raises `ConfigError`."""
+    """Returns the normalized level. Raises `ConfigError`."""
     level = written.strip().lower() or "info"
     if level not in LEVELS:
         raise ConfigError(f"LOG_LEVEL is one of {', '.join(LEVELS)}, not {written!r}{near(level, [*LEVELS])}")
@@ -32,9 +32,9 @@ def log_level(written: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RequestLog:
-    """`redactor` keeps secrets out, also out of content, which is only there when it was asked for.
+    """Writes log lines. `redactor` removes secrets, also from content, which is logged only on request.
 
-    `worker` is the number of one of several.
+    `worker` is the number of one of several workers.
     """
 
     write: Write = field(default=len)
@@ -53,7 +53,7 @@ class RequestLog:
         return {"time": _timestamp(int(time.time())), "level": level, **worker}
 
     def log_connection(self, error: BaseException | None) -> None:
-        """Logs that a connection brought no request, without a word of it; all else is a mistake of this program."""
+        """Logs a connection without a valid request, and none of its content; any other error is a bug here."""
         is_theirs = isinstance(error, HttpProcessingError)
         level = "warning" if is_theirs else "error"
         reason = "What came over a connection is no HTTP request." if is_theirs else place_of(error)
@@ -71,12 +71,12 @@ class RequestLog:
 
     def _write(self, level: str, line: Callable[[], bytes]) -> None:
         if RANKS[level] >= RANKS[self.level]:
-            with suppress(OSError):  # nobody reads the log any more: no reason to answer nobody
+            with suppress(OSError):  # a log that nobody reads any more must not stop the server
                 self.write(line() + b"\n")
 
 
 class ConnectionLog(Handler):
-    """Between aiohttp's own log and ours; `log` gives the one that holds at present."""
+    """Forwards aiohttp's own log to ours; `log` returns the current one, as a reload replaces it."""
 
     def __init__(self, log: Callable[[], RequestLog]) -> None:
         super().__init__()
@@ -84,13 +84,13 @@ class ConnectionLog(Handler):
 
     @property
     def logger(self) -> Logger:
-        """Of its own, as several servers may run in one process."""
+        """A separate logger, as several servers may run in one process."""
         logger = Logger("connections")
         logger.addHandler(self)
         return logger
 
     def emit(self, record: LogRecord) -> None:
-        """The rest of a body that could not be read: its request has its line."""
+        """Logs an error, unless a body could not be read: its request has a line already."""
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, RequestPayloadError):
             self._log().log_connection(error)

@@ -1,4 +1,4 @@
-"""This framework as an MCP server: its tools and runs over the protocol, on stdio and by HTTP on this machine."""
+"""Serves ai-battle over MCP, on stdio and by HTTP on this machine."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ServedTool:
-    """A tool as it is served; the docstring of its arguments is its title and description."""
+    """A tool as it is served. The docstring of its arguments is its title and description."""
 
     arguments: type[Section]
     result: type[BaseModel]
@@ -82,7 +82,7 @@ class ServedTool:
 
 
 class McpHandlers:
-    """Answers the requests of the protocol."""
+    """Handles the requests of the protocol."""
 
     def __init__(self, folder: FolderTools) -> None:
         self._folder = folder
@@ -101,7 +101,7 @@ class McpHandlers:
         return ListToolsResult(tools=[tool.specification(name) for name, tool in self._tools.items()])
 
     async def call_tool(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        """Calls a tool; what goes wrong is a result that says so, for the model that called."""
+        """Calls a tool. Errors become results, so that the calling model can react."""
         redactor = environment_redactor(os.environ, self._folder.folder)
         try:
             with translate_errors("This is an error in ai-battle itself; please report it", AIBattleError):
@@ -116,14 +116,14 @@ class McpHandlers:
         if (tool := self._tools.get(params.name)) is None:
             raise ConfigError(f"There is no tool {params.name!r}{near(params.name, [*self._tools])}")
         arguments = checked_section(tool.arguments, params.arguments or {})
-        if self._ending:  # who cancels a discussion may resume it at once
+        if self._ending:  # a client may resume a discussion that it has just cancelled and that is still being saved
             await asyncio.wait(self._ending)
         return await self._saved_on_cancel(tool.call(arguments, context.session.report_progress))
 
     async def _saved_on_cancel(self, work: Coroutine[Any, Any, T]) -> T:
-        """Returns what it comes to; when that is cancelled, it is once, and has its time to save what is done.
+        """Awaits `work`. Cancels it once when it is cancelled, and lets it save what is done.
 
-        The SDK's cancel scopes would interrupt each step of the saving, too.
+        The SDK's cancel scopes would cancel each step of the saving, too.
         """
         task = asyncio.ensure_future(work)
         try:
@@ -150,23 +150,23 @@ def create_server(folder: FolderTools) -> Server[Any]:
 
 
 async def serve_stdio(folder: FolderTools) -> None:
-    """Serves until the client closes standard input, and saves what is under way then."""
+    """Serves until the client closes standard input, then saves unfinished work."""
     server = create_server(folder)
     async with stdio_server(_lines_of_client()) as (received, sent):
         await server.run(received, sent, server.create_initialization_options())
 
 
 def _lines_of_client() -> Any:
-    """Returns standard input, read without the SDK's thread, which would keep a server that is stopped from ending.
+    """Returns the lines of standard input, read without the SDK's thread, which would keep a stopped server alive.
 
-    None, which leaves it to the SDK, for a file: there is nothing to wait for.
+    Returns None for a file, which the SDK then reads: a file never blocks.
     """
     mode = os.fstat(0).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(0)):
         return None
     client = os.fdopen(os.dup(0), "rb", buffering=0)
     with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)  # programs that tools start read nothing of the client's
+        os.dup2(nothing.fileno(), 0)  # so that programs started by tools do not read the client's messages
     return _lines(client)
 
 
@@ -178,14 +178,14 @@ async def _lines(pipe: IO[bytes]) -> AsyncIterator[str]:
 
 
 async def serve_http(folder: FolderTools, listening: socket, token: str) -> None:
-    """Serves until it is interrupted; `listening` is bound to this machine's loopback address."""
+    """Serves until it is interrupted; `listening` is bound to the loopback address of this machine."""
     app = _with_token(create_server(folder).streamable_http_app(), token)
     settings = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     await uvicorn.Server(settings).serve(sockets=[listening])
 
 
 def _with_token(app: ASGIApp, token: str) -> ASGIApp:
-    """Host and Origin are the SDK's to check; this keeps other users and programs of the machine out."""
+    """Requires the token, to keep other users and programs of this machine out. The SDK checks Host and Origin."""
     expected = f"Bearer {token}".encode()
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""What clients of the MCP server give its tools and get from them; the JSON Schemas of both are made of this."""
+"""Arguments and results of the MCP server's tools; their JSON Schemas are generated from these classes."""
 
 import json
 from dataclasses import asdict
@@ -17,11 +17,11 @@ from ..core.events import PromptGiven, TurnFinished
 from ..reporting.account import UNFINISHED, account
 
 MOST_TEXT = 40_000
-"""Characters of messages in one result: some 10,000 tokens, which clients take without cutting them."""
+"""Characters of messages in one result: some 10,000 tokens, which clients accept without truncation."""
 
 
 def _names(given: Any) -> Any:
-    """Some clients write a list as JSON in a text, or a single entry without a list."""
+    """Accepts what some clients send for a list: JSON in a string, or a single entry."""
     if not isinstance(given, str):
         return given
     return json.loads(given) if given.startswith("[") else [given]
@@ -52,7 +52,7 @@ class DiscussArguments(Section):
     max_cost: MaxCost = None
 
     def require_one_source(self) -> None:
-        """Raises `ConfigError` also for what would have no effect."""
+        """Raises `ConfigError` unless one source is given, and for arguments without effect."""
         given = [name for name in ("topic", "config", "resume") if getattr(self, name).strip()]
         if len(given) != 1:
             raise ConfigError("Give one of topic (with models), config and resume.")
@@ -201,7 +201,7 @@ class RunList(BaseModel, frozen=True):
 
 
 def read_messages(run_dir: Path, first: int) -> tuple[list[TurnText], int | None]:
-    """Returns what was said from a turn on, as far as it fits, and the turn at which it goes on."""
+    """Returns the messages from a turn on, as far as they fit, and the turn at which to continue."""
     found: list[TurnText] = []
     room, last = MOST_TEXT, 0
     for _, event in read(run_dir):

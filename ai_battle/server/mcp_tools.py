@@ -1,4 +1,4 @@
-"""What the tools of the MCP server do, all in one folder: hold and resume discussions, ask, and read what was run."""
+"""The MCP server's tools, confined to one folder: hold, resume, judge and read discussions, and ask a question."""
 
 import asyncio
 import os
@@ -45,17 +45,17 @@ ROUNDS, LONGEST_NAME = 3, 40
 
 
 class ProgressReporter(Protocol):
-    """Sends the client of a call how far it is: a number that grows, the last one where it is known, and words."""
+    """Reports progress of a call to its client: an increasing number, the final one if known, and a message."""
 
     async def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class FolderTools:
-    """The tools of a server that works in `folder`, which is the working directory; clients read nothing outside of it.
+    """The tools of a server working in `folder`, its working directory; clients read nothing outside of it.
 
-    `require_trust` raises `ConfigError` for code that nobody has trusted; with `trust` a YAML in a text may also lead
-    out of the folder. `approve` holds for all calls of tools; `max_cost` is the most that a call may cost, in dollars.
+    `require_trust` raises `ConfigError` for code that nobody has trusted; with `trust` a YAML given as text may also
+    refer to places outside the folder. `approve` applies to all tool calls; `max_cost` bounds each call, in dollars.
     """
 
     folder: Path
@@ -66,7 +66,7 @@ class FolderTools:
     max_cost: float | None = None
 
     async def discuss(self, arguments: DiscussArguments, tell: ProgressReporter) -> RunDocument:
-        """Raises `ConfigError` for what can't be run, before anything is spent."""
+        """Raises `ConfigError` for what can't run, before anything is spent."""
         arguments.require_one_source()
         run_dir = self.run_dir(arguments.resume) if arguments.resume else None
         loaded = self._discussion(arguments, run_dir)
@@ -101,7 +101,7 @@ class FolderTools:
         return AskResult(answer=response.text, models=models, cost_usd=cost, max_cost_usd=most)
 
     async def judge(self, arguments: JudgeArguments, tell: ProgressReporter) -> JudgeResult:
-        for model in arguments.models:  # a type may name code
+        for model in arguments.models:  # a type may name a module, which would be imported
             self.require_trust(asking.question("?", model))
         run_dir = self.run_dir(arguments.run)
         packaged = packaged_rubric(arguments.rubric)
@@ -130,17 +130,17 @@ class FolderTools:
         return RunDocument.read(run_dir, messages, next_turn)
 
     def run_dir(self, named: str) -> Path:
-        """Returns the directory of a run in the folder; raises `ConfigError` where none or several are meant."""
+        """Returns the directory of a run in the folder. Raises `ConfigError` if none or several match."""
         self._inside(named)
         return self._inside(str(find_run(named))).relative_to(self.folder)
 
     def _discussion(self, arguments: DiscussArguments, run_dir: Path | None) -> LoadedDiscussion:
-        """Returns what is to be run, with its limit; everything that is wrong with it raises `ConfigError`."""
+        """Returns the discussion to run, with its limit. Raises `ConfigError` for any mistake in it."""
         source, name = self._source(arguments, run_dir)
         changes = [f"discussion.turns={arguments.turns}"] if arguments.turns else []
         environment = with_dotenv(os.environ, self.folder) if isinstance(source, Mapping) else None
         first = load(source, environment, changes)
-        self._require_inside(first)  # before any file that it names is looked at
+        self._require_inside(first)  # before any file that it names is opened
         most = _least(arguments.max_cost, self.max_cost, first.file.discussion.limits.cost_usd)
         changes += [] if most is None else [f"discussion.limits.cost_usd={most}"]
         loaded = load_checked(source, changes, environment=environment)
@@ -150,7 +150,7 @@ class FolderTools:
         return replace(loaded, name=name or loaded.name)
 
     def _source(self, arguments: DiscussArguments, run_dir: Path | None) -> tuple[Source, str]:
-        """Returns what the discussion is loaded from, and its name where that does not say it."""
+        """Returns what the discussion is loaded from, and its name if that does not contain one."""
         if run_dir:
             started = progress(run_dir).started
             return str(run_dir / CONFIG), started.name if started else ""
@@ -170,7 +170,7 @@ class FolderTools:
         return {"discussion": discussion | ({"input_files": [*arguments.files]} if arguments.files else {})}
 
     def _text(self, text: str) -> YamlText:
-        """Returns YAML that a client wrote, which may not lead out of the folder, nor send keys elsewhere."""
+        """Returns YAML that a client wrote, which may neither refer outside the folder nor send keys elsewhere."""
         written = YamlText(text, self.folder / "config")
         if not self.trust and (found := [*_reaching_out(written)]):
             away = "put it into a file of the folder, or start the server with --trust."
@@ -178,7 +178,7 @@ class FolderTools:
         return written
 
     def _require_inside(self, loaded: LoadedDiscussion) -> None:
-        """Raises `ConfigError` for files outside, and for people: nobody sits at the keyboard of a server."""
+        """Raises `ConfigError` for files outside, and for people: nobody sits at a server's keyboard."""
         discussion = loaded.file.discussion
         if people := [name for name, spec in discussion.models.items() if spec.role == "user"]:
             raise ConfigError(f"{people[0]} is a person, and nobody sits at this server: use ai-battle run.")
@@ -186,7 +186,7 @@ class FolderTools:
             self._inside(str(loaded.base / os.path.expanduser(path)), shown=path)
 
     def _inside(self, named: str, shown: str = "") -> Path:
-        """Returns the place that a client names; raises `ConfigError` for one outside, be it by a link."""
+        """Returns the path that a client names. Raises `ConfigError` for one outside, also through a link."""
         try:
             place = Path(os.path.realpath(self.folder / os.path.expanduser(named)))
         except ValueError as error:
@@ -202,7 +202,7 @@ class FolderTools:
 
 
 def _named_paths(discussion: Discussion) -> Iterator[str]:
-    """Yields the files and folders that a discussion is made of; a folder of files leaves out links that lead away."""
+    """Yields the files and folders of a discussion. Reading a folder of files skips links that lead outside."""
     yield from (discussion.templates, discussion.judge.rubric if discussion.judge else "")
     yield discussion.input_file.path if discussion.input_file else ""
     if discussion.input_files:
@@ -212,7 +212,7 @@ def _named_paths(discussion: Discussion) -> Iterator[str]:
 
 
 def _reaching_out(written: YamlText) -> Iterator[str]:
-    """Yields the keys by which a YAML reads the environment, leads out of the folder, or sends keys elsewhere."""
+    """Yields the keys by which a YAML reads the environment, leaves the folder, or sends keys elsewhere."""
     if "${" in written.text.replace("$${", ""):
         yield "${"
         return
@@ -233,7 +233,7 @@ def _least(*amounts: float | None) -> float | None:
 
 
 class _ProgressListener:
-    """Tells a client of each turn as it begins, and of each reply to a question, and what this call cost so far."""
+    """Reports each turn as it begins, each reply to a question, and the cost so far."""
 
     def __init__(self, tell: ProgressReporter, turns: int = 0, run_dir: Path | None = None) -> None:
         self.run_dir = run_dir

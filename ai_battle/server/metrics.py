@@ -1,4 +1,4 @@
-"""What requests came to: one while it is answered, and all of them in Prometheus' text form."""
+"""Statistics of one request while it is answered, and of all requests in Prometheus' text format."""
 
 import os
 from bisect import bisect_left
@@ -19,20 +19,20 @@ from .keys import ANYBODY, KeyHolder
 from .routes import Route
 
 LEFT = 499
-"""What the log and the metrics say of a client that did not wait for its answer."""
+"""The status in log and metrics for a client that did not wait for its answer."""
 UNVERIFIED = "unverified"
-"""An answer that was to be verified by running, and could not be."""
+"""An answer that was to be verified by running it, and could not be."""
 NOTHING = "nothing_usable"
-"""What a helper came to that was heard, or not waited for, and brought no error of an upstream."""
+"""The outcome of a helper that failed without an error of an upstream."""
 
 
 @dataclass(slots=True)
 class RequestStats:
-    """A listener. `first_token` is in seconds after the start; all calls for the request are charged to `budget`.
+    """Collects the statistics of a request from its events. All calls for it are charged to `budget`.
 
-    `left_out` are options of the request that a model did not take, or not as they were.
-    `error` is the kind of what went wrong, `reason` its words where they can't hold any of the conversation;
-    `help_failed` is the kind of what went wrong with each helper that brought nothing.
+    `first_token` is in seconds after the start; `left_out` holds options that a model did not take unchanged. `error`
+    is the kind of the error, `reason` its message if that can't contain any of the conversation; `help_failed` holds
+    the kind of error of each helper that failed.
     """
 
     api: str
@@ -86,16 +86,16 @@ class RequestStats:
 
     @property
     def dollars(self) -> float:
-        """The known part of what the usage cost."""
+        """The cost of the usage, as far as prices are known."""
         return self.budget.ledger.known_cost
 
     @property
     def has_help(self) -> bool:
-        """Whether a helper brought something; one that is being asked counts until it fails."""
+        """Whether a helper contributed; one that is being asked counts until it fails."""
         return self._has_helped or self._helps
 
     def mark_first_token(self) -> None:
-        """The first of the answer is on its way to the client."""
+        """Marks the time at which the first part of the answer goes to the client."""
         if self.first_token is None:
             self.first_token = perf_counter() - self.started
 
@@ -109,7 +109,7 @@ class RequestStats:
             self.reason = place_of(cause.__cause__)
 
     def record_departure(self) -> None:
-        """Records who left early; who hangs up after the last event has had the whole answer."""
+        """Records that the client left early. One that hangs up after the last event has the whole answer."""
         if not self.is_delivered:
             self.status, self.error = LEFT, "Left"
 
@@ -119,7 +119,7 @@ class RequestStats:
 
     @property
     def early_headers(self) -> dict[str, str]:
-        """What is known for certain while the answer is still coming, as headers for the client."""
+        """Headers for the client with what is certain while the answer is still coming."""
         headers = self.ids
         if self.route:
             headers["x-ai-battle-route"] = self.route.name if self.route.name.isprintable() else "other"
@@ -135,7 +135,7 @@ class RequestStats:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The same when all is known."""
+        """Headers for the client once the answer is complete."""
         headers = self.early_headers
         if self.route and self.route.strategy:
             headers |= {"x-ai-battle-helped": str(self.has_help).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
@@ -145,7 +145,7 @@ class RequestStats:
 
 
 def place_of(crash: BaseException | None) -> str:
-    """Returns where an error happened, without words, which could be the conversation's."""
+    """Returns the type and place of an error without its message, which could quote the conversation."""
     frames = [*walk_tb(crash.__traceback__ if crash else None)]
     where = f" at {frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
     return f"{type(crash).__name__}{where}"
@@ -159,7 +159,7 @@ def _kind(event: AttemptFailed) -> str:
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 Labels: TypeAlias = tuple[str, ...]
-"""Values in the order of the metric's label names."""
+"""Label values, in the order of the metric's label names."""
 
 COUNTERS: Mapping[str, tuple[Labels, str]] = {
     "requests_total": (("api", "route", "status"), "Requests by what they came to; 499: the client left."),
@@ -179,7 +179,7 @@ HISTOGRAMS: Mapping[str, str] = {
 
 
 class Gauge(NamedTuple):
-    """What is true at this moment; those that end in `_total` only grow."""
+    """A current value. Those whose name ends in `_total` only grow."""
 
     name: str
     meaning: str
@@ -188,7 +188,7 @@ class Gauge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts by upper bound; one entry for each route."""
+    """Counts by upper bound, per route."""
 
     bounds: tuple[float, ...] = SECONDS
     counts: dict[str, list[int]] = field(default_factory=dict)
@@ -218,7 +218,7 @@ class Metrics:
     histograms: dict[str, Histogram] = field(default_factory=lambda: {name: Histogram() for name in HISTOGRAMS})
 
     def count(self, stats: RequestStats, route: str) -> None:
-        """Counts a request under `route`, if that is listed: names that clients make up would never end."""
+        """Counts a request under `route`, if it is listed: names made up by clients would grow without bound."""
         counters, here = self.counters, (route,)
         counters["requests_total"][stats.api, route, str(stats.status)] += 1
         usage = stats.usage
@@ -243,7 +243,7 @@ class Metrics:
         self.counters["shadow_cost_usd_total"][(route,)] += dollars
 
     def snapshot(self) -> Mapping[str, Any]:
-        """Returns the numbers as JSON has them."""
+        """Returns the numbers in a form that JSON can hold."""
         counters = {name: [*found.items()] for name, found in self.counters.items()}
         histograms = {name: [found.counts, found.sums] for name, found in self.histograms.items()}
         return {"counters": counters, "histograms": histograms}

@@ -1,4 +1,4 @@
-"""What workers of several machines count together, in Redis or Valkey."""
+"""The counts that workers on several machines share, in Redis or Valkey."""
 
 from collections.abc import Iterable, Mapping
 from secrets import token_hex
@@ -82,7 +82,7 @@ return 1
 
 
 class RedisCounts:
-    """Its clock is that of the Redis server, so those of the workers' machines may differ."""
+    """Shared counts in Redis. Time is that of the Redis server, so the clocks of the workers' machines may differ."""
 
     def __init__(self, url: str) -> None:
         self._scripts = RedisScripts(url, CLAIM, TELL, COUNT, END)

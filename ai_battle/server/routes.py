@@ -1,4 +1,4 @@
-"""Names that clients ask for, what answers to them, and how they are listed in the shape of either API."""
+"""The names that clients can ask for, their routes, and how both APIs list them."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,17 +13,17 @@ from ..providers._endpoints import provider_traits
 from .errors import NoRoute
 
 MOST = 1000
-"""Models on one page, as Anthropic has it."""
+"""Models on one page, the limit of Anthropic's API."""
 BEGUN = int(time.time())
 CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGUN))
 
 
 @dataclass(frozen=True)
 class Route:
-    """`make` gives a client for one request; what is worth keeping between requests is shared behind it.
+    """A name that answers. `make` returns a client for one request; state kept between requests is shared behind it.
 
     `strategy` is empty for a model that answers alone; `models` are those that may be called. `api` is the name of the
-    API that the upstream speaks, where it gets what its clients ask for in that API as it came.
+    upstream's API if requests in that API are passed on unchanged.
     """
 
     name: str
@@ -38,18 +38,18 @@ class Route:
 
     @property
     def provider(self) -> str:
-        """That of the model that answers first."""
+        """The provider of the model that answers first."""
         return self.models[0].partition("/")[0] if self.models else ""
 
     @cached_property
     def upstream_api(self) -> str:
-        """The API of a server's clients that this model speaks; empty for one of its own."""
+        """The served API that this model speaks, or empty if its API is another."""
         return provider_traits(self.provider).api
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """`named` are the routes that are listed; `other` finds or makes one for any other name, or returns None."""
+    """The listed routes, by name; `other` finds or builds one for any other name, or returns None."""
 
     named: Mapping[str, Route]
     other: Callable[[str], Route | None] = lambda name: None
@@ -58,7 +58,7 @@ class Routes:
         return iter(self.named.values())
 
     def find(self, name: str) -> Route:
-        """Raises `NoRoute` with the names that there are."""
+        """Raises `NoRoute` suggesting a similar name."""
         if route := self.named.get(name) or self.other(name):
             return route
         raise NoRoute(f"there is no model {name!r} here{near(name, [*self.named])}")
@@ -76,9 +76,9 @@ def model_entry(route: Route, headers: Mapping[str, str]) -> dict[str, Any]:
 
 
 def model_list(routes: Routes, headers: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
-    """Clients of Anthropic's API show only ids that look like its vendor's; the others are listed all the same.
+    """Returns the list of models. `query` selects a page in Anthropic's API. Raises `ConfigError`.
 
-    That API has pages, of which `query` asks for one. Raises `ConfigError`.
+    Clients of that API show only ids that look like its vendor's; the others are listed all the same.
     """
     data = [model_entry(route, headers) for route in routes]
     if not is_anthropic(headers):
@@ -89,7 +89,7 @@ def model_list(routes: Routes, headers: Mapping[str, str], query: Mapping[str, s
 
 
 def _page(data: list[dict[str, Any]], query: Mapping[str, str]) -> tuple[list[dict[str, Any]], bool]:
-    """Returns the models after or before the one that is named, and whether there are more; all without a limit."""
+    """Returns the models after or before the named one, and whether there are more."""
     limit = query.get("limit", str(MOST))
     if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:5]) <= MOST):
         raise ConfigError(f"limit must be a whole number from 1 to {MOST}.")

@@ -1,4 +1,4 @@
-"""A server in the foreground: it listens, takes up changes of its file, and ends when its last answers are out."""
+"""Runs a server in the foreground: it listens, reloads its configuration, and ends when its last answers are out."""
 
 import asyncio
 import gc
@@ -26,15 +26,15 @@ from .upstreams import sharing_upstreams
 from .workers import BACKLOG, Command, Supervisor, Worker, take_places
 
 LOOKS = 1.0
-"""Seconds between two looks at the file."""
+"""Seconds between two checks of the file for changes."""
 KEEP_ALIVE = 75.0
-"""Seconds that a connection may wait for its next request: longer than nginx keeps one."""
+"""Seconds an idle connection stays open: more than nginx's 60, so that it never reuses one just closed."""
 LINGER = 1.0
-"""Seconds for which the rest of a refused body is read, so that its client gets to see why."""
+"""Seconds for which the rest of a refused body is read, so that its client gets to see the error."""
 MANY, OFTEN, SELDOM = 2_000, 5, 2
 ENDING = "Ending: no new requests; answers that run are finished, unless you say it again."
 END = ("SIGINT", "SIGTERM")
-AGAIN = ("SIGHUP",)  # not on every system
+AGAIN = ("SIGHUP",)  # missing on Windows
 FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nretry-after: 1\r\nconnection: close\r\n"
     b"content-length: 21\r\n\r\ntoo many connections\n"
@@ -47,9 +47,9 @@ Say = Callable[[str], None]
 async def listening(
     config: ServerConfig, write: Write = len, worker: Worker | None = None
 ) -> AsyncIterator[tuple[ServerState, str]]:
-    """The server while the block runs, and its address; `write` gets the log, a `worker` has its sockets already.
+    """Runs the server while the block runs, and yields its state and address.
 
-    Raises `ConfigError` when nobody can listen there.
+    `write` receives the log; a `worker` brings its own sockets. Raises `ConfigError` if the address can't be bound.
     """
     state = config.make_state(write, worker)
     runner = web.AppRunner(
@@ -77,7 +77,7 @@ async def listening(
 async def _accept_connections(
     runner: web.AppRunner, server: Server, worker: Worker | None
 ) -> AsyncIterator[tuple[str, int]]:
-    """Connections that were accepted stay when no more are."""
+    """Accepts connections while the block runs. Accepted ones stay open, so that their answers can finish."""
     inside = runner.server
     assert inside is not None
     limiter = ConnectionLimiter(inside, server.limits.connections, server.limits.header_seconds)
@@ -104,9 +104,9 @@ async def _listen(limiter: "ConnectionLimiter", server: Server, worker: Worker |
 
 
 async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Write) -> None:
-    """Serves until SIGINT or SIGTERM, a second of which waits for nobody; `say` hears what it serves, and changes.
+    """Serves until SIGINT or SIGTERM; a second signal ends the process at once.
 
-    `write` gets a line for each request.
+    `say` receives the startup lines and each change; `write` receives a log line for each request.
     """
     signals = SignalEvents()
     signals.listen()
@@ -125,7 +125,7 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
 
 
 async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, write: Write, worker: Worker) -> None:
-    """The same for one of several workers, whose parent speaks for all; `say` hears what goes wrong."""
+    """Serves as one of several workers. The parent reports startup and changes; `say` receives errors only."""
     signals = SignalEvents()
     signals.listen()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end_with_parent, signals.over)
@@ -145,7 +145,7 @@ async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, 
 
 
 async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Say, command: Command) -> None:
-    """Starts `server.workers` of them by `command` and keeps them running; the rest is as with `serve`."""
+    """Starts `server.workers` processes by `command` and keeps them running; otherwise like `serve`."""
     server, signals = config.server, SignalEvents()
     signals.listen()
     with take_places(server.workers, server.host, server.port) as places:
@@ -163,9 +163,10 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
 
 
 def _end_with_parent(over: asyncio.Event) -> None:
-    """Its end of our input is closed. A parent that is ended while it waits for its workers waits for nobody.
+    """Ends this worker when its parent closes the pipe to it.
 
-    A worker itself counts no signals: who stops a service often tells each of its processes.
+    Kills it if it was ending already: the parent has then stopped waiting. A worker does not count signals itself, as a
+    service manager often signals each process of a service.
     """
     asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
     if over.is_set():
@@ -179,17 +180,18 @@ async def _warn_of_unreachable(config: ServerConfig, say: Say) -> None:
 
 
 def warm_up(models: Iterable[Model]) -> None:
-    """Looks up prices before the first answer needs them; then what is there stays out of the collector's way."""
+    """Looks up prices before the first answer needs them, and keeps what is loaded out of garbage collection."""
     for model in models:
         model.find_price()
     gc.collect()
     gc.freeze()
-    gc.collect()  # the next whole one waits until there is a quarter more than the last one left: that is now little
+    # A full collection waits until objects grow by a quarter of those that the last one left: now few are left.
+    gc.collect()
     gc.set_threshold(MANY, OFTEN, SELDOM)
 
 
 def startup_lines(config: ServerConfig, address: str) -> list[str]:
-    """Returns what a user wants to see first: the address, and who answers to which name."""
+    """Returns the lines shown at startup: the address, and which models answer for each route."""
     routes = config.deployment.routes
     width = max(len(route.name) for route in routes)
     lines = [f"  {r.name:<{width}}  {', '.join(r.models)}{f'  ({r.strategy})' if r.strategy else ''}" for r in routes]
@@ -198,7 +200,7 @@ def startup_lines(config: ServerConfig, address: str) -> list[str]:
 
 
 def _shadow_terms(config: ServerConfig) -> Iterator[str]:
-    """Which requests reach other models than those of their answer."""
+    """Yields a line for each route whose requests also go to models that do not answer them."""
     for name, route in config.server.routes.items():
         if shadow := route.shadow:
             yield (
@@ -208,7 +210,7 @@ def _shadow_terms(config: ServerConfig) -> Iterator[str]:
 
 
 def _terms(config: ServerConfig) -> Iterator[str]:
-    """Yields what a user has to know of keys and budgets: who may ask, and what may be spent."""
+    """Yields lines about keys and budgets: who may send requests, and what may be spent."""
     names = ", ".join(dict.fromkeys(holder.name for holder in config.keys.holders.values()))
     yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
     if config.has_budgets:
@@ -218,7 +220,7 @@ def _terms(config: ServerConfig) -> Iterator[str]:
 
 
 async def _watch(seen: Stamps, again: asyncio.Event, reload: Callable[[], Awaitable[Stamps]]) -> None:
-    """Reloads when that is asked for, or when one of these files has changed; a worker has none of its own to watch."""
+    """Reloads on request or if one of these files has changed. A worker watches no files: its parent tells it."""
     while True:
         with suppress(TimeoutError):
             await asyncio.wait_for(again.wait(), LOOKS)
@@ -232,7 +234,7 @@ async def _watch(seen: Stamps, again: asyncio.Event, reload: Callable[[], Awaita
 async def _take_up(
     source: ConfigSource, change: Callable[[ServerConfig], Awaitable[None]], say: Say, say_done: Callable[[str], object]
 ) -> Stamps:
-    """Reads the configuration anew and returns what was read; what is wrong is said, and the old one stays."""
+    """Reloads the configuration and returns its stamps. On an error, reports it and keeps the old one."""
     try:
         config = source.load()
         await change(config)
@@ -251,10 +253,10 @@ async def _exchange(state: ServerState, config: ServerConfig) -> None:
 
 @dataclass(slots=True)
 class ConnectionLimiter:
-    """Makes the protocol of each connection to `server`, which closes no half-open connection itself.
+    """Creates the protocol of each connection, up to `connections`, and closes it if no request arrives in `seconds`.
 
-    Between two requests of a connection the server's own keep-alive time holds. No answer names the software and its
-    version, not even the library's own to what is no HTTP, of which the application never hears.
+    Between two requests of a connection the server's keep-alive time holds. Answers carry no `server` header, not even
+    those that aiohttp gives to malformed HTTP, which the application never sees.
     """
 
     server: web.Server
@@ -304,7 +306,7 @@ class _RefusedConnection(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SignalEvents:
-    """Events that are set by signals from `listen` on; after `forget` a signal to end just ends the process."""
+    """Events set by signals once `listen` was called. After `forget` a signal to end ends the process as usual."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     again: asyncio.Event = field(default_factory=asyncio.Event)
@@ -326,7 +328,7 @@ def _signals(names: tuple[str, ...]) -> list[signal.Signals]:
 
 
 def _call_on(number: signal.Signals, event: asyncio.Event) -> None:
-    """Windows' event loop knows no signals, but its Python does."""
+    """Sets an event on a signal. Windows' event loop has no signal handlers, but its Python does."""
     loop = asyncio.get_running_loop()
     try:
         loop.add_signal_handler(number, event.set)

@@ -1,9 +1,9 @@
-"""What the workers of a server count together: dollars of keys, their requests at once and in a minute.
+"""Counts that the workers of a server share: the dollars of keys, concurrent requests and requests per minute.
 
-Each worker tells its own sums, never differences, with a number that grows: what is told twice, late, or after a crash
-of the store counts once. Sums of a worker that no longer renews them stay; what it had set aside counts as spent, as
-nobody knows what its last calls came to. (A counter of this kind is known as a state-based one: Shapiro et al.,
-"Conflict-free replicated data types", 2011.)
+Each worker publishes its own sums, never differences, with an increasing number: a sum published twice, late, or after
+a crash of the store counts once. The sums of a dead worker stay; the dollars that it had reserved count as spent, as
+the cost of its last calls is unknown. (This is a state-based counter: Shapiro et al., "Conflict-free replicated data
+types", 2011.)
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from ..core.ledger import Dollars
 from .errors import Denied
 
 TELLS = 0.1
-"""Seconds after which the others hear that a worker holds less; until then it may use that itself without asking."""
+"""Seconds until the others learn that a worker holds less; until then it may use that itself without asking."""
 BEAT = 2.0
-"""Seconds after which a worker tells all of its sums again."""
+"""Seconds between two times at which a worker publishes all of its sums again."""
 LAPSE = 15.0
-"""Seconds without a word after which a worker counts as dead."""
+"""Seconds of silence after which a worker counts as dead."""
 FORGET = 86_400.0
-"""Seconds after which the sums of a dead worker become part of one sum of all that have ended."""
+"""Seconds after which the sums of a dead worker are merged into one sum of all ended workers."""
 DOLLARS, PLACES = "dollars/", "places/"
-"""How names begin: of what keys spend, and of places, which are free again when the worker that held them is dead."""
+"""Prefixes of names: spending of keys, and places, which are free again when the worker holding them is dead."""
 MORE = 4
-"""A worker claims a fourth more than it holds, if that is left, for its next requests; soon it tells what it holds."""
+"""A worker claims a fourth more than it holds, if available, so that its next requests need not ask."""
 REST = 1.0
-"""Seconds in which a store that did not answer is not asked again."""
+"""Seconds for which a store that failed is not asked again."""
 AWAY = "what keys use can't be counted at present."
 
 T = TypeVar("T")
 
 
 class Amounts(NamedTuple):
-    """What one worker has used up of something, and what it holds at present; `number` orders what it tells."""
+    """What one worker has used and holds of something; `number` orders its publications."""
 
     used: float
     held: float
@@ -47,7 +47,7 @@ class Amounts(NamedTuple):
 
 
 class ClaimAnswer(NamedTuple):
-    """Whether it was granted; what the other workers have used up, with what dead ones held; what living ones hold."""
+    """The outcome of a claim: `used` by the other workers, with what dead ones held, and `held` by living ones."""
 
     granted: bool
     used: float
@@ -55,24 +55,24 @@ class ClaimAnswer(NamedTuple):
 
 
 class CountStore(Protocol):
-    """Each method is one atomic step for all workers, by the clock of the store. All raise `StoreError`."""
+    """Shared counts. Each method is one atomic step for all workers, by the store's clock. All raise `StoreError`."""
 
     async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
-        """Takes over `own`, if all together then stay within `limit`."""
+        """Stores `own` if all workers together then stay within `limit`."""
 
     async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
-        """Takes over the amounts, but not in place of newer ones, and that the worker lives."""
+        """Stores the amounts unless newer ones are stored, and that the worker lives."""
 
     async def count(self, name: str, most: int, seconds: float) -> float:
-        """Counts one more of the last `seconds`, unless there are `most`; returns seconds until there is room."""
+        """Counts a request in the last `seconds`, unless there are `most`; returns seconds until there is room."""
 
     async def end(self, worker: str, names: Iterable[str]) -> None:
-        """Adds up what the worker has used of these, with that of all others that have ended, and closes."""
+        """Adds what the worker has used to the sum of all ended workers, and closes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The total that the store has of this worker, and the limit that it keeps."""
+    """The total that the store holds for this worker, and the limit under which it was granted."""
 
     total: float
     limit: float
@@ -80,10 +80,10 @@ class Grant:
 
 @dataclass(slots=True)
 class SharedCounts:
-    """One worker's side of a store. Within what that has of a worker already, nothing has to be asked.
+    """One worker's side of a store. Amounts within its last grant need no question to the store.
 
-    While that is away, `warn` is told once; budgets are closed then, and requests are counted by each worker alone,
-    unless `away` says something else.
+    While the store is away, `warn` is called once, budgets are closed, and each worker counts requests alone, unless
+    `away` says otherwise.
     """
 
     store: CountStore
@@ -101,11 +101,11 @@ class SharedCounts:
     _beating: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """From now on the others hear of this worker; needs a running loop."""
+        """Starts publishing this worker's sums. Needs a running event loop."""
         self._beating = self._beating or asyncio.create_task(self._beat())
 
     async def claim_dollars(self, payer: str, own: Dollars, limit: float, *, ask: bool = False) -> ClaimAnswer | None:
-        """Returns None where that much was granted already, so that nobody was asked; `ask`: asks all the same.
+        """Returns the answer, or None if enough was granted before; `ask` asks the store all the same.
 
         Raises `Denied` while the store is away.
         """
@@ -119,7 +119,7 @@ class SharedCounts:
             raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=REST) from error
 
     async def claim_place(self, key: str, held: int, most: int) -> bool:
-        """Says whether all workers together answer no more than `most` requests of a key, with `held` of this one."""
+        """Checks that all workers together answer at most `most` requests of a key, `held` of them this one."""
         try:
             answer = await self._claim(f"{PLACES}{key}", Amounts(0.0, held), most, ahead=held // MORE)
             return answer is None or answer.granted
@@ -128,7 +128,7 @@ class SharedCounts:
             return True
 
     async def count_request(self, key: str, most: int, seconds: float) -> float | None:
-        """Counts a request; returns seconds to wait where that is one too many, None where nobody knows."""
+        """Counts a request; returns 0 or the seconds to wait, or None while the store is away."""
         try:
             return await self._ask(lambda: self.store.count(f"requests/{key}", most, seconds))
         except StoreError as error:
@@ -142,7 +142,7 @@ class SharedCounts:
         self._tell_soon(f"{PLACES}{key}", 0.0, held)
 
     async def aclose(self) -> None:
-        """Tells what is not told yet, if the store is there; what it held is free again."""
+        """Publishes the last sums if the store is there, and frees what this worker held."""
         for task in (self._beating, self._telling):
             if task:
                 task.cancel()
@@ -158,13 +158,11 @@ class SharedCounts:
     async def _claim(
         self, name: str, own: Amounts, limit: float, *, ahead: float = 0.0, ask: bool = False
     ) -> ClaimAnswer | None:
-        """One after the other with what is told: what is told late must not lower what was granted meanwhile.
-
-        Where so much is left, what this worker may hold next is claimed `ahead`, so that it need not ask again.
-        """
+        """Claims an amount, and `ahead` on top if available, so that the next request need not ask."""
         self._own[name] = own
         if not ask and self._has_grant(name, limit):
             return None
+        # The lock orders claims and publications: a late publication must not lower what was granted meanwhile.
         async with self._writing:
             if not ask and self._has_grant(name, limit):
                 return None
@@ -203,14 +201,14 @@ class SharedCounts:
         await self._tell(untold)
 
     async def _tell(self, names: Iterable[str]) -> None:
-        """Tells the others; what can't be told now is told by the next beat."""
+        """Publishes amounts; what fails now is published with the next beat."""
         async with self._writing:
             amounts = {name: self._lower(name) for name in names}
             with suppress(StoreError):
                 await self._ask(lambda: self.store.tell(self.worker, amounts))
 
     def _lower(self, name: str) -> Amounts:
-        """Returns what others are told: of what is held, what was granted; no more may be used without asking."""
+        """Returns the amounts to publish: of what is held, no more than was granted. Lowers the grant to that."""
         own, grant = self._own[name], self._grants.get(name)
         if not grant:
             return self._next_amounts(own.used, 0.0)
@@ -219,13 +217,13 @@ class SharedCounts:
         return self._next_amounts(own.used, held)
 
     async def _beat(self) -> None:
-        """Everything is told again and again: a store that crashed may have forgotten it."""
+        """Publishes everything again and again, as a store that crashed may have lost it."""
         while True:
             await self._tell([*self._own])
             await asyncio.sleep(BEAT)
 
     async def _ask(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """A store that failed has a rest, so that not every request waits for it."""
+        """Asks the store. One that failed rests, so that not every request waits for its timeout."""
         now = monotonic()
         if self._fault and now < self._rests_until:
             raise StoreError(self._fault)
@@ -245,7 +243,7 @@ class SharedCounts:
 
 @dataclass(frozen=True, slots=True)
 class KeyDollars:
-    """The dollars of one key, in all workers."""
+    """The dollars of one key, over all workers."""
 
     counts: SharedCounts
     key: str

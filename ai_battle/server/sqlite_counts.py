@@ -1,4 +1,4 @@
-"""What workers of one machine count together, in a SQLite file."""
+"""The counts that workers on one machine share, in a SQLite file."""
 
 import json
 import time
@@ -14,10 +14,10 @@ from .shared import DOLLARS, FORGET, LAPSE, PLACES, Amounts, ClaimAnswer
 NAME = "counts.sqlite"
 FORMAT = 1
 PATIENCE = 1.0
-"""Seconds for which the worker stands still, at most, while another one writes; usually that takes microseconds."""
+"""Seconds for which a worker blocks at most while another one writes; usually that takes microseconds."""
 CLEAN_EVERY = 64
 ENDED = ""
-"""In place of a worker: the sum of those that have ended."""
+"""In place of a worker's id: the sum of all workers that have ended."""
 _SCHEMA = (
     "CREATE TABLE workers (worker TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID",
     "CREATE TABLE amounts (name TEXT, worker TEXT, used REAL NOT NULL, held REAL NOT NULL, number INTEGER NOT NULL, "
@@ -32,7 +32,7 @@ _WINDOW = (
     "SELECT last.number, (SELECT at FROM moments WHERE name = ?1 AND number = last.number - ?2) FROM moments AS last "
     "WHERE name = ?1 ORDER BY number DESC LIMIT 1"
 )
-"""The number of a key's last request, and when the first of as many came as are allowed in a window."""
+"""Returns the number of a key's last request, and the time of the first one that still fills the window."""
 _OTHERS = (
     "SELECT total(used + iif(?4 OR ifnull(seen, 0) > ?3, 0, held)), total(iif(ifnull(seen, 0) > ?3, held, 0)) "
     "FROM amounts LEFT JOIN workers USING (worker) WHERE name = ?1 AND worker != ?2"
@@ -45,10 +45,10 @@ _ADD_UP = (
 
 
 class SqliteCounts:
-    """Its steps take some 20 microseconds, so they are taken in the event loop itself."""
+    """Shared counts in SQLite. Each step takes some 20 microseconds, so it runs in the event loop itself."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        """Opens the file of a folder; a new one begins with what earlier versions kept there. Raises `ConfigError`."""
+        """Opens the folder's file. A new one imports what earlier versions counted. Raises `ConfigError`."""
         self._database = Database(folder / NAME, _SCHEMA, FORMAT, patience=PATIENCE)
         self.clock = clock
         self._count_earlier(sorted(folder.glob("worker-*/spent.json")))
@@ -91,13 +91,13 @@ class SqliteCounts:
         connection.execute(command, (worker, self.clock()))
 
     def _others(self, connection: Connection, worker: str, name: str) -> tuple[float, float]:
-        """Returns what the others have used, and what those of them hold that live."""
+        """Returns what the other workers have used, and what the living ones hold."""
         values = (name, worker, self.clock() - LAPSE, name.startswith(PLACES))
         used, held = connection.execute(_OTHERS, values).fetchone()
         return used, held
 
     def _count_earlier(self, files: Sequence[Path]) -> None:
-        """Takes over what earlier versions kept in files, which go: else a new database would count them again."""
+        """Imports the spending files of earlier versions and deletes them: a new database would count them again."""
         spent = {file.parent.name: [*_read_spent(file)] for file in files}
         with self._database.transaction() as connection:
             for worker, keys in spent.items():

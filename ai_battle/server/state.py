@@ -1,4 +1,4 @@
-"""What all requests of one server share; its routes can be exchanged while requests run."""
+"""State shared by all requests of a server; its routes can be replaced while requests run."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from ..collaboration._shadow import Shadow
 
 OTHER = "other"
-"""What routes are called together that clients came up with themselves."""
+"""The label for all routes that clients named and no file lists."""
 
 
 @dataclass(slots=True)
 class Deployment:
     """The routes of one configuration, and how many requests they are answering.
 
-    `hosts` are those of its upstreams, `upstreams` the names of their models; `shadows` are those of routes, by name.
+    `hosts` are the hosts of its upstreams, `upstreams` the names of their models; `shadows` are keyed by route.
     """
 
     routes: Routes
@@ -71,7 +71,7 @@ class Deployment:
 
 @dataclass(slots=True)
 class ServerState:
-    """`keys`, `limits` and `log_content` are those of the current configuration; the rest lives as long as it does."""
+    """`keys`, `limits` and `log_content` are replaced on a reload; the rest lives as long as the server."""
 
     current: Deployment
     limits: ServerLimits = field(default_factory=ServerLimits)
@@ -92,20 +92,20 @@ class ServerState:
         return self.current.routes
 
     async def exchange(self, new: Deployment) -> None:
-        """Lets the new routes answer requests from now on; requests that run keep the old ones."""
+        """Replaces the routes for new requests; running requests keep the old ones."""
         old, self.current = self.current, new
         old.retired = True
         await old.close_if_done()
 
     async def tell_limits(self) -> None:
-        """Servers with different files may share a Redis; while that is away, the counts say so."""
+        """Warns of servers with other limits on the same Redis. The counts report a Redis that is away."""
         if isinstance(self.store, RedisStore):
             with suppress(StoreError):
                 for words in await other_limits(self.store, self.keys):
                     self.log.log_warning(words)
 
     def failure(self, error: AIBattleError, requested: str) -> Failure:
-        """The status, the kind and the words for a client, who knows the model by the name that it `requested`."""
+        """Returns the error for a client, with the model under the name that the client `requested`."""
         failed = client_failure(error)
         words = without_addresses(failed.message, self.current.hosts)
         if not isinstance(error, Denied | NoRoute):
@@ -113,7 +113,7 @@ class ServerState:
         return Failure(failed.status, words, failed.kind)
 
     def raise_alarm(self, route: str, webhook: str, words: str) -> None:
-        """A pair loses more than it may: the log, the metrics and whoever has a webhook are told."""
+        """Reports in log, metrics and webhook that a pair loses more than it may."""
         self.metrics.count_alarm(route)
         self.log.log_warning(f"{route}: {words}")
         if webhook:
@@ -126,7 +126,7 @@ class ServerState:
             self.log.log_warning(f"The webhook of {event['route']} was not told of the alarm: {fault}.")
 
     def metrics_text(self) -> str:
-        """In Prometheus' form; those of all workers."""
+        """Returns the metrics of all workers in Prometheus' text format."""
         metrics, gauges = self.metrics, [*self.gauges()]
         if self.worker:
             metrics, gauges = self.worker.with_others(metrics, gauges)
@@ -144,7 +144,7 @@ class ServerState:
         return Conversation(self.store, holder.name, self.log.log_warning)
 
     def account(self, stats: RequestStats) -> None:
-        """A request is over."""
+        """Counts and logs a finished request."""
         stats.seconds = perf_counter() - stats.started
         name = stats.route.name if stats.route else ""
         self.metrics.count(stats, name if not name or name in self.routes.named else OTHER)

@@ -1,4 +1,4 @@
-"""Answers of the Responses API that later requests refer to, by the key that asked and by id."""
+"""Answers of the Responses API that later requests refer to, stored by key and id."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ Items: TypeAlias = tuple[Item, ...]
 
 
 class ResponseStore(Protocol):
-    """The responses that were used last: up to `most` bytes of JSON, each with its conversation.
+    """The most recently used responses: up to `most` bytes of JSON, each with its conversation.
 
-    Nobody finds what was kept for another key. All methods raise `StoreError`.
+    A key finds only its own responses. All methods raise `StoreError`.
     """
 
     most: int
@@ -31,10 +31,10 @@ class ResponseStore(Protocol):
     async def item(self, key: str, id_: str) -> Item | None: ...
 
     async def add(self, key: str, response: str, items: Items) -> None:
-        """Keeps it, if it alone is not larger than all may be."""
+        """Stores a response, unless it alone exceeds `most`."""
 
     async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
-        """Returns what any worker has kept under these names: plans, signatures."""
+        """Returns what any worker has stored under these names: plans, signatures."""
 
     async def keep_value(self, name: str, value: bytes, seconds: float) -> None: ...
 
@@ -43,7 +43,7 @@ class ResponseStore(Protocol):
 
 @dataclass(slots=True)
 class MemoryStore:
-    """Those of this process."""
+    """Stores responses in this process."""
 
     most: int = 0
     _size: int = 0
@@ -73,14 +73,14 @@ class MemoryStore:
             self._forget_oldest()
 
     async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
-        """There is no other worker: who keeps values has them already."""
+        """Returns nothing: there is no other worker, and this one keeps its values itself."""
         return {}
 
     async def keep_value(self, name: str, value: bytes, seconds: float) -> None:
-        """Nobody else would ask for it."""
+        """Does nothing, as there is no other worker."""
 
     async def aclose(self) -> None:
-        """Holds nothing outside of this process."""
+        """Does nothing: no resource is held."""
 
     def _forget_oldest(self) -> None:
         (key, response), (items, size) = self._kept.popitem(last=False)
@@ -92,7 +92,7 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What one request of a `key` refers to, and where its answer is kept."""
+    """What one request of a `key` refers to, and where its answer is stored."""
 
     store: ResponseStore
     key: str
@@ -101,7 +101,7 @@ class Conversation:
     is_kept: bool = False
 
     async def expand(self, body: RawBody) -> tuple[RawBody, "Conversation"]:
-        """The body with all that it refers to, and the conversation that it goes on. Raises `ConfigError`."""
+        """Returns the body with its references resolved, and the conversation it continues. Raises `ConfigError`."""
         conversation, item = partial(self.store.conversation, self.key), partial(self.store.item, self.key)
         try:
             whole = await responses.expand_references(body.fields, conversation, item)

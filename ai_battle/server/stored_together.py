@@ -1,4 +1,4 @@
-"""Answers of the Responses API that several workers keep together."""
+"""Stores for answers of the Responses API that several workers share."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -67,7 +67,7 @@ return found
 
 
 class SqliteStore:
-    """Those of the workers of one machine, in a file that goes with them."""
+    """Shares responses between the workers of one machine, in a file deleted with them."""
 
     def __init__(self, path: Path, most: int) -> None:
         self.most = most
@@ -118,7 +118,7 @@ class SqliteStore:
 
 
 class RedisStore:
-    """Those of the workers of several machines."""
+    """Shares responses between the workers of several machines."""
 
     def __init__(self, url: str, most: int) -> None:
         self.most = most
@@ -152,5 +152,5 @@ class RedisStore:
 
 
 def _name(key: str, id_: str) -> str:
-    """No name of a key has a line break that a client could put into an id."""
+    """Joins key and id by a line break, which no key's name contains, so that an id can't forge another key's."""
     return f"{key}\n{id_}"

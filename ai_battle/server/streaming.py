@@ -1,4 +1,4 @@
-"""An answer on its way to a client while it comes, and the bytes that wait for the network."""
+"""Streams an answer to a client as it comes, and buffers bytes that wait for the network."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -27,16 +27,16 @@ EVENT_STREAM = {
 """The last one keeps nginx from holding a stream back."""
 BYTES_PER_TOKEN = 4
 HIGH = 256 * 1024
-"""Bytes that wait for a slow client before whoever says more has to wait too."""
+"""Bytes that may wait for a slow client before the model's stream has to wait."""
 BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
-"""Signs that many a client takes for the end of a line; in JSON they may be written as escapes."""
+"""Characters that many clients take for the end of a line; JSON allows escapes for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamTiming:
-    """Seconds: between signs of life in a silence, before the first one on a route that has to think.
+    """Seconds: between pings in a silence, until the first one on a route that has to think.
 
-    And those after which a client that takes nothing of what is sent counts as one that has left.
+    `stuck` is the time after which a client that reads nothing counts as disconnected.
     """
 
     ping: float = 10.0
@@ -46,12 +46,12 @@ class StreamTiming:
 
 USUAL = StreamTiming()
 MENDED = (400, 422)
-"""What an upstream says of a request that it does not understand."""
+"""Statuses by which an upstream says that it does not understand a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedRequest:
-    """A request that is understood, and who counts; `conversation` is what it goes on, where an API has such."""
+    """A decoded request with its statistics and route; `conversation` is what it continues, if its API has such."""
 
     api: Api
     asked: ApiRequest
@@ -65,32 +65,32 @@ class ServedRequest:
     async def complete(self, client: ModelClient, listen: Emit) -> ModelResponse:
         """Completes a request.
 
-        One that an upstream refuses as the client wrote it is mended, where we can, and sent again.
+        If an upstream refuses it as the client wrote it, it is rewritten, if we can, and sent again.
         """
         request = self.asked.request
         while True:
             try:
                 return await client.complete(request, listen)
             except ProviderError as error:
-                # A model that has answered and said nothing is no error to a client of an API.
+                # A model that answered without content is no error to a client of an API.
                 if error.response is not None:
                     return error.response
-                # Nothing of an answer can have gone out: an upstream that has begun has no such status any more.
+                # Sending again is safe: an upstream with such a status has not begun its answer.
                 if error.status not in MENDED or not self.api.mends(request):
                     raise
             request = replace(request)
 
     async def store(self, writer: BlockWriter) -> None:
-        """Stores the answer before the client hears its end, as it may refer to it at once."""
+        """Stores the answer before the client sees its end, as it may refer to it at once."""
         if self.conversation:
             await self.conversation.store_answer(writer.answer)
 
 
 class ClientStream:
-    """An answer that is sent while it comes.
+    """A listener that streams an answer to a client.
 
-    Nothing is sent before there is something to say: until then an error still has its own status. A route that has
-    to think first gives a sign of life early, and pings fill every silence. It is a listener.
+    Sends nothing before there is content: until then an error can still have its own status. A route that has to think
+    first sends a sign of life early, and pings fill every silence.
     """
 
     def __init__(self, http: web.Request, call: ServedRequest, timing: StreamTiming = USUAL) -> None:
@@ -106,7 +106,7 @@ class ClientStream:
         self._timer = self._loop.call_later(self._patience, self._watch)
 
     async def answer(self, client: ModelClient) -> ModelResponse:
-        """Raises what the client raises, `BrokenStream` and `ClientDisconnected`; what was sent until then stands."""
+        """Raises what the client raises, `BrokenStream` or `ClientDisconnected`; what was sent before stays sent."""
         response = await self._call.complete(client, self)
         end = self._writer.finish(response)
         await self._call.store(self._writer)
@@ -114,7 +114,7 @@ class ClientStream:
         return response
 
     def fail(self, failed: Failure) -> None:
-        """Says in the stream that there will be no answer."""
+        """Reports in the stream that there will be no answer."""
         self._send(self._writer.fail(failed))
 
     async def end(self) -> web.StreamResponse:
@@ -124,7 +124,7 @@ class ClientStream:
             self._timer.cancel()
 
     async def aclose(self) -> None:
-        """Leaves nothing running, however the answer ended."""
+        """Stops all tasks and timers, however the answer ended."""
         self._timer.cancel()
         await self.buffer.aclose()
 
@@ -141,7 +141,7 @@ class ClientStream:
         await self._call.stats(event)
         if isinstance(event, ToolCalled | ToolReturned) or (isinstance(event, ModelReplied) and not event.failed):
             self._is_amid_reply = False
-        # A strategy must not go on with another attempt where what was read of this one stands.
+        # The client has read a part of this attempt, so a strategy must not continue with another one.
         if isinstance(event, AttemptFailed) and self._is_amid_reply and not self._is_direct:
             raise BrokenStream(ProviderError(event.reason, status=event.status, request_id=event.request_id))
 
@@ -155,13 +155,13 @@ class ClientStream:
         self.buffer.add(opening + data)
 
     def _watch(self) -> None:
-        """Comes back when the present silence would be too long, so that a busy stream costs next to nothing."""
+        """Pings or aborts if the silence is too long. Reschedules itself, so that a busy stream sets no timers."""
         now = self._loop.time()
         left = self.buffer.written_at + self._patience - now
         if left <= 0:
             left = self._timing.ping
             if not self.buffer.is_writing:
-                with suppress(ClientDisconnected):  # who answers is told of a client that has left by being cancelled
+                with suppress(ClientDisconnected):  # the answering task is cancelled when its client leaves
                     self._send(self._writer.ping())
             elif now - self.buffer.written_at >= self._timing.stuck and self._http.transport:
                 self._http.transport.abort()
@@ -169,9 +169,9 @@ class ClientStream:
 
 
 class StreamBuffer:
-    """What comes while the event loop is busy goes out in one write; `head` is called when the first bytes go out.
+    """Sends everything that came while the event loop was busy in one write; calls `head` before the first bytes.
 
-    `begun` says that there are some, so the status is settled; `is_delivered` that the last byte has gone out.
+    `begun` means that there are bytes, so the status is settled; `is_delivered` that the last byte was sent.
     """
 
     def __init__(self, http: web.Request, head: Callable[[], Mapping[str, str]]) -> None:
@@ -192,7 +192,7 @@ class StreamBuffer:
         self.written_at = self._loop.time()
 
     def add(self, data: bytes) -> None:
-        """Raises `ClientDisconnected` when the client has gone."""
+        """Raises `ClientDisconnected` if the client has disconnected."""
         if self._lost:
             raise ClientDisconnected("The client has left.") from self._lost
         self.begun = True
@@ -214,7 +214,7 @@ class StreamBuffer:
     async def end(self) -> web.StreamResponse:
         """Sends all that waits, and the end of the answer.
 
-        Many clients hang up at the last event: they have their whole answer, so that is no fault.
+        Many clients hang up at the last event: they have their whole answer, so that is no error.
         """
         self._is_last = True
         self._news.set()
@@ -227,7 +227,7 @@ class StreamBuffer:
         return self._response
 
     async def aclose(self) -> None:
-        """Closes the stream and drops what has not gone out."""
+        """Closes the stream and drops what was not sent."""
         if self._sending and not self._sending.done():
             self._sending.cancel()
             await asyncio.wait((self._sending,))
@@ -249,7 +249,7 @@ class StreamBuffer:
             self._room.set()
 
     async def _wait_for_data(self) -> bool:
-        """Waits for something to send; false at the end."""
+        """Waits for data to send; returns false at the end."""
         while not self._pending and not self._is_last:
             self._news.clear()
             await self._news.wait()

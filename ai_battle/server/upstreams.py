@@ -1,6 +1,6 @@
-"""What the workers of a server tell each other of upstreams: outages and options that models refuse.
+"""Shares between workers what each learns about upstreams: outages, and options that models refuse.
 
-The first that meets one spares the rest.
+So only the first worker to meet one pays for it.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from ..providers._capabilities import SECONDS, RefusalMemory
 from .stored import MemoryStore, ResponseStore
 
 LOOKS = 1.0
-"""Seconds between two looks at what the others tell."""
+"""Seconds between two exchanges with the other workers."""
 KEPT = 120.0
-"""Seconds after which an outage that goes on is told again."""
+"""Seconds that the store keeps an outage; if it goes on, it is stored again."""
 
 
 REFUSALS = "refusals/1"
 
 
 class OutageNews(NamedTuple):
-    """What the store has of one circuit: an outage by its id, and whether it is over."""
+    """A circuit's outage in the store: its id, and whether it is over."""
 
     id: str
     is_over: bool
@@ -37,7 +37,7 @@ class OutageNews(NamedTuple):
 
 
 class KnownOutage(NamedTuple):
-    """What this worker has told or been told: one that it met itself ends by an answer to itself alone."""
+    """An outage that this worker has shared or learned. One that it met itself ends only with an answer to itself."""
 
     id: str
     is_own: bool
@@ -45,7 +45,7 @@ class KnownOutage(NamedTuple):
 
 @asynccontextmanager
 async def sharing_upstreams(store: ResponseStore) -> AsyncIterator[None]:
-    """Shares what is known with other workers, where there are any, while the block runs."""
+    """Shares knowledge of upstreams with other workers, if there are any, while the block runs."""
     if isinstance(store, MemoryStore):
         yield
         return
@@ -58,7 +58,7 @@ async def sharing_upstreams(store: ResponseStore) -> AsyncIterator[None]:
 
 
 async def _keep_sharing(store: ResponseStore) -> None:
-    """A store that is away costs what the others know, no request waits for it."""
+    """Exchanges in a loop. While the store is away the others' knowledge is missing, but no request waits for it."""
     outages = SharedOutages(store)
     while True:
         await asyncio.sleep(LOOKS)
@@ -68,7 +68,7 @@ async def _keep_sharing(store: ResponseStore) -> None:
 
 
 async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
-    """Takes over what the others know. Of two that tell at once one is written over, and tells it at its next look."""
+    """Merges the refusals of all workers. If two write at once one is overwritten; it writes again at its next turn."""
     stored = (await store.values([REFUSALS])).get(REFUSALS)
     memory.take_over(from_json(stored) if stored else {})
     known = memory.by_digest()
@@ -78,7 +78,7 @@ async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
 
 @dataclass(slots=True)
 class SharedOutages:
-    """One worker's side."""
+    """One worker's side of sharing outages."""
 
     store: ResponseStore
     breakers: Callable[[], Iterable[tuple[CircuitName, CircuitBreaker]]] = circuit_breakers
@@ -86,7 +86,7 @@ class SharedOutages:
     _past: dict[str, str] = field(default_factory=dict)
 
     async def share(self) -> None:
-        """Tells the others what is new here, and takes over what is new there. Raises `StoreError`."""
+        """Publishes new outages of this worker, and adopts those of others. Raises `StoreError`."""
         breakers = {_store_name(name): breaker for name, breaker in self.breakers()}
         stored = await self.store.values([*breakers]) if breakers else {}
         for name, breaker in breakers.items():
@@ -106,7 +106,7 @@ class SharedOutages:
             self._take_over(name, breaker, news)
 
     def _take_over(self, name: str, breaker: CircuitBreaker, news: OutageNews) -> None:
-        """A worker that has just had an answer believes no other: that one may be cut off alone."""
+        """Adopts another worker's outage, unless this one has just had an answer: the other may be cut off alone."""
         known = self._known.get(name)
         if known:
             if news.is_over and known == (news.id, False):
@@ -123,12 +123,12 @@ class SharedOutages:
         await self.store.keep_value(name, to_json(news), KEPT)
 
     def _forget(self, breakers: Mapping[str, CircuitBreaker]) -> None:
-        """Those that went out of use."""
+        """Drops the circuits that are no longer in use."""
         for kept in (self._known, self._past):
             for name in kept.keys() - breakers:
                 del kept[name]
 
 
 def _store_name(name: CircuitName) -> str:
-    """Its address may have a password in it. The number is that of the form of what is told, for other versions."""
+    """Returns a circuit's key, hashed as its address may hold a password. The 1 is the version of the format."""
     return f"outage/1/{sha256(to_json(name)).hexdigest()}"

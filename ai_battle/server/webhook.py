@@ -1,4 +1,4 @@
-"""Tells an address of the operator's what has happened; nothing of a request goes there."""
+"""Reports an event to an address of the operator's. Nothing of a request is sent there."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ PATIENCE = aiohttp.ClientTimeout(total=10)
 
 
 def require_webhook(url: str) -> None:
-    """Raises `ConfigError` for an address that others could read along."""
+    """Raises `ConfigError` for an address that would send events unencrypted over the network."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -24,12 +24,12 @@ def require_webhook(url: str) -> None:
 
 
 async def post_event(url: str, event: Mapping[str, Any]) -> str:
-    """Returns why nobody took it, without the address, which may hold a secret; empty where somebody did."""
+    """Returns why the event was not accepted, without the address, which may hold a secret; empty on success."""
     try:
         async with (
             aiohttp.ClientSession(timeout=PATIENCE) as session,
             session.post(url, json=event, allow_redirects=False) as answer,
         ):
             return "" if answer.status < 300 else f"it answered {answer.status}"
-    except (aiohttp.ClientError, OSError) as error:  # no answer in time is an OSError too
+    except (aiohttp.ClientError, OSError) as error:  # a timeout is an OSError too
         return type(error).__name__

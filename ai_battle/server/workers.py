@@ -1,7 +1,7 @@
-"""Several workers on one address: the processes, the sockets that they are given, and what they have counted together.
+"""Several workers on one address: their processes, their sockets, and their summed metrics.
 
-Each worker has a listening socket of its own, among which the system shares out connections (SO_REUSEPORT). They belong
-to the process that starts the workers, so that those who wait are not lost where a worker ends or is started again.
+Each worker has a listening socket of its own, among which the system distributes connections (SO_REUSEPORT). The
+sockets belong to the parent process, so that waiting connections survive the end or restart of a worker.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from .metrics import Gauge, Metrics
 
 BACKLOG = 1024
 TELLS = 1.0
-"""Seconds between two times at which a worker writes down what it has counted."""
+"""Seconds between two times at which a worker writes its metrics."""
 SHORT, LONG = 0.25, 5.0
-"""Seconds until a worker that died is started again: twice as long after each time, unless it lived for a minute.
+"""Seconds until a dead worker is restarted: doubled each time, unless it lived for a minute.
 
-Connections that the system gave it wait for so long.
+Connections that the system assigned to it wait for so long.
 """
 LIVED = 60.0
 STARTS = 60.0
-"""Seconds in which a worker has to be ready."""
+"""Seconds within which a worker has to be ready."""
 RELOADS = 0.5
 """Seconds between the reloads of two workers."""
 
@@ -40,7 +40,7 @@ Command = Callable[["Worker"], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One of several workers, as it knows itself: its number, its sockets, and where all write what they count."""
+    """One of several workers, as it sees itself: its number, its sockets, and the folder of all workers' metrics."""
 
     number: int
     sockets: tuple[int, ...]
@@ -59,7 +59,7 @@ class Worker:
         return f"{self.number}:{','.join(map(str, self.sockets))}:{self.folder}"
 
     def restore(self, metrics: Metrics) -> None:
-        """A worker that takes the place of a dead one goes on from its numbers."""
+        """Continues with the metrics of the dead worker that this one replaces."""
         if self.file.exists():
             metrics.add(from_json(self.file.read_bytes())["metrics"])
 
@@ -73,11 +73,11 @@ class Worker:
 
     def tell(self, metrics: Metrics, gauges: Iterable[Gauge]) -> None:
         snapshot = to_json({"metrics": metrics.snapshot(), "gauges": [*gauges]}).decode()
-        with suppress(OSError):  # a full disk costs the numbers of this second
+        with suppress(OSError):  # a full disk loses the numbers of this second, not the worker
             write_private(self.file, [snapshot])
 
     def with_others(self, metrics: Metrics, gauges: Iterable[Gauge]) -> tuple[Metrics, list[Gauge]]:
-        """Returns the numbers of all workers."""
+        """Returns the metrics of all workers."""
         whole, sums = Metrics(), {gauge[0]: Gauge(*gauge) for gauge in gauges}
         whole.add(metrics.snapshot())
         for file in sorted(self.folder.glob("*.json")):
@@ -92,14 +92,14 @@ class Worker:
 
 @dataclass(slots=True)
 class WorkerPlace:
-    """The place of one worker: its sockets, and the process that has it at present."""
+    """The place of one worker: its sockets, and the process that currently uses them."""
 
     worker: Worker
     listeners: tuple[socket.socket, ...]
     process: asyncio.subprocess.Process | None = None
 
     async def start(self, command: Sequence[str]) -> None:
-        """In a session of its own: a key pressed at the terminal is for its parent, whose end it sees at its input."""
+        """Starts a process in a session of its own: Ctrl-C is for the parent, whose end it notices at its input."""
         self.process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -122,7 +122,7 @@ class WorkerPlace:
                 self.process.send_signal(number)
 
     async def end(self) -> None:
-        """Nobody is kept waiting for a worker that takes no more connections."""
+        """Ends the worker. Closes the sockets first, so that no client waits for a worker that accepts nothing."""
         for listener in self.listeners:
             listener.close()
         self.signal(signal.SIGTERM)
@@ -131,7 +131,7 @@ class WorkerPlace:
 
 
 class WorkerFailed(AIBattleError):
-    """A worker that could not start. `code` is its exit code where it has said why itself, else 0."""
+    """A worker that could not start. `code` is its exit code if it has reported the reason itself, else 0."""
 
     def __init__(self, message: str, code: int = 0) -> None:
         super().__init__(message)
@@ -140,7 +140,7 @@ class WorkerFailed(AIBattleError):
 
 @dataclass(slots=True)
 class Supervisor:
-    """Starts each worker by its `command`, and again when it dies; `say` hears of it."""
+    """Starts each worker by its `command`, and again if it dies; reports that to `say`."""
 
     command: Command
     say: Say
@@ -148,7 +148,7 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """From when all are ready; at the end each worker finishes its answers. Raises `WorkerFailed`."""
+        """Enters when all workers are ready; on exit each one finishes its answers. Raises `WorkerFailed`."""
         keepers = [asyncio.create_task(self._keep(place)) for place in self.places]
         try:
             await self._wait_until_ready()
@@ -160,7 +160,7 @@ class Supervisor:
             await asyncio.gather(*(place.end() for place in self.places))
 
     async def reload(self) -> None:
-        """One after the other, so that there is always one which does nothing else."""
+        """Reloads one worker after the other, so that at most one is busy with it."""
         for place in self.places:
             place.signal(signal.SIGHUP)
             await asyncio.sleep(RELOADS)
@@ -184,7 +184,7 @@ class Supervisor:
             assert place.process
             code = await place.process.wait()
             if not place.worker.file.exists():
-                return  # it never was ready: nothing changes when it is started again
+                return  # it never was ready, so a restart would fail as well
             wait = SHORT if monotonic() - begun > LIVED else min(2 * wait, LONG)
             self.say(f"{place.name} has ended ({_reason(code)}); it is started again in {wait:g} s.")
             await asyncio.sleep(wait)
@@ -196,7 +196,7 @@ def _reason(code: int) -> str:
 
 @contextmanager
 def take_places(number: int, host: str, port: int) -> Iterator[list[WorkerPlace]]:
-    """The sockets of so many workers on one address; raises `ConfigError` where that can't be had."""
+    """Opens the sockets of several workers on one address. Raises `ConfigError` if that fails."""
     if not hasattr(socket, "SO_REUSEPORT"):
         raise ConfigError("This system has no SO_REUSEPORT, which several workers need: start one without --workers.")
     with ExitStack() as opened, tempfile.TemporaryDirectory(prefix="ai-battle-workers-") as folder:
@@ -217,7 +217,7 @@ def _place(opened: ExitStack, number: int, host: str, port: int, folder: Path) -
 
 
 def _free_port(host: str, port: int) -> int:
-    """Without sharing, so that nobody shares a port with another program by mistake."""
+    """Returns a free port. Binds without SO_REUSEPORT, so that none is shared with another program by mistake."""
     with ExitStack() as opened:
         listeners = [opened.enter_context(each) for each in _bind(host, port, socket.SO_REUSEADDR)]
         found: int = listeners[0].getsockname()[1]
@@ -225,7 +225,7 @@ def _free_port(host: str, port: int) -> int:
 
 
 def _bind(host: str, port: int, option: int) -> list[socket.socket]:
-    """One for each address of the host, of which the first chooses the port where none is said."""
+    """Binds a socket for each address of the host. If `port` is 0, the first one chooses it."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     bound: list[socket.socket] = []
     for family, *_, address in dict.fromkeys(found):

@@ -64,10 +64,10 @@ class ModelType(click.ParamType):  # type: ignore[type-arg]  # it is generic sin
 
 def _common_types() -> Iterator[str]:
     from ai_battle.providers._endpoints import known_providers
-    from ai_battle.providers._names import KNOWN
+    from ai_battle.providers._names import catalogue
 
     yield from (f"{provider}/" for provider in known_providers())
-    yield from (name for names in KNOWN.values() for name in names)
+    yield from catalogue().vendors
 
 
 def _types_of(provider: str) -> Iterable[str]:

@@ -9,9 +9,8 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..wire.advice import LEAST_TOKENS
+from ..wire.anthropic.blocks import WIRE
 from ..wire.bodies import own, present
-
-API = "anthropic"
 
 
 class NativelyAdvised(ClientWrapper):
@@ -22,9 +21,9 @@ class NativelyAdvised(ClientWrapper):
         self._tool = tool
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        extra = own(API, request.extra)
+        extra = own(WIRE, request.extra)
         tools = [*extra.get("tools", ()), self._tool]
-        with_tools = replace(request, extra={**request.extra, API: {**extra, "tools": tools}})
+        with_tools = replace(request, extra={**request.extra, WIRE: {**extra, "tools": tools}})
         return await self.client.complete(with_tools, emit)
 
 

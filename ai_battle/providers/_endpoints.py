@@ -146,6 +146,10 @@ ENDPOINTS: Mapping[str, Endpoint] = {
 }
 
 
+GATEWAY = "openai"
+"""The provider whose API gateways speak: it reads `OPENAI_BASE_URL`."""
+
+
 @cache
 def built_in_providers() -> tuple[str, ...]:
     """The names of all that come with this package."""

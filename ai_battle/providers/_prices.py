@@ -16,31 +16,9 @@ from ..core.exchange import ModelRequest, Usage
 from ..core.files import cache_directory, make_private, write_private
 from ..core.plugins import near
 from ._endpoints import provider_traits
-from ._names import ModelName, is_local
+from ._names import ModelName, catalogue, is_local
 
 _RATES = ("input", "output", "cache_read", "cache_write")
-
-OUTPUT_LIMITS: tuple[tuple[str, int], ...] = (
-    ("*gpt-3.5*", 4_096),
-    ("*gpt-4o*", 16_384),
-    ("*gpt-4.1*", 32_768),
-    ("*gpt-4.5*", 16_384),
-    ("*gpt-4*", 4_096),
-    ("*gpt-5*", 128_000),
-    ("openai/o1-preview*", 32_768),
-    ("openai/o1-mini*", 65_536),
-    ("openai/o[0-9]*", 100_000),
-    ("*claude-3-5-*", 8_192),
-    ("*claude-3-7-*", 64_000),
-    ("*claude-3-*", 4_096),
-    ("*claude-opus-4-[01]*", 32_000),
-    ("*claude-*-4*", 64_000),
-    ("*gemini-1.5*", 8_192),
-    ("*gemini-2.0*", 8_192),
-    ("*gemini-*", 65_536),
-)
-"""The longest answer of a model in tokens, its reasoning included."""
-
 
 HOUR_SURCHARGE = 0.6
 """The share that writing to a cache for an hour costs beyond five minutes: Anthropic takes 2 and 1.25 times input."""
@@ -121,7 +99,8 @@ def most_output(name: ModelName, find_window: Callable[[], int | None], request:
 
 def output_limit(name: ModelName) -> int | None:
     """The longest answer that a well-known model can give, in tokens."""
-    return next((most for pattern, most in OUTPUT_LIMITS if fnmatchcase(str(name).lower(), pattern)), None)
+    limits, plain = catalogue().output_limits, str(name).lower()
+    return next((most for pattern, most in limits.items() if fnmatchcase(plain, pattern)), None)
 
 
 def _stated_value(name: ModelName, table: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from ..core.errors import ConfigError, ContextTooLong, ProviderError
 from ..core.plugins import check_options, near
 from ..core.redaction import Redactor
 from ._calls import DEFAULT, Deadlines
-from ._names import KNOWN, is_loopback
+from ._names import catalogue, is_loopback
 
 NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one
 
@@ -114,7 +114,7 @@ class Access:
         return ""
 
     def _advice_on_name(self, model: str, there: Sequence[str]) -> str:
-        names = list(there or KNOWN.get(self.provider, ()))
+        names = list(there or catalogue().names.get(self.provider, ()))
         close = near(model, names)
         if model not in names and (there or close.endswith("?")) and close != ".":
             return f"There is no {model!r}{close}"

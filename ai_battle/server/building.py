@@ -18,7 +18,7 @@ from ..config.problems import Problem
 from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server, with_advisor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..providers._endpoints import provider_traits
+from ..providers._endpoints import GATEWAY, provider_traits
 from ..providers._names import parse
 from ..providers.person import NAME as PERSON
 from .advisors import AdvisorPolicy, AdvisorRule
@@ -163,8 +163,8 @@ class RouteBuilder:
     def _boost_route(self, tier: str, model: Model, boost: BoostSettings) -> Route:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
         context = self._in_role(f"{tier}.boost").context
-        context = replace(context, providers={**context.providers, "openai": section})
-        planner = helper_model("boost", HelperSettings(type=f"openai/{boost.model}"), context)
+        context = replace(context, providers={**context.providers, GATEWAY: section})
+        planner = helper_model("boost", HelperSettings(type=f"{GATEWAY}/{boost.model}"), context)
         planner = self._with_plans(self._register(planner))
         help_ = Help.model_validate(boost.pair)
         return _pair_route(LISTED[tier], assembly.recipes.Recipe(model, help_, {"secondary": planner}))
@@ -173,7 +173,7 @@ class RouteBuilder:
         """Prefixes a bare model name with `openai/` if the environment sets `OPENAI_BASE_URL`."""
         address = (self.context.environment or {}).get("OPENAI_BASE_URL")
         bare = "/" not in settings.type and ":" not in settings.type
-        return settings.model_copy(update={"type": f"openai/{settings.type}"}) if address and bare else settings
+        return settings.model_copy(update={"type": f"{GATEWAY}/{settings.type}"}) if address and bare else settings
 
     def _model(
         self, speaker: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ai_battle.providers import _names, gemini
 from ai_battle.providers._endpoints import ENDPOINTS, built_in_providers, provider_traits
-from ai_battle.providers._names import KNOWN, KNOWN_ON, RETIRED, SHORT
+from ai_battle.providers._names import KNOWN_ON, catalogue
 
 from .tables import code, codes, table
 
@@ -48,6 +48,7 @@ is in none of the tables below is sent as it is, so new models need no new versi
 
 def page() -> str:
     dashed = codes(f"{name}-NAME" for name in sorted(built_in_providers()) if provider_traits(name).dashed)
+    known = catalogue()
     styles = ", ".join(f"`-{suffix}` is {level}" for suffix, level in _names._STYLES.items())
     return "\n\n".join(
         (
@@ -55,12 +56,17 @@ def page() -> str:
             "## Providers\n\nKeys and addresses in the file's `providers:` section take precedence over these.",
             table(("provider", "what answers", "address", "variable for it", "key"), _providers()),
             f"## Well-known names\n\nAs of {KNOWN_ON}.",
-            table(("provider", "names"), ((code(provider), codes(names)) for provider, names in KNOWN.items())),
+            table(("provider", "names"), ((code(provider), codes(names)) for provider, names in known.names.items())),
             "## Short names",
-            table(("you write", "what answers"), ((code(short), code(name)) for short, name in SHORT.items())),
+            table(
+                ("you write", "what answers"),
+                ((code(short), code(name)) for short, name in sorted(known.short.items())),
+            ),
             "## Retired names\n\nTheir vendors have switched them off. The successor answers, and a note says so. "
             "Names with a date, a number or `-latest` at their end are found without it.",
-            table(("you write", "what answers"), ((code(old), code(new)) for old, new in RETIRED.items())),
+            table(
+                ("you write", "what answers"), ((code(old), code(new)) for old, new in sorted(known.retired.items()))
+            ),
         )
     )
 

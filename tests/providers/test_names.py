@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.providers._names import KNOWN, RETIRED, SHORT, is_local, nearest_tag, parse
+from ai_battle.providers._names import catalogue, is_local, nearest_tag, parse
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_each_spelling_is_understood(spelled: str, read: str) -> None:
 )
 def test_a_short_name_is_a_current_model(spelled: str) -> None:
     name = parse(spelled)
-    assert name.model in KNOWN[name.provider]
+    assert name.model in catalogue().names[name.provider]
     assert name.note == ""
 
 
@@ -72,7 +72,7 @@ def test_a_short_name_is_a_current_model(spelled: str) -> None:
 )
 def test_a_retired_name_gives_its_successor_with_a_note(spelled: str) -> None:
     name = parse(spelled)
-    assert name.model in KNOWN[name.provider]
+    assert name.model in catalogue().names[name.provider]
     assert f"{spelled.rpartition('/')[2]!r} is retired; its successor {name.model!r}" in name.note
 
 
@@ -135,9 +135,9 @@ def test_whatever_is_written_is_read_or_a_config_error(spelled: str) -> None:
 
 
 def test_every_successor_and_every_short_name_leads_to_a_known_model() -> None:
-    known = {name for names in KNOWN.values() for name in names}
-    assert {*SHORT.values(), *RETIRED.values()} <= known
-    assert not known & {*SHORT, *RETIRED}
+    known = {name for names in catalogue().names.values() for name in names}
+    assert {*catalogue().short.values(), *catalogue().retired.values()} <= known
+    assert not known & {*catalogue().short, *catalogue().retired}
 
 
 @pytest.mark.parametrize(

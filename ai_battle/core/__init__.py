@@ -1,1 +1,1 @@
-"""The vocabulary: values, events, the one client interface, errors and plug-ins; imports only the standard library."""
+"""Values, events, the client interface, errors and plug-ins. Imports only the standard library."""

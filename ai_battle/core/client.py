@@ -1,4 +1,4 @@
-"""The one idea: everything that answers is a `ModelClient`."""
+"""The central interface: everything that answers is a `ModelClient`."""
 
 import asyncio
 import base64
@@ -18,23 +18,23 @@ T = TypeVar("T")
 
 
 class ModelClient(ABC):
-    """A provider, or whatever wraps clients and answers like one: tools, helpers, a recording."""
+    """A provider, or a wrapper around clients that answers like one: with tools, helpers, or a recording."""
 
     @abstractmethod
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        """The answer to `request`; `emit` hears what happens on the way. Raises `ProviderError`."""
+        """Returns the answer to `request`; `emit` receives the events on the way. Raises `ProviderError`."""
 
     @property
     def offered_tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that it has of its own, beside those of a request."""
+        """The client's own tools, in addition to those of a request."""
         return ()
 
     def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-        """Returns the tools that it tells a model of beside these, and whose calls it answers itself."""
+        """Returns the tools that the client adds to `others` for a model, and whose calls it answers itself."""
         return ()
 
     async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing
-        """Gives back what the client holds."""
+        """Releases what the client holds."""
 
     async def generate_response(
         self,
@@ -43,7 +43,7 @@ class ModelClient(ABC):
         history: Sequence[Mapping[str, str]] | None = None,
         file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> str:
-        """The answer's text; `history` is a list of `{"role", "content"}`.
+        """Returns the text of the answer. `history` is a list of `{"role", "content"}`.
 
         `file_data` is one mapping or several: `{"type": "image", "base64", "mime_type"}`, the same with `url`, or
         `{"type": "text", "text_content"}`.
@@ -59,12 +59,12 @@ BaseClient = ModelClient
 
 @lru_cache(maxsize=1_000)
 def earlier_message(role: Role, text: str, speaker: str = "") -> Message:
-    """The very same message for the same words: a history comes anew with each turn, and a message keeps its bytes."""
+    """Returns the same instance for the same words: histories are passed again each turn, and messages cache bytes."""
     return Message(role, (Text(text),), speaker)
 
 
 class ClientWrapper(ModelClient):
-    """A client around `client`, whose tools it offers and which it closes."""
+    """A client around `client`. It offers that client's tools and closes it."""
 
     def __init__(self, client: ModelClient) -> None:
         self.client = client
@@ -88,11 +88,11 @@ def _file_parts(file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Non
 
 
 async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit, budget: Budget) -> ModelResponse:
-    """The answer of `client`, charged to `budget` too.
+    """Returns the answer of `client`, charged to `budget` too.
 
-    A client that is no provider of ours books nothing; what its events say is booked for it, else what its answer says.
+    A foreign client books nothing itself; its usage is booked from its events, or else from its answer.
     """
-    # What is booked at the border to a provider reaches `own`; a client that is none of ours leaves it empty.
+    # Our own providers book every reply in `own`; if it stays empty, the client is a foreign one.
     own, replies = Budget(), list[ModelReplied]()
 
     def listen(event: Event) -> Awaitable[None]:
@@ -125,13 +125,15 @@ def _book_all(replies: Iterable[ModelReplied], budget: Budget) -> None:
 
 
 async def run_together(*work: Awaitable[T]) -> list[T]:
-    """Returns the results in order. When one fails or the caller is cancelled, nothing is left running."""
+    """Returns the results in order. If one fails or the caller is cancelled, nothing is left running."""
     if len(work) == 1:
         return [await work[0]]
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         return await asyncio.gather(*tasks)
     finally:
+        # gather() cancels its children only if it is cancelled itself; when one fails, the others would run (and cost)
+        # on.
         if left := [task for task in tasks if not task.done()]:
             for task in left:
                 task.cancel()

@@ -1,4 +1,4 @@
-"""One SQLite file that several processes of a machine share: opening it, its transactions, and what can go wrong."""
+"""A SQLite file that several processes of a machine share: opening, transactions, and errors."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from .errors import StoreError
 from .files import make_private, open_private
 
 PATIENCE = 5.0
-"""Seconds for which a process waits until another one has written."""
+"""Seconds to wait until another process has written."""
 PAGE = 4096
 MOST_BYTES = 4 * 1024**3
 
 
 class Database:
-    """Every transaction may wait for other processes. All methods raise `StoreError`, which names the file."""
+    """A SQLite file. Every transaction may wait for other processes; all methods raise `StoreError` naming the file."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Database:
         most_bytes: int = MOST_BYTES,
         patience: float = PATIENCE,
     ) -> None:
-        """Opens the file, and makes it by `schema` where there is none; `format_` is the number of that schema."""
+        """Opens the file, or creates it by `schema`; `format_` is the version number of that schema."""
         self.path = path
         self._lock = Lock()
         self._connection = _connect(path, most_bytes, patience)
@@ -41,7 +41,7 @@ class Database:
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        """Readers say `BEGIN`: they wait for nobody."""
+        """Opens a transaction. Readers pass `BEGIN`, so that they never wait."""
         with self._lock, sqlite_errors(self.path):
             try:
                 self._connection.execute(begin)
@@ -69,10 +69,10 @@ class Database:
 
 
 def _connect(path: Path, most_bytes: int, patience: float) -> sqlite3.Connection:
-    """With a write-ahead log what is committed outlives the process, and readers never wait."""
+    # With a write-ahead log a commit survives the process, and readers never wait for a writer.
     with sqlite_errors(path):
         make_private(path.parent)
-        # SQLite makes its other files with the same rights.
+        # SQLite creates its other files with the permissions of this one.
         os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
         connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"max_page_count = {most_bytes // PAGE}"):
@@ -82,7 +82,7 @@ def _connect(path: Path, most_bytes: int, patience: float) -> sqlite3.Connection
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Raises what SQLite says as a `StoreError` with the way out."""
+    """Turns the errors of SQLite into `StoreError` with advice."""
     try:
         yield
     except OSError as error:

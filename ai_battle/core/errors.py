@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree; each message names the thing, the place and the way out."""
+"""The tree of all errors. Each message names the thing, the place and the way out."""
 
 from asyncio import CancelledError
 from contextlib import suppress
@@ -16,7 +16,7 @@ class AIBattleError(Exception):
 
 
 class ConfigError(AIBattleError):
-    """A configuration, a file or a call that is wrong; nothing was spent yet. `about` is the option that is."""
+    """A configuration, file or call is wrong; nothing was spent yet. `about` is the option at fault."""
 
     def __init__(self, message: str = "", about: str = "") -> None:
         super().__init__(message)
@@ -24,27 +24,27 @@ class ConfigError(AIBattleError):
 
 
 class ConfigChanged(ConfigError):
-    """The configuration of a run is another one than it was started with, and nobody has accepted that yet."""
+    """The configuration of a run differs from the one it was started with, and the user has not accepted that yet."""
 
 
 class JournalError(AIBattleError):
-    """A run directory that can't be written, read or locked."""
+    """A run directory can't be written, read or locked."""
 
 
 class NoSuchRecord(ConfigError, JournalError):
-    """A folder was named that holds no run, or no results of a benchmark."""
+    """The named folder holds no run and no benchmark results."""
 
 
 class StoreError(ConfigError):
-    """A store of evidence that can't be opened, read or written."""
+    """A store of evidence can't be opened, read or written."""
 
 
 class ToolError(AIBattleError):
-    """A tool that failed; the model gets the text and can react."""
+    """A tool failed; the model gets the text and can react."""
 
 
 class BudgetExceeded(AIBattleError):
-    """A limit on tokens, dollars, seconds or calls does not leave room for what was wanted."""
+    """A limit on tokens, dollars, seconds or calls leaves no room for what was requested."""
 
     def __init__(self, message: str = "", reached: BudgetReached | None = None) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class BudgetExceeded(AIBattleError):
 
 
 class JobLost(AIBattleError):
-    """A job whose process or machine was lost; `spent_usd` is the most that it may have cost, where that is known."""
+    """A job's process or machine was lost. `spent_usd` is the most that it may have cost, 0 if unknown."""
 
     def __init__(self, message: str = "", spent_usd: float = 0.0) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class JobLost(AIBattleError):
 
 
 class CutShort(AIBattleError):
-    """Raised by a listener that has heard enough: the answer is not read to its end. What came is in it."""
+    """Raised by a listener to stop reading an answer. `text` and `thinking` are what has arrived."""
 
     def __init__(self, message: str, text: str = "", thinking: str = "") -> None:
         super().__init__(message)
@@ -69,11 +69,11 @@ class CutShort(AIBattleError):
 
 
 class ProviderError(AIBattleError):
-    """A model that did not answer.
+    """A model did not answer.
 
-    `again` says how often the same request may be sent anew, `retry_after` when (seconds), `partial` is the text that
-    came before the fault, `raw` the head of the body that could not be read. `response` is the answer, where there is
-    one and it is empty.
+    `again` says how often the same request may be sent again, `retry_after` after how many seconds. `partial` is the
+    text that arrived before the fault, `raw` the head of a body that could not be parsed. `response` is set if there
+    was an answer but it was empty.
     """
 
     response: ModelResponse | None = None
@@ -103,19 +103,19 @@ class RateLimited(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No connection, or none that lasted: refused, reset, no answer in time."""
+    """No connection was made, or it broke: refused, reset, or no answer in time."""
 
 
 class TimedOut(Unreachable):
-    """A clock ran out; the message names it."""
+    """A timeout expired; the message names it."""
 
 
 class BadReply(ProviderError):
-    """The answer can't be taken for one: cut off, malformed, empty, or not from a model API."""
+    """The reply can't be used as an answer: cut off, malformed, empty, or not from a model API."""
 
 
 class EmptyAnswer(BadReply):
-    """The model has answered, and said nothing."""
+    """The model answered without any content."""
 
 
 class Refused(ProviderError):
@@ -123,26 +123,26 @@ class Refused(ProviderError):
 
 
 class Unscripted(ProviderError):
-    """A script or a recording has no answer to this request, nor will it have one later."""
+    """A script or a recording has no answer to this request, and never will."""
 
 
 class ContextTooLong(ProviderError):
     """The request does not fit the model's context window."""
 
 
-# Ours, or meant for whoever runs the program; a panic of Rust or C++ code below a plug-in is neither.
+# Ours, or meant for whoever runs the program. Panics of Rust extensions are BaseExceptions too, but neither of these.
 PASSED_ON = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
 
 
 def error_text(error: BaseException | None) -> str:
-    """Returns what an exception says; nothing, where even that fails."""
+    """Returns the text of an exception, or "" if its `__str__` fails."""
     with suppress(Exception):
         return str(error)
     return ""
 
 
 class translate_errors:  # noqa: N801 - used like contextlib.suppress
-    """Around a plug-in, a tool or a listener: any exception that is not ours becomes `raises(what: ...)`."""
+    """Turns any foreign exception of a plug-in, a tool or a listener into `raises("what: ...")`."""
 
     __slots__ = ("_raises", "_what")
 
@@ -151,7 +151,7 @@ class translate_errors:  # noqa: N801 - used like contextlib.suppress
         self._raises = raises
 
     def __enter__(self) -> None:
-        """Opens nothing, so that one instance can guard any number of calls, also at once."""
+        """Keeps no state, so that one instance can guard any number of calls, also concurrent ones."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

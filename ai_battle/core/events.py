@@ -1,4 +1,4 @@
-"""What is heard on the way to an answer: streaming, journal, cost and progress are all listeners to these values."""
+"""The events on the way to an answer. Streaming, journal, costs and progress are all listeners to them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,22 +18,22 @@ from .tooling import (
 )
 
 SPARSE = {"sparse": True}
-"""Of a field that stands in the journal only where it says more than its default."""
+"""Metadata of a field that the journal writes only if it differs from its default."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the answer. What the deltas since the last `AttemptFailed` add up to is the answer's text."""
+    """More of the answer. The deltas since the last `AttemptFailed` add up to its text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """More of the reasoning; its `signature` comes when it is over, where its provider signs it.
+    """More of the reasoning. If the provider signs it, the `signature` comes with the last delta.
 
     `extra` is what only one API knows: a whole block between others (sealed reasoning, what its own tools did), or a
-    source of the text that is being said.
+    source of the text being written.
     """
 
     text: str
@@ -50,7 +50,7 @@ class DraftDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """More of the tool call at `index`; `id` and `name` come with its first fragment, `arguments` is JSON text."""
+    """More of the tool call at `index`. `id` and `name` come with its first fragment; `arguments` is JSON text."""
 
     index: int
     id: str = ""
@@ -60,12 +60,12 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ModelReplied:
-    """An entry of the ledger: a provider's reply that used something, whatever became of it afterwards.
+    """An entry of the ledger: a provider's reply that used something, even if it was not used afterwards.
 
-    Each attempt is one, also where its answer was empty, refused or broken off (`failed`); of what the provider did not
-    report, the usage is `estimated`. Replies out of a recording or a cache are not `paid`. `speaker` is the participant
-    whose model it was; whoever runs the discussion fills it in. `role` is what the model was called for; a strategy
-    that calls others says so with `as_role`.
+    Each attempt is one, even if its answer was empty, refused or broken off (`failed`). If the provider did not report
+    the usage, it is `estimated`. Replies from a recording or a cache are not `paid`. `speaker` is the participant whose
+    model it was, filled in by the discussion. `role` is what the model was called for; a strategy that calls other
+    models sets it with `as_role`.
     """
 
     model: str
@@ -79,16 +79,16 @@ class ModelReplied:
     paid: bool = True
 
     def __post_init__(self) -> None:
-        """Sums of entries have to know it too."""
+        """Marks the usage as estimated too, for the sums that it is added to."""
         if self.estimated and not self.usage.estimated:
             object.__setattr__(self, "usage", replace(self.usage, estimated=True))
 
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """What a provider has said until now of the usage of its reply; only whoever books the reply hears it.
+    """The usage that a provider has reported so far in a reply. Only the code that books the reply receives it.
 
-    `unread` are the bytes that came of an answer in one piece that broke off or is none: they were paid for too.
+    `unread` is the size in bytes of an unstreamed answer that broke off or is invalid; it was paid for all the same.
     """
 
     usage: Usage
@@ -97,9 +97,9 @@ class UsageReported:
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailed:
-    """One attempt at a call failed; listeners forget the deltas of it. `partial` is the text it had brought.
+    """One attempt at a call failed, so listeners discard its deltas. `partial` is the text that it had produced.
 
-    `timed_out`: because a clock ran out, which `reason` names.
+    `timed_out`: a timeout expired, which `reason` names.
     """
 
     model: str
@@ -116,7 +116,7 @@ class AttemptFailed:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The call is made again after `delay` seconds."""
+    """The call is repeated after `delay` seconds."""
 
     model: str
     attempt: int
@@ -126,9 +126,9 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class ScriptAdvanced:
-    """A scripted model has used up an entry of its script; one that takes its place starts at `position`.
+    """A scripted model has used an entry of its script; a successor starts at `position`.
 
-    `speaker` is filled in by whoever runs the discussion.
+    `speaker` is filled in by the discussion.
     """
 
     position: int
@@ -139,7 +139,7 @@ class ScriptAdvanced:
 class Warned:
     """Something a user should know that does not stop the run (a dropped parameter, a retired name).
 
-    `option` is the one of a request that was left out or changed.
+    `option` is the request's option that was left out or changed.
     """
 
     message: str
@@ -148,7 +148,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """`participants` maps each name to its model type; `settings` is what the journal needs to resume."""
+    """A run begins. `participants` maps each name to its model type; `settings` is what the journal needs to resume."""
 
     name: str
     run_dir: str
@@ -158,9 +158,9 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunForked:
-    """All before the `RunStarted` that this follows was said, and paid for, in the run in the directory `source`.
+    """The run was forked: all events before the next `RunStarted` come from, and were paid by, the run in `source`.
 
-    `turn` is the last that was taken over from there.
+    `turn` is the last one taken over.
     """
 
     source: str
@@ -169,7 +169,7 @@ class RunForked:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """`settings` are the new ones when a changed configuration was accepted, else empty.
+    """A run goes on. `settings` are the new ones if a changed configuration was accepted, else empty.
 
     `participants` maps each name to its model type, as in `RunStarted`.
     """
@@ -182,7 +182,7 @@ class RunResumed:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerSelected:
-    """`how` the next speaker was found: chosen, normalised, near match or fallback; `raw` is what the selector said.
+    """The next speaker was selected. `how` says by which rule; `raw` is the selector's answer.
 
     `called`: a person called on the speaker.
     """
@@ -195,10 +195,10 @@ class SpeakerSelected:
 
 @dataclass(frozen=True, slots=True)
 class PhaseStarted:
-    """The phase with that `number`, which counts from 1, begins; there are `of` phases.
+    """Phase `number` (from 1) of `of` begins.
 
-    `speakers` speak in that order once in each of the `rounds`. The `instructions` have the goal filled in, and
-    words in the place of what is not the same for all.
+    The `speakers` speak in that order, once in each of the `rounds`. The `instructions` have the goal filled in, and
+    general words in place of what differs between participants.
     """
 
     number: int
@@ -211,9 +211,9 @@ class PhaseStarted:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """`turn` counts from 1 over the run, `round` from 1 over rounds of all participants.
+    """A turn begins. `turn` counts from 1 over the run, `round` from 1 over rounds of all participants.
 
-    `heard_by` are the others who hear what is said in it; None, which the journal leaves out, is everybody.
+    `heard_by` are the other participants who hear it; None, which the journal omits, means everybody.
     """
 
     turn: int
@@ -224,17 +224,17 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class PromptGiven:
-    """What a discussion begins with, said by nobody: the initial prompt, or the goal, and the inputs."""
+    """The opening of a discussion, without a speaker: the initial prompt or the goal, and the inputs."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """A turn that counts. `usage` is all that the turn cost, wasted attempts included; `seconds` is wall time.
+    """A completed turn. `usage` is all that it cost, wasted attempts included; `seconds` is wall time.
 
-    `heard_by` are the others who hear it; None, which the journal leaves out, is everybody. `signals` are the measures
-    of the conversation with this turn, by name; None where none are taken.
+    `heard_by` are the other participants who hear it; None, which the journal omits, means everybody. `signals` are the
+    measures of the conversation including this turn, by name; None if none are taken.
     """
 
     turn: int
@@ -252,13 +252,13 @@ class TurnFinished:
     signals: Mapping[str, float] | None = field(default=None, hash=False, metadata=SPARSE)
 
     def is_heard_by(self, name: str) -> bool:
-        """Says whether a participant hears it: who said it does in any case."""
+        """Returns whether a participant hears the turn; its speaker always does."""
         return self.heard_by is None or name == self.speaker or name in self.heard_by
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """A turn that brought no answer, and the policy that follows: skip or stop."""
+    """A turn brought no answer; `policy` says whether the run skips it or stops."""
 
     turn: int
     round: int
@@ -272,9 +272,9 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """From here on `text` stands for the messages up to and with turn `through`; empty when they were dropped.
+    """From here on `text` replaces the messages up to and including turn `through`; empty if they were dropped.
 
-    It does so for those in `listeners`, who have heard the same; None, which the journal leaves out, is everybody.
+    This holds for `listeners`, who have heard the same; None, which the journal omits, means everybody.
     """
 
     through: int
@@ -286,7 +286,7 @@ class Summarised:
 
 @dataclass(frozen=True, slots=True)
 class Concluded:
-    """The final synthesis of the run, by `speaker`; empty when there is none. It is no part of the conversation."""
+    """The final synthesis of the run, by `speaker`; empty if there is none. It is not part of the conversation."""
 
     speaker: str
     text: str
@@ -296,9 +296,9 @@ class Concluded:
 
 @dataclass(frozen=True, slots=True)
 class BudgetReached:
-    """A limit is near: 90 % of it are used, or what is left is hardly more than the `needed` that a next call may take.
+    """A limit is near: 90 % of it are used, or hardly more is left than the `needed` of the next call.
 
-    Where it is less, `is_full`, nobody is asked any more.
+    If even that does not fit, `is_full`, and no model is called any more.
     """
 
     limit: str
@@ -317,7 +317,7 @@ class BudgetReached:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """`status` is done, limit (a limit stopped it before its goal), failed or interrupted."""
+    """The run ended. `status` is done, limit (a limit stopped it before its goal), failed or interrupted."""
 
     status: Literal["done", "limit", "failed", "interrupted"]
     stop_reason: str
@@ -336,17 +336,17 @@ Event = (
 )  # fmt: skip
 
 DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta, UsageReported)
-"""What a model and its provider say, piece by piece: heard as it comes, and not kept."""
+"""Pieces of an answer, received as they arrive and not kept."""
 
 Emit = Callable[[Event], Awaitable[None]]
 
 
 async def ignore(event: Event) -> None:
-    """A listener that hears nothing."""
+    """Ignores the event."""
 
 
 def drafting(emit: Emit) -> Emit:
-    """Passes every event on, but the text as a draft: the caller has not yet decided to return it."""
+    """Passes every event on, but text as a draft, because the caller has not yet decided to return it."""
 
     def draft(event: Event) -> Awaitable[None]:
         return emit(DraftDelta(event.text) if isinstance(event, TextDelta) else event)
@@ -355,7 +355,7 @@ def drafting(emit: Emit) -> Emit:
 
 
 class EventLog:
-    """A listener that remembers: `await client.complete(request, log := EventLog())`."""
+    """A listener that collects events: `await client.complete(request, log := EventLog())`."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -365,7 +365,7 @@ class EventLog:
 
     @property
     def text(self) -> str:
-        """What the text deltas add up to, those of failed attempts left out."""
+        """Returns the text that the deltas add up to, without those of failed attempts."""
         pieces: list[str] = []
         for event in self.events:
             if isinstance(event, AttemptFailed):
@@ -376,7 +376,7 @@ class EventLog:
 
 
 def quiet(emit: Emit) -> Emit:
-    """Passes every event on but the words: the caller asks for itself, or several models speak at once."""
+    """Passes every event on except deltas, for calls whose text nobody reads or that run in parallel."""
 
     def pass_on(event: Event) -> Awaitable[None]:
         return (ignore if isinstance(event, DELTAS) else emit)(event)
@@ -385,7 +385,7 @@ def quiet(emit: Emit) -> Emit:
 
 
 def as_role(emit: Emit, role: Role) -> Emit:
-    """Passes every event on; what the models on the way cost is put down to `role` where it is nobody else's."""
+    """Passes every event on, and assigns the cost of the models on the way to `role` unless it has a role already."""
     if role == "own":
         return emit
 

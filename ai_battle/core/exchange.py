@@ -1,4 +1,4 @@
-"""What goes to a model and what comes back."""
+"""Requests to a model, its responses, and their usage."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,7 @@ Stop = Literal["end", "length", "stop_sequence", "tool_calls", "refusal", "conte
 class ToolSpec:
     """A tool as a model sees it; `schema` is the JSON Schema of its arguments object.
 
-    `writes` says that a call may change something. `encoded` is where a wire keeps the bytes of this tool, by the
-    wire's name, for every later request.
+    `writes` says that a call may change something. `encoded` caches its bytes by the name of the wire format.
     """
 
     name: str
@@ -28,10 +27,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """Says what the caller of a model makes use of, so that whoever answers may save itself the rest.
+    """What the caller uses of an answer, so that a client can skip the rest.
 
-    `stream`: the answer piece by piece as it comes, because somebody reads along or may cut it short. `drafts`: also
-    pieces of what may never become the answer. `each_warning`: a warning with every request that it concerns, not once.
+    `stream`: pieces of the answer as they arrive, because somebody reads along or may cut it short. `drafts`: also
+    pieces of what may never become the answer. `each_warning`: a warning with every request, not only the first.
     """
 
     stream: bool = True
@@ -45,10 +44,10 @@ WHOLE_ANSWER = Wants(stream=False, drafts=False)
 
 @dataclass(frozen=True, slots=True)
 class RawBody:
-    """A body as a client sent it: `data` is all of it, `fields` its fields, of which the largest are JSON still.
+    """A request body as a client sent it: `data` is all of it, `fields` its fields, the largest of them undecoded JSON.
 
-    `api` is the name under which servers speak the API; `headers` are those that belong to the request. `made` is what
-    was made of the fields beside the messages, for all bodies that have the same.
+    `api` is the name of the API in our server; `headers` are those that belong to the request. `made` caches what was
+    built from the fields other than the messages, for all bodies that have the same ones.
     """
 
     api: str
@@ -58,7 +57,7 @@ class RawBody:
     made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Hashable, read: Callable[[Mapping[str, Any]], T]) -> T:
-        """Returns what `read` makes of the fields beside the messages; `key` names it."""
+        """Returns what `read` makes of the fields other than the messages, cached under `key`."""
         if key not in self.made:
             self.made[key] = read(self.fields)
         made: T = self.made[key]
@@ -67,13 +66,13 @@ class RawBody:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One question to a model.
+    """One request to a model.
 
-    `tool_choice` is "auto", "none", "required" or the name of the one tool to call. `output_schema` is the JSON
-    Schema that the answer must fit. `options` are the sampling parameters under the names of the discussion YAML
-    (`temperature max_tokens top_p seed stop reasoning num_ctx ...`); those that are not set are left to the provider.
-    `wants` is no part of the question: it says what of the answer the caller makes use of. `raw` says the same as the
-    other fields, for an upstream that speaks the API in which the request came; `replace` makes a request without it.
+    `tool_choice` is "auto", "none", "required" or the name of the one tool to call. `output_schema` is the JSON Schema
+    that the answer must fit. `options` are the sampling parameters under the names of the discussion YAML (`temperature
+    max_tokens top_p seed stop reasoning num_ctx ...`); unset ones are left to the provider. `wants` is what the caller
+    uses of the answer. `raw` is the body as it came, to pass on to an upstream of the same API; `dataclasses.replace`
+    drops it, because it would no longer match.
     """
 
     messages: tuple[Message, ...]
@@ -87,7 +86,7 @@ class ModelRequest:
     raw: RawBody | None = field(default=None, init=False, repr=False, compare=False)
 
     def with_messages(self, messages: tuple[Message, ...], system: str | None = None) -> "ModelRequest":
-        """The same with these messages, in a tenth of the time that `replace` takes."""
+        """Returns the request with other messages, in a tenth of the time that `replace` takes."""
         return ModelRequest(
             messages,
             self.system if system is None else system,
@@ -101,10 +100,10 @@ class ModelRequest:
 
 
 class UnreadRequest(ModelRequest):
-    """A request of which only `raw`, `options` and `wants` are known until somebody looks at the rest.
+    """A request of which only `raw`, `options` and `wants` are known until another field is accessed.
 
-    Then `read` reads it, once: reading takes longer than all else that happens to a long conversation that is passed
-    on. It raises `ConfigError` for a body that no request can be made of.
+    That field is parsed by `read`, once, since parsing a long conversation takes longer than passing it on. `read`
+    raises `ConfigError` for a body that is no valid request.
     """
 
     __slots__ = ("_read",)
@@ -119,10 +118,10 @@ class UnreadRequest(ModelRequest):
             object.__setattr__(unread, name, value)
         return unread
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # a `__getattr__` would make every attribute valid to a type checker
 
         def __getattr__(self, name: str) -> Any:
-            """Python calls this for a field that has no value yet."""
+            """Reads the request; Python calls this only for slots that have no value yet."""
             if name not in self._UNREAD:
                 raise AttributeError(name)
             read = self._read()
@@ -133,10 +132,10 @@ class UnreadRequest(ModelRequest):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and dollars. `input_tokens` counts cached ones too; `cost_usd` is None where no price is known.
+    """Tokens and dollars. `input_tokens` includes cached ones; `cost_usd` is None if no price is known.
 
-    Of a sum with anything in it that was not reported, `estimated` is true. `cache_hour_tokens` are those of
-    `cache_write_tokens` that were written to be kept for an hour, which costs more.
+    A sum is `estimated` if any part was not reported. `cache_hour_tokens` are those of `cache_write_tokens` that are
+    kept for an hour, which costs more.
     """
 
     input_tokens: int = 0
@@ -149,7 +148,7 @@ class Usage:
     cache_hour_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Sums field by field; a sum with an unknown cost is unknown. Start from `NOTHING_USED`."""
+        """Adds field by field; an unknown cost makes the sum unknown. Start from `NOTHING_USED`."""
         if self is NOTHING_USED:
             return other
         unknown = self.cost_usd is None or other.cost_usd is None
@@ -165,7 +164,7 @@ class Usage:
         )
 
     def __sub__(self, part: "Usage") -> "Usage":
-        """Returns what is left of a sum without one of its parts; the rest of an unknown cost is unknown."""
+        """Returns a sum without one of its parts; an unknown cost stays unknown."""
         unknown = self.cost_usd is None or part.cost_usd is None
         return Usage(
             self.input_tokens - part.input_tokens,
@@ -189,10 +188,10 @@ UNKNOWN_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class ModelResponse:
-    """One answer. `steps` are the messages with tool calls and results on the way to it, however deep they happened.
+    """One answer. `steps` are the messages with the tool calls and results that led to it, however nested.
 
-    `others` is what other models have used that the provider asked for it, by their names; `usage` is without it. `id`
-    is what the provider calls the answer, empty where it has no such name.
+    `others` is the usage, by name, of models that the provider itself consulted; `usage` does not include it. `id` is
+    the provider's id of the answer, empty if it has none.
     """
 
     message: Message

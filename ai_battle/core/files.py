@@ -1,4 +1,4 @@
-"""Files and folders of this machine: private ones, the lock of a directory, and where the cache is."""
+"""Private files and folders, the lock of a run directory, and the cache and state directories."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from .errors import ConfigError, JournalError
 
 
 def cache_directory() -> Path:
-    """Returns where this machine keeps what can be found out anew."""
+    """Returns the folder for data that can be fetched or computed again."""
     if stated := os.environ.get("XDG_CACHE_HOME"):
         return Path(stated) / "ai-battle"
     try:
@@ -27,7 +27,7 @@ def cache_directory() -> Path:
 
 
 def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Returns where this machine keeps what can't be found out anew."""
+    """Returns the folder for data that can't be recreated."""
     stated = environment.get("XDG_STATE_HOME")
     return (Path(stated) if stated else Path.home() / ".local" / "state") / "ai-battle"
 
@@ -36,39 +36,40 @@ FOLDER, FILE = 0o700, 0o600
 
 
 def make_private(folder: Path) -> None:
-    """Makes the folder where it is not there; one that is keeps its rights."""
+    """Creates the folder, if it is missing, for its owner alone; the permissions of an existing one stay."""
     try:
         folder.mkdir(FOLDER, exist_ok=True)
     except FileNotFoundError:
+        # Its parents are not ours, so they get the usual permissions.
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(FOLDER, exist_ok=True)
 
 
 def open_private(path: str, flags: int) -> int:
-    """Opens a file that is made with the rights of its owner alone: `open(path, "w", opener=open_private)`."""
+    """Opens a file, creating it for its owner alone: `open(path, "w", opener=open_private)`."""
     return os.open(path, flags, FILE)
 
 
 def write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Writes the file whole or not at all: a reader, or a crash, never meets half of it. It keeps the rights it had."""
+    """Writes the file atomically: neither a reader nor a crash ever sees half of it. Its permissions stay."""
     _write_whole(path.resolve(), pieces, None)
 
 
 def write_private(path: Path, pieces: Iterable[str]) -> None:
-    """Writes the file whole or not at all, like `write_whole`, and leaves it the rights of its owner alone."""
+    """Writes the file atomically like `write_whole`, and makes it readable for its owner alone."""
     _write_whole(path, pieces, open_private)
 
 
 def _write_whole(path: Path, pieces: Iterable[str], opener: Callable[[str, int], int] | None) -> None:
     partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)  # what a crash left may have other rights
+    partial.unlink(missing_ok=True)  # a leftover of a crash may have other permissions
     try:
         with open(partial, "x", encoding="utf-8", newline="", opener=opener) as file:
             file.writelines(pieces)
         if opener is None and path.exists():
             shutil.copymode(path, partial)
         os.replace(partial, path)
-    except OSError as error:  # of a full disk the system does not say where
+    except OSError as error:  # when the disk is full, the system does not name the file
         error.filename = str(path)
         raise
     finally:
@@ -84,9 +85,9 @@ LOCK = ".lock"
 
 
 class RunLock:
-    """Held from construction to `release`. Raises `JournalError` that names the process that holds it already.
+    """A lock held from construction to `release`. Raises `JournalError` naming the process that holds it.
 
-    The kernel gives the lock of a dead process back, so a lock file that was left behind is simply taken over.
+    The kernel releases the lock of a dead process, so a leftover lock file can be taken over.
     """
 
     def __init__(self, run_dir: Path) -> None:
@@ -100,7 +101,7 @@ class RunLock:
             raise
 
     def release(self) -> None:
-        """The file goes while the lock is still held, so nobody can have locked it in between."""
+        # Removed while the lock is still held, so that nobody can have locked this file in between.
         with suppress(PermissionError):  # Windows keeps a file that is open; an empty lock file does no harm
             self._path.unlink(missing_ok=True)
         os.close(self._fd)
@@ -108,7 +109,7 @@ class RunLock:
 
 @contextmanager
 def lock_directory(run_dir: Path) -> Iterator[None]:
-    """Keeps others from writing into the directory; raises `JournalError` where somebody does already."""
+    """Locks the directory against other writers. Raises `JournalError` if it is locked already."""
     try:
         lock = RunLock(run_dir)
     except OSError as error:
@@ -120,7 +121,7 @@ def lock_directory(run_dir: Path) -> Iterator[None]:
 
 
 def is_locked(run_dir: Path) -> bool:
-    """Says whether a process writes into the directory now; a lock file alone may have been left behind."""
+    """Returns whether a process is writing into the directory; a lock file alone may be a leftover."""
     try:
         fd = os.open(run_dir / LOCK, os.O_RDWR)
     except OSError:
@@ -130,7 +131,7 @@ def is_locked(run_dir: Path) -> bool:
     except (BlockingIOError, PermissionError):
         return True
     finally:
-        os.close(fd)  # lets go of the lock too
+        os.close(fd)  # releases the lock too
     return False
 
 
@@ -158,7 +159,7 @@ def _take(fd: int) -> None:
 
 
 def _is_still(path: Path, fd: int) -> bool:
-    """Says whether the path names the file that was locked: its last owner may have removed it in between."""
+    """Returns whether the path still names the locked file: its last owner may have removed it in between."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(fd))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The events of models that help each other, judge, are steered or veiled, and what a model can be called for."""
+"""The events of models that help, judge or steer each other, and the roles that a model is called in."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,18 +7,18 @@ from typing import Any, Literal, TypeVar
 from .exchange import NOTHING_USED, Usage
 
 VERIFICATION = "verification"
-"""By whom an answer is checked that is verified by running."""
+"""The value of `AnswerChecked.by` for an answer that was verified by running it."""
 Role = Literal["own", "helper", "boost", "peer", "judge", "chair", "arbiter"]
-"""What a model was called for: to answer itself, or for one that answers; an arbiter judges a whole run."""
+"""What a model was called for: to answer itself, or to help one that answers. An arbiter judges a whole run."""
 MOST_CHARACTERS = 16_000
-"""Of a longer text an event has the beginning and the end; what is left out between them is told there."""
+"""The most characters of a text in an event. Longer ones keep their beginning and end, and say what is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class StuckFound:
-    """An answer was judged and counts as stuck. `signals` are the measures that speak, `attempt` counts from 1.
+    """An answer counts as stuck. `signals` are the measures that indicate it; `attempt` counts from 1.
 
-    `quality` is the probability that the answer is good, `gain` what a helper's answer would add to it.
+    `quality` is the probability that the answer is good, `gain` what a helper's answer is expected to add to it.
     """
 
     quality: float
@@ -31,9 +31,9 @@ class StuckFound:
 
 @dataclass(frozen=True, slots=True)
 class AnswerChecked:
-    """An answer was looked at once more, `by` a judge or the tool of that name; `signals` is what the look brought.
+    """A judge or a tool, named in `by`, checked an answer; `signals` are the results.
 
-    `text` is what a tool printed or a program said on the way.
+    `text` is what the tool printed or the program said.
     """
 
     by: str
@@ -45,7 +45,7 @@ class AnswerChecked:
 
 @dataclass(frozen=True, slots=True)
 class HelpAsked:
-    """Another model is called in. `sees` says what it is shown: prompt, attempt or history."""
+    """Another model is asked for help. `sees` is what it is shown: prompt, attempt or history."""
 
     strategy: str
     reason: str
@@ -55,16 +55,16 @@ class HelpAsked:
 
     @property
     def is_help(self) -> bool:
-        """A peer, which answers beside the participant in each turn, is no help by itself."""
+        """A peer answers in every turn next to the participant, so its calls alone do not count as help."""
         return self.role in ("helper", "boost", "chair")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConsulted:
-    """What another model was shown and what it said, whatever becomes of it; no `text` where it failed.
+    """What another model was shown and what it answered, whether used or not; `text` is empty if it failed.
 
-    `shown` is the newest of its request, as text, and after any redaction. `strategy` is what it was called for: that
-    strategy, or a second look by this name. `usage` is what its answer took.
+    `shown` is the newest part of its request, as text, after redaction. `strategy` is what it was called for: a
+    strategy or the name of a second check. `usage` is the cost of its answer.
     """
 
     strategy: str
@@ -79,7 +79,7 @@ class ModelConsulted:
 
 @dataclass(frozen=True, slots=True)
 class HelpFailed:
-    """The other model brought nothing that can be used, and why; the turn goes on without it."""
+    """The other model returned nothing usable, for `reason`; the turn goes on without it."""
 
     strategy: str
     reason: str
@@ -88,7 +88,7 @@ class HelpFailed:
 
 @dataclass(frozen=True, slots=True)
 class HelpDeclined:
-    """A model asked for help that it is not given now, and why; it goes on without."""
+    """A model asked for help and is refused it, for `reason`; it goes on without."""
 
     strategy: str
     reason: str
@@ -97,7 +97,7 @@ class HelpDeclined:
 
 @dataclass(frozen=True, slots=True)
 class LessonsShown:
-    """Lessons of earlier help are near to the request: their `keys`. The model is shown them, unless `are_left_out`."""
+    """Lessons of earlier help are similar to the request. The model is shown them, unless `are_left_out`."""
 
     keys: Sequence[str]
     are_left_out: bool = False
@@ -106,7 +106,7 @@ class LessonsShown:
 
 @dataclass(frozen=True, slots=True)
 class LessonKept:
-    """A request and its answer are kept as a lesson, as help has changed the answer."""
+    """A request and its answer are kept as a lesson, because help changed the answer."""
 
     key: str
     speaker: str = ""
@@ -114,11 +114,11 @@ class LessonKept:
 
 @dataclass(frozen=True, slots=True)
 class DraftDropped:
-    """An answer that was paid for and did not become the answer of the turn.
+    """An answer that was paid for but did not become the answer of the turn.
 
-    `usage` and `role` are those of its `calls`, which are `ModelReplied`: several where it was made with tools.
-    `saved_tokens` is what cutting it short is likely to have saved. `attempt` is the number under which it was found
-    stuck, 0 where it was not numbered. `text` tells of calls too, where it `calls_tools`.
+    `usage` and `role` are those of its `calls`, each of which is a `ModelReplied`; with tools there are several.
+    `saved_tokens` estimates what cutting it short saved. `attempt` is the number under which it was found stuck, or 0.
+    `text` includes its tool calls if it `calls_tools`.
     """
 
     reason: str
@@ -134,10 +134,10 @@ class DraftDropped:
 
 @dataclass(frozen=True, slots=True)
 class AnswersCompared:
-    """What help brought: the quality of the answer before it, and that of the one after it, from 0 to 1.
+    """What help achieved: the quality of the answer before and after it, from 0 to 1.
 
-    `after` is None where the helper's own answer took its place, which nobody judges. `is_replaced`: the one after it
-    is the answer of the turn, as it is no worse.
+    `after` is None if the helper's own answer was used, which is not judged. `is_replaced` says that the later answer
+    is no worse, and became the answer of the turn.
     """
 
     before: float
@@ -148,12 +148,12 @@ class AnswersCompared:
 
 @dataclass(frozen=True, slots=True)
 class AnswersRanked:
-    """Answers of several models were ranked by those that gave them, and their ranks pooled by Borda's count.
+    """Answers of several models were ranked by their authors, and the ranks pooled by Borda count.
 
     Each of `rows`, best first, is `{label, member, model, rank, points, firsts, judges, cost_usd, seconds}`: members
-    count from 1, `points` is the mean share of the other answers that a ranking puts below it, None where nobody ranked
+    count from 1, `points` is the mean share of the other answers that a ranking puts below it, None if nobody ranked
     it, and `firsts` of its `judges` put it first. Each of `rankings` is `{judge, ranking}` by labels, best first.
-    `left_out` says who brought no answer or no ranking, and why; `seed` what the order for each reader is drawn from.
+    `left_out` says who gave no answer or no ranking, and why; `seed` determines the order that each reader is shown.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -165,10 +165,10 @@ class AnswersRanked:
 
 @dataclass(frozen=True, slots=True)
 class AnswersMerged:
-    """A chair made one answer of several, by their labels: those that it `used`, and why it `left_out` others.
+    """A chair merged several answers, named by their labels: those it `used`, and why it `left_out` others.
 
-    Of those that are `unmentioned` it said nothing, though somebody ranked them first; the answer then ends with a line
-    that says so.
+    The `unmentioned` were ranked first by somebody, but the chair said nothing of them; the answer then ends with a
+    line that says so.
     """
 
     used: Sequence[str] = ()
@@ -179,9 +179,9 @@ class AnswersMerged:
 
 @dataclass(frozen=True, slots=True)
 class LadderStood:
-    """Where the help of a ladder begins after a turn: its `rung`, and how many turns in a row were troubled or calm.
+    """The state of a ladder after a turn: its `rung`, and how many turns in a row were troubled or calm.
 
-    `ladder` counts those of one participant from 0.
+    `ladder` numbers the ladders of one participant from 0.
     """
 
     rung: int
@@ -193,7 +193,7 @@ class LadderStood:
 
 @dataclass(frozen=True, slots=True)
 class BoostStep:
-    """One round of the boost loop, counted from 0: what the planning model's reply was, and its text."""
+    """One round of the boost loop, counted from 0: how the planning model's reply was understood, and its text."""
 
     loop: int
     outcome: Literal["summary", "guidance", "other", "fallback"]
@@ -203,12 +203,12 @@ class BoostStep:
 
 @dataclass(frozen=True, slots=True)
 class HelpSummed:
-    """What helping came to, told once before the run ends: in `helped` of `turns` turns help came from another model.
+    """The balance of helping, emitted once before the run ends: another model helped in `helped` of `turns` turns.
 
-    `cost_usd` is what the calls of others cost, `all_large_usd` about what all these turns would have cost on the large
-    model; None where no price is known. Each of `rows` is `{participant, role, calls, input_tokens, output_tokens,
-    cost_usd, seconds}`; the role "wasted" is what no answer was made of, and is left out of the other rows. Of
-    `compared` answers that were there before help, `replaced` gave way to one after it.
+    `cost_usd` is the cost of the other models' calls, `all_large_usd` an estimate for all these turns on the large
+    model; each is None if a price is unknown. Each of `rows` is `{participant, role, calls, input_tokens,
+    output_tokens, cost_usd, seconds}`; the role "wasted" holds what no answer was made of, and the other rows leave
+    that out. `replaced` of `compared` answers gave way to one made with help.
     """
 
     turns: int
@@ -223,9 +223,9 @@ class HelpSummed:
 
 @dataclass(frozen=True, slots=True)
 class RunJudged:
-    """What judges made of the run before it ended: a document with scores, quotations and reasons, and what it cost.
+    """The judges' verdict on the run before it ended: scores, quotations, reasons, and the cost.
 
-    `ai_battle.arbiter.verdict.Verdict.from_json` reads it. What judging took is no part of the run's usage.
+    `ai_battle.arbiter.verdict.Verdict.from_json` reads it. The cost of judging is not part of the run's usage.
     """
 
     verdict: Mapping[str, Any]
@@ -233,10 +233,10 @@ class RunJudged:
 
 @dataclass(frozen=True, slots=True)
 class HintGiven:
-    """A participant is told of a fault of the conversation, at the end of the request for this turn and of no other.
+    """A participant is told of a fault of the conversation, at the end of its request in this turn only.
 
-    `fault` is the measure that passed its `threshold`, `measures` are those of the last turn; `step` counts from 1 what
-    the participant was told of this fault in a row, and `action` is what that step is.
+    `fault` is the measure that passed its `threshold`; `measures` are those of the last turn. `step` counts, from 1,
+    the hints about this fault in a row, and `action` is the kind of this one.
     """
 
     turn: int
@@ -251,10 +251,10 @@ class HintGiven:
 
 @dataclass(frozen=True, slots=True)
 class FileDescribed:
-    """What a picture or a video shows, in words, for all whose models see none; empty where nobody could say it.
+    """What a picture or a video shows, in words, for models that can't see it; empty if no model could describe it.
 
-    `file` is its name as models are told it, `usage` what the description cost. `digest` tells files of one name apart;
-    it is empty in older journals.
+    `file` is its name as models see it, `usage` the cost of the description. `digest` distinguishes files of the same
+    name; older journals leave it empty.
     """
 
     file: str
@@ -266,7 +266,7 @@ class FileDescribed:
 
 @dataclass(frozen=True, slots=True)
 class Veiled:
-    """A model elsewhere is sent placeholders for `values` private values; `text` is what leaves of the last message."""
+    """A remote model is sent placeholders for `values` private values; `text` is the last message as it was sent."""
 
     model: str
     text: str
@@ -296,7 +296,7 @@ E = TypeVar("E")
 
 
 def without_texts(event: E) -> E:
-    """Returns the event without what was said in helping: texts that never became part of the conversation."""
+    """Returns the event without the texts of helping, which never became part of the conversation."""
     match event:
         case ModelConsulted():
             return replace(event, shown="", text="")

@@ -1,8 +1,8 @@
-"""What provider replies cost: each is booked in every budget that is open where its call was made.
+"""Books what provider replies cost in every budget that is open where the call was made.
 
-`charge_to` opens budgets for all calls inside, however deep and in whichever task they are made; the border to a
-provider reserves the most that a call can cost before it, and settles what it did cost after it. A context variable
-carries the budgets, because clients are shared by callers who pay separately, and because listeners may be muted.
+`charge_to` opens budgets for all calls inside it, in whichever task they are made. Where a provider is called, the most
+that a call can cost is reserved before it, and its actual cost is settled after it. A context variable carries the
+budgets, because clients are shared by callers who pay separately, and because listeners may be muted.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from .plugins import check_options
 ROUNDING = 1e-9
 RUN = "the run"
 LOOKS = 0.1
-"""Seconds between two looks at the calls of other processes that stand in the way."""
+"""Seconds between two checks of whether calls of other processes still block this one."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """The sum of its entries. `known_cost` leaves out what has no known price.
+    """The sum of its entries. `known_cost` leaves out replies without a known price.
 
-    With `paid_only`, replies out of a cache or a recording are left out. Its `seconds` go on from `start` on.
+    With `paid_only`, replies from a cache or a recording are left out. `seconds` counts from `start` on.
     """
 
     usage: Usage = NOTHING_USED
@@ -57,9 +57,9 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class SpendingLimits:
-    """The most that may be used; None: no limit. Dollars and tokens are never passed.
+    """Upper limits, each None for no limit. Dollars and tokens are never exceeded.
 
-    `unpriced: allow` lets models answer whose price nobody knows, for which a limit in dollars can't hold.
+    `unpriced: allow` admits models without a known price, for which a limit in dollars can't hold.
     """
 
     cost_usd: float | None = None
@@ -69,7 +69,7 @@ class SpendingLimits:
     unpriced: Literal["refuse", "allow"] = "refuse"
 
     def beside(self, used: Ledger) -> "SpendingLimits":
-        """Returns what these leave of dollars and tokens to something that is booked in another ledger."""
+        """Returns what these limits leave in dollars and tokens after what is booked in `used`."""
         cost = None if self.cost_usd is None else max(0.0, self.cost_usd - used.known_cost)
         tokens = None if self.tokens is None else max(0, self.tokens - used.usage.total_tokens)
         return SpendingLimits(cost, tokens, unpriced=self.unpriced)
@@ -87,10 +87,10 @@ NO_LIMITS = SpendingLimits()
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The most that a call can come to.
+    """The most that a call can use.
 
-    `rates` are dollars for a token read and for one written, None where no price is known. Where `least` is set, the
-    answer may be kept shorter than `output_tokens`, but not below it.
+    `rates` are the dollars per token read and per token written, None if no price is known. If `least` is set, the
+    answer may be limited to fewer than `output_tokens`, but not to fewer than `least`.
     """
 
     model: str
@@ -110,33 +110,33 @@ class Quote:
 
 
 class Dollars(NamedTuple):
-    """What was spent, and what is set aside for calls under way."""
+    """What was spent, and what is set aside for running calls."""
 
     spent: float = 0.0
     aside: float = 0.0
 
 
 class SharedBudget(Protocol):
-    """The dollars of one payer in several processes, each of which tells its own sums: told twice, they count once.
+    """Shares one payer's dollars between processes. Each reports its own totals, so that repeats do no harm.
 
-    Both sums of `own` are those since this process began.
+    Both totals in `own` count from the start of this process.
     """
 
     async def claim(self, own: Dollars, limit: float) -> tuple[bool, Dollars | None]:
-        """Says whether all stay within `limit`, else `own` is not taken; and the others', None if nobody was asked."""
+        """Takes `own` if all stay within `limit`; returns whether, and the others' sums (None if not asked)."""
 
     async def look(self, own: Dollars, limit: float) -> Dollars:
-        """Returns those of the others as they are now."""
+        """Returns the current sums of the others."""
 
     def publish(self, own: Dollars) -> None:
-        """Tells the others soon. Never waits."""
+        """Reports `own` to the others soon. Never waits."""
 
 
 class Budget:
-    """Limits over a ledger. What calls under way may come to is set aside, so that several can't pass them together.
+    """Limits on a ledger. Sets aside what running calls may cost, so that together they can't exceed a limit.
 
-    `payer` names it in errors. `refused` is why a call was not made in this or in a budget around it. What other
-    processes spend of its dollars is asked of `shared`, and was `others` when it was asked last.
+    `payer` names it in errors. `refused` is the error if a call was refused in this budget or an outer one. `shared`
+    knows what other processes spend of the same dollars; `others` is its latest reply.
     """
 
     others = Dollars()
@@ -162,12 +162,12 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Dollars, with those of other processes."""
+        """Returns the dollars spent, those of other processes included."""
         return self.ledger.known_cost + self.others.spent
 
     @property
     def full_limit(self) -> str:
-        """Which limit is used up; empty while none is."""
+        """Returns the limit that is used up, with its figures, or ""."""
         limits, ledger = self.limits, self.ledger
         table: tuple[tuple[str, float, float | None, str, str], ...] = (
             ("cost_usd", self.spent, limits.cost_usd, ".6g", ".6g"),
@@ -185,15 +185,15 @@ class Budget:
         return self.limits.cost_usd is not None or self.limits.tokens is not None
 
     def limits_call(self, quote: Quote) -> bool:
-        """Says whether a call of this kind could come up against a limit."""
+        """Returns whether a limit applies to calls of this kind."""
         if self.ledger.paid_only and not quote.paid:
             return False
         return self.limits.tokens is not None or (self.limits.cost_usd is not None and quote.rates != (0.0, 0.0))
 
     def room(self, quote: Quote, *, alone: bool = False) -> float:
-        """The most tokens that an answer may have; negative where the question alone does not fit.
+        """Returns the most tokens that an answer may have; negative if the question alone does not fit.
 
-        `alone`: as if no other call were under way.
+        With `alone`, running calls are ignored.
         """
         if not self.limits_call(quote):
             return inf
@@ -207,7 +207,7 @@ class Budget:
         return room
 
     def refusal(self, quote: Quote) -> BudgetExceeded:
-        """Says why not even the shortest answer to this question can be paid for."""
+        """Returns an error that says why not even the shortest answer to this question fits."""
         limits, used, tokens = self.limits, self.ledger, quote.input_tokens + quote.shortest
         if limits.tokens is not None and used.usage.total_tokens + tokens > limits.tokens:
             reached = BudgetReached("tokens", used.usage.total_tokens, limits.tokens, tokens)
@@ -224,7 +224,7 @@ class Budget:
         )
 
     async def claim(self) -> bool:
-        """Says whether all processes together stay within the dollars, with what is set aside here."""
+        """Returns whether all processes together stay within the dollars, with what is set aside here."""
         if not self.shared or self.limits.cost_usd is None:
             return True
         granted, others = await self.shared.claim(self.own, self.limits.cost_usd + ROUNDING)
@@ -232,7 +232,7 @@ class Budget:
         return granted
 
     def book(self, entry: ModelReplied | None) -> None:
-        """Books what a call came to, None for nothing, and lets other processes know."""
+        """Books what a call cost, None for nothing, and informs other processes."""
         if entry:
             self.ledger.book(entry)
         if self.shared:
@@ -243,7 +243,7 @@ class Budget:
         self._aside_tokens += quote.input_tokens + output_tokens
 
     def give_back(self, quote: Quote, output_tokens: int) -> None:
-        """Frees what was set aside, and wakes whoever waits for it."""
+        """Releases what was set aside and wakes all waiters."""
         self._aside_usd = max(0.0, self._aside_usd - quote.cost(output_tokens))
         self._aside_tokens -= quote.input_tokens + output_tokens
         waiting, self._waiting = self._waiting, set()
@@ -252,11 +252,12 @@ class Budget:
                 waiter.set_result(None)
 
     async def wait(self) -> None:
-        """Returns when a call that is under way has ended, here or elsewhere."""
+        """Returns when a running call has ended, in this process or another."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.add(waiter)
         try:
             with suppress(TimeoutError):
+                # Calls of other processes end without waking anybody here, so those are polled.
                 async with asyncio.timeout(LOOKS if self.others.aside else None):
                     await waiter
         finally:
@@ -277,10 +278,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Reservation:
-    """What is set aside for one call in all budgets that it is charged to.
-
-    `output_tokens` is how long its answer may be; None where nobody limits it.
-    """
+    """What one call has set aside in all of its budgets; `output_tokens` is the longest answer, None for any."""
 
     quote: Quote | None = None
     output_tokens: int | None = None
@@ -288,7 +286,7 @@ class Reservation:
     _limiting: tuple[Budget, ...] = field(default=())
 
     def settle(self, entry: ModelReplied | None) -> None:
-        """Books what the call came to, None for nothing, and gives back what was set aside. Never waits."""
+        """Books what the call cost, None for nothing, and releases what was set aside. Never waits."""
         for budget in self._limiting:
             if self.quote and self.output_tokens is not None:
                 budget.give_back(self.quote, self.output_tokens)
@@ -301,7 +299,7 @@ _open: ContextVar[tuple[Budget, ...]] = ContextVar("budgets", default=())
 
 
 class charge_to:  # noqa: N801 - used like contextlib.suppress
-    """All provider calls that are made inside, also in tasks begun there, are charged to these budgets too."""
+    """Charges all provider calls made inside, also in tasks started there, to these budgets too."""
 
     def __init__(self, *budgets: Budget) -> None:
         self._budgets = budgets
@@ -317,8 +315,7 @@ class charge_to:  # noqa: N801 - used like contextlib.suppress
 async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     """Sets aside the most that a call can cost, in all open budgets or in none.
 
-    Waits while only calls that are under way stand in the way: they may take less than what is set aside for them.
-    Raises `BudgetExceeded`.
+    Waits while only running calls stand in the way, as they may cost less than was set aside. Raises `BudgetExceeded`.
     """
     budgets = _open.get()
     if not find_quote or not any(map(attrgetter("is_limited"), budgets)):
@@ -327,6 +324,7 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     limiting = tuple(budget for budget in budgets if budget.limits_call(quote))
     if not limiting:
         return Reservation(quote, None, budgets)
+    # Between finding room and claiming it another process may have taken the shared part, so this is retried.
     while (room := await _wait_for_room(limiting, quote)) != inf:
         output_tokens = int(min(room, quote.output_tokens))
         if await _set_aside(limiting, quote, output_tokens):
@@ -335,13 +333,14 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
 
 
 async def _set_aside(budgets: tuple[Budget, ...], quote: Quote, output_tokens: int) -> bool:
-    """Sets it aside in all budgets, or in none: another process may have taken what is shared meanwhile."""
+    """Sets the tokens aside in all budgets or, if another process has taken the shared part meanwhile, in none."""
     for budget in budgets:
         budget.set_aside(quote, output_tokens)
     granted = False
     try:
         granted = all([await budget.claim() for budget in budgets])
     finally:
+        # A claim may also fail by cancellation; what is set aside must not leak then.
         if not granted:
             for budget in budgets:
                 budget.give_back(quote, output_tokens)
@@ -350,18 +349,19 @@ async def _set_aside(budgets: tuple[Budget, ...], quote: Quote, output_tokens: i
 
 
 async def _wait_for_room(budgets: tuple[Budget, ...], quote: Quote) -> float:
-    """The most tokens that an answer may have in all `budgets`, once that is enough; raises `BudgetExceeded`."""
+    """Waits until the shortest answer fits in all `budgets`, and returns the room. Raises `BudgetExceeded`."""
     while (room := min(budget.room(quote) for budget in budgets)) < quote.shortest:
         for budget in budgets:
+            # Refused only if it would not fit alone, as running calls may cost less than is set aside for them.
             if budget.room(quote, alone=True) < quote.shortest:
                 raise _refuse(budget, quote)
-        # Only that one stands in the way, and is looked at again whenever a call that it pays for has ended.
+        # Only the tightest budget blocks; everything is checked again whenever one of its calls has ended.
         await min(budgets, key=lambda budget: budget.room(quote)).wait()
     return room
 
 
 def _refuse(budget: Budget, quote: Quote) -> BudgetExceeded:
-    """The refusal, known to each budget that was opened inside this one: what they stand for lacks a call."""
+    """Returns the refusal, and records it in every budget opened inside this one, whose owners lack a call now."""
     error = budget.refusal(quote)
     budgets = _open.get()
     for inner in budgets[budgets.index(budget) :]:
@@ -376,24 +376,24 @@ def book(entry: ModelReplied) -> None:
 
 
 def book_tool_call(count: int = 1) -> None:
-    """Books a call that is about to be run; -1 takes back one that is not run after all."""
+    """Books a tool call that is about to run; -1 takes back one that does not run after all."""
     for budget in _open.get():
         budget.ledger.tool_calls += count
 
 
 def open_budgets() -> tuple[Budget, ...]:
-    """Returns those that calls made here are charged to: that of the key of a request, or of all runs, comes first."""
+    """Returns the budgets that calls made here are charged to, outermost (a request's key, or all runs) first."""
     return _open.get()
 
 
 def limit_reached() -> str:
-    """Returns which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
+    """Returns which limit of an open budget is used up, after which no tools are run; "" if none is."""
     full = ((each.payer, each.full_limit) for each in _open.get() if each.limits is not NO_LIMITS)
     return next((f"the limit of {payer} is reached: {limit}" for payer, limit in full if limit), "")
 
 
 def unpriced_reason(model: str, place: str = "beside the limit") -> str:
-    """Says why a limit in dollars refuses a model, and how to go on."""
+    """Returns why a limit in dollars refuses a model, and what the user can do."""
     return (
         f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or say "
         f"'unpriced: allow' {place}."

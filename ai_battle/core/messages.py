@@ -1,4 +1,4 @@
-"""What is said: a message and the parts that it is made of."""
+"""Messages and the parts that they consist of."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def extra_fields() -> Any:
-    """Fields that only one API knows, `{wire: {name: value}}`; written back to that wire alone."""
+    """Declares a field for what only one API knows, `{wire: {name: value}}`. It is sent back only to that API."""
     return field(default_factory=dict, repr=False, hash=False, kw_only=True)
 
 
@@ -22,7 +22,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture as bytes, or by `url` when `data` is empty."""
+    """A picture as bytes, or by `url` if `data` is empty."""
 
     media_type: str
     data: bytes = field(default=b"", repr=False)
@@ -32,7 +32,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that a model reads as such (a PDF), as bytes, or by `url` when `data` is empty."""
+    """A file that models read as it is, such as a PDF: as bytes, or by `url` if `data` is empty."""
 
     media_type: str
     data: bytes = field(default=b"", repr=False)
@@ -43,7 +43,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning text; `signature` is what its provider wants back untouched."""
+    """Reasoning text. Its provider wants `signature` back unchanged."""
 
     text: str
     signature: str = ""
@@ -52,7 +52,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A wish to run a tool. `arguments` that were no JSON object are empty, with the raw text in `malformed`."""
+    """A request to run a tool. If the arguments were no JSON object, they are empty and `malformed` is the raw text."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -63,7 +63,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to `call`: text, images and files."""
+    """The result of a tool for `call`: text, images and files."""
 
     call: ToolCall
     parts: tuple["Text | Image | Document", ...] = ()
@@ -76,7 +76,7 @@ class ToolResult:
 
 
 FILE_KINDS = frozenset({"images", "documents", "video"})
-"""The kinds of files that some models are sent as they are."""
+"""The kinds of files that some models accept as they are."""
 Part = Text | Image | Document | Thinking | ToolCall | ToolResult
 
 
@@ -84,8 +84,8 @@ def file_of(part: Part) -> Mapping[str, Any]:
     """Returns what is known of the file that a part was read from; empty for any other part.
 
     `name`, `kind` and `about` say which file it is; `size` (pixels), `pages` and `seconds` how much there is to read;
-    `text` is what to read in place of a PDF. Parts with a `form` stand for one another: a model that reads the file as
-    it is ("native") takes those, any other one the "plain" ones. `resend` is what its user wants of later requests.
+    `text` is what to read in place of a PDF. Parts with a `form` are alternatives: a model that reads the file directly
+    takes the "native" ones, any other the "plain" ones. `resend` is the user's setting for later requests.
     """
     known: Mapping[str, Any] = part.extra.get("file", {})
     return known
@@ -97,10 +97,10 @@ def join_text(parts: Iterable[Part]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One contribution. `speaker` is the participant's name, empty where nobody in particular speaks.
+    """One message. `speaker` is the participant's name, or empty.
 
-    `encoded` is where a wire keeps the bytes of this message, by the wire's name: a message never changes, so it
-    is encoded once and its bytes serve every later request.
+    `encoded` caches the bytes of this message by the name of the wire format: a message never changes, so it is encoded
+    once for all later requests.
     """
 
     role: Role
@@ -111,7 +111,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text parts alone, joined without a separator."""
+        """Returns the text parts alone, joined without a separator."""
         parts = self.parts
         return parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else join_text(parts)
 
@@ -137,10 +137,10 @@ def assistant(text: str, speaker: str = "") -> Message:
 
 
 class PrefixCache(Generic[T]):
-    """Computes a value of messages; of those that the request before began with too, it is known already.
+    """Computes a value from a request's messages, reusing the result for the prefix shared with the request before.
 
-    `extend` returns the value with further messages. The last message of a request is not kept, since a note may stand
-    at its end for this one request. One talk is kept, so it serves a client that has one.
+    `extend` returns the value extended by further messages. The last message of a request is never kept, because a note
+    for this one request may be at its end. Only one conversation is remembered, so each client needs its own cache.
     """
 
     def __init__(self, empty: T, extend: Callable[[T, tuple[Message, ...]], T]) -> None:
@@ -149,7 +149,7 @@ class PrefixCache(Generic[T]):
         self._prefix: tuple[Message, ...] = ()
 
     def value(self, messages: tuple[Message, ...]) -> T:
-        # The very same messages, not equal ones: 1 and True are equal, and are written differently.
+        # Identity, not equality: 1 == True, but their encodings differ.
         if len(self._prefix) >= len(messages) or not all(map(is_, self._prefix, messages)):
             self._prefix, self._value = (), self._empty
         self._value = self._extend(self._value, messages[len(self._prefix) : -1])

@@ -1,7 +1,7 @@
-"""Folders in an object store: a private copy on this machine, of which each file is stored again when it has changed.
+"""Keeps a folder of an object store as a private local copy, and stores each file again when it changes.
 
-A store has neither appends nor locks. So files are stored whole, and each only over the version that was seen last:
-https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html. Nobody undoes what another has written.
+A store has neither appends nor locks, so files are stored whole, and each only over the version that was last seen:
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html. No writer undoes another's work.
 """
 
 import os
@@ -27,13 +27,13 @@ SCHEME = "s3://"
 CLAIM = ".claim"
 DATABASE = ".sqlite"
 NOT_STORED = (LOCK, CLAIM, ".partial", "-wal", "-shm", "-journal", "/")
-"""How names end that stay here, or there; some tools mark folders by a name with a stroke behind it."""
+"""Endings of names that are not transferred; some tools mark folders by objects whose names end in a slash."""
 
 BEAT = 1.0
-"""Seconds until what has changed is stored; longer in a slow store, where that may take a quarter of the time."""
+"""Seconds between storing changes; more in a slow store, so that it takes at most a quarter of the time."""
 
 RENEWAL, STILL = 5.0, 20.0
-"""Seconds between renewals of a claim, and how long one must not have been renewed until another may take it over."""
+"""Seconds between renewals of a claim, and how long a claim must be unrenewed before another may take it over."""
 
 SLOW = {"connect_timeout": 5, "read_timeout": 20, "retries": {"max_attempts": 2}}
 LONGEST = 300
@@ -49,28 +49,28 @@ def is_address(place: object) -> bool:
 
 
 def copy_of(path: Path) -> "WorkingCopy | None":
-    """Returns the open copy that the path lies in."""
+    """Returns the open copy that contains the path."""
     return next((copy for folder, copy in _copies.items() if path == folder or folder in path.parents), None)
 
 
 def shown_path(path: Path) -> str:
-    """The path as a user knows it: of what lies in a copy, its address."""
+    """Returns the path as the user knows it: the address, if it is inside a copy."""
     return with_addresses(str(path))
 
 
 def with_addresses(text: str) -> str:
-    """Names addresses where the text names copies, which may be closed by now."""
+    """Returns the text with the paths of copies, even closed ones, replaced by their addresses."""
     for folder, address in _addresses.items():
         text = text.replace(folder, address)
     return text
 
 
 class WorkingCopy:
-    """Holds in `folder` what is at an address, until it is closed; what changes there meanwhile is stored.
+    """A local copy, in `folder`, of what is at an address. Changes are stored until it is closed.
 
-    With `claim` nobody else may claim it: a claim is renewed as long as its holder lives. One that was left behind is
-    found by looking at it for a while, without a clock, which `tell` is told before.
-    Raises `ConfigError` for an address that can't be used, `JournalError` for one that somebody else has claimed.
+    With `claim` nobody else may claim the address: its holder renews the claim as long as it lives. A stale claim is
+    recognised by watching it for a while, which needs no common clock; `tell` is called before that wait. Raises
+    `ConfigError` for an unusable address, and `JournalError` if somebody else has claimed it.
     """
 
     def __init__(self, address: str, *, claim: bool = True, tell: Callable[[str], None] | None = None) -> None:
@@ -94,7 +94,7 @@ class WorkingCopy:
                     self._claimed = self._claim(tell)
                 self._fetch()
                 if claim:
-                    self._renew()  # as fetching much may have taken longer than a claim holds
+                    self._renew()  # fetching may have taken longer than a claim lasts
             except self._faults as error:
                 raise ConfigError(_unreachable(self.address, error)) from error
             undo.pop_all()
@@ -112,7 +112,7 @@ class WorkingCopy:
         self.close()
 
     def fetch(self, folder: Path) -> None:
-        """Takes over what somebody else has stored meanwhile in a folder of it; raises `JournalError`."""
+        """Fetches again what somebody else has stored in a subfolder. Raises `JournalError`."""
         with self._reaching():
             self._fetch(folder.relative_to(self.folder).as_posix())
 
@@ -125,7 +125,7 @@ class WorkingCopy:
                 self._versions[name], self._stamps[name] = found[key]["ETag"], _stamp(self.folder / name)
 
     def store(self) -> None:
-        """Stores what has changed; raises `JournalError` where it can't, and where another has gone on there."""
+        """Stores what has changed. Raises `JournalError` if that fails, or if somebody else has written there."""
         with self._mutex, self._reaching():
             for name, stamp in self._changes():
                 if self._taken:
@@ -135,19 +135,19 @@ class WorkingCopy:
         self.require_own()
 
     def require_own(self) -> None:
-        """Raises `JournalError` where another has gone on with it, so that nothing more is paid for here."""
+        """Raises `JournalError` if somebody else goes on with this folder, so that nothing more is paid for here."""
         if self._taken:
             raise JournalError(self._taken)
 
     def close(self) -> None:
-        """Stores the rest. The copy goes, unless there was no storing all of it: then the error says where it is."""
+        """Stores the rest and deletes the copy. If not everything can be stored, it stays and the error says where."""
         self._closing.set()
         for thread in self._threads:
             thread.join()
         try:
             self.store()
             if self._claimed:
-                self._renew()  # as what another has claimed meanwhile is not ours to give back
+                self._renew()  # fails if somebody else has claimed it meanwhile, so that theirs is not deleted
                 with self._reaching():
                     self._store.rm_file(f"{self._key}/{CLAIM}")
         except JournalError as error:
@@ -161,12 +161,12 @@ class WorkingCopy:
         pause = seconds
         while not self._closing.wait(pause) and not self._taken:
             began = monotonic()
-            with suppress(JournalError):  # what is taken is found by who writes there; all else is tried again
+            with suppress(JournalError):  # `_taken` is reported by whoever writes there; all else is tried again
                 act()
             pause = max(seconds, 3 * (monotonic() - began)) if act == self.store else seconds
 
     def _claim(self, tell: Callable[[str], None] | None) -> str:
-        """Returns the version of the claim."""
+        """Claims the address and returns the version of the claim."""
         version, ends = self._version(CLAIM), monotonic() + STILL
         if version and tell:
             tell(f"{self.address} is claimed. Whether somebody writes there still is seen within {STILL:g} seconds.")
@@ -181,7 +181,7 @@ class WorkingCopy:
         return claimed
 
     def _claim_words(self) -> bytes:
-        """Never the same twice, as its version would be too."""
+        """Returns a new text each time, since equal texts would have equal versions (ETags)."""
         return f"{self._holder}, {token_hex(8)}".encode()
 
     def _renew(self) -> None:
@@ -197,7 +197,7 @@ class WorkingCopy:
             raise JournalError(_unreachable(self.address, error)) from error
 
     def _write(self, name: str, body: bytes, version: str) -> str:
-        """Stores it over that version, or where there is none. Returns the new one; notes that it is taken."""
+        """Stores over that version, or only if none exists. Returns the new version, or marks the folder as taken."""
         bucket, _, key = f"{self._key}/{name}".partition("/")
         condition = {"IfMatch": version} if version else {"IfNoneMatch": "*"}
         try:
@@ -206,13 +206,13 @@ class WorkingCopy:
             now = self._version(name)
             if now == version:
                 raise
-            if now and self._store.cat_file(f"{bucket}/{key}") == body:  # written; the answer alone was lost
+            if now and self._store.cat_file(f"{bucket}/{key}") == body:  # stored; only the reply was lost
                 return now
         self._taken = f"{self.address}/{name} was changed by somebody else, who goes on there; nothing more is stored."
         return version
 
     def _version(self, name: str) -> str:
-        """Returns the ETag of an object, or nothing where there is none."""
+        """Returns the ETag of an object, or "" if it does not exist."""
         bucket, _, key = f"{self._key}/{name}".partition("/")
         try:
             return str(self._store.call_s3("head_object", Bucket=bucket, Key=key)["ETag"])
@@ -220,19 +220,19 @@ class WorkingCopy:
             return ""
 
     def _changes(self) -> Iterator[tuple[str, Stamp]]:
-        """Yields what is to be stored, in the order in which it was written: nobody reads a page of older figures."""
+        """Yields the changed files, oldest first, so that no reader sees a report before its figures."""
         stamps = {path.relative_to(self.folder).as_posix(): _stamp(path) for path in self.folder.rglob("*")}
         for name, stamp in sorted(stamps.items(), key=lambda item: item[1]):
             if stamp and _is_stored(name) and stamp != self._stamps.get(name):
                 yield name, stamp
 
     def _is_ours(self, name: str) -> bool:
-        """A key may be called anything, and must not lead out of the folder."""
+        """Returns whether the name may be fetched: it must not lead out of the folder, whatever the key is called."""
         return _is_stored(name) and (self.folder / name).resolve().is_relative_to(self.folder.resolve())
 
 
 def _connect() -> tuple[Any, tuple[type[Exception], ...]]:
-    """Returns the store, which takes keys, endpoint and profile from the usual variables, and what it raises."""
+    """Returns the store, configured by the usual AWS variables, and the exceptions that it raises."""
     settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
     faults = plugins.optional("botocore.exceptions", "s3")
     return _store_with(settings), (OSError, faults.BotoCoreError, faults.ClientError)
@@ -240,7 +240,7 @@ def _connect() -> tuple[Any, tuple[type[Exception], ...]]:
 
 @cache
 def _store_with(settings: tuple[tuple[str, str], ...]) -> Any:
-    """One for all copies: its connections are used again, and closed when the process ends."""
+    # One store serves all copies, so that its connections are reused; they are closed at exit.
     s3fs = plugins.optional("s3fs", "s3")
     return s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True, config_kwargs=SLOW)
 
@@ -266,7 +266,7 @@ def _is_stored(name: str) -> bool:
 
 
 def _stamp(path: Path) -> Stamp:
-    """Changes whenever the file does; nothing for what is no file. A database also has pages beside its file."""
+    """Returns a value that changes with the file, () if it is none. A database also has pages in its `-wal` file."""
     found = []
     for part in (path, path.with_name(f"{path.name}-wal")) if path.suffix == DATABASE else (path,):
         with suppress(FileNotFoundError):

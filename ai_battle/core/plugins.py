@@ -1,4 +1,4 @@
-"""Finds things by name: the name in the YAML is the name of a file, of an entry point, or a dotted path."""
+"""Finds plug-ins by name: a module of a package, an entry point, a file, or a dotted path."""
 
 import hashlib
 import importlib
@@ -20,17 +20,17 @@ T = TypeVar("T")
 
 
 def names(package: str) -> list[str]:
-    """Returns the plug-ins of a package such as "ai_battle.providers": its public files and its entry points."""
+    """Returns the plug-ins of a package such as "ai_battle.providers": its public modules and entry points."""
     return sorted({*built_in(package), *plug_ins(package)})
 
 
 def is_there(package: str, name: str) -> bool:
-    """Says whether a plug-in has that name; those of other packages are only looked for where no file has it."""
+    """Returns whether a plug-in has that name. Entry points are read only if no module matches."""
     return name in built_in(package) or name in plug_ins(package)
 
 
 def load(package: str, name: str) -> Any:
-    """The module (or what the entry point or the dotted path names); raises `ConfigError` with near names."""
+    """Returns the module, or the object that the entry point names. Raises `ConfigError` with similar names."""
     if name.isidentifier() and not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):
         return importlib.import_module(f"{package}.{name}")
     if name.endswith(".py"):
@@ -45,7 +45,8 @@ def load(package: str, name: str) -> Any:
 
 
 def load_file(path: Path, failed: str) -> ModuleType:
-    """The module that a Python file makes; what it raises is a `ConfigError` that begins with `failed`."""
+    """Returns the module in a Python file. Raises `ConfigError` beginning with `failed` if it can't be run."""
+    # The path is part of the name: two files of the same stem must not replace each other in sys.modules.
     name = f"ai_battle_drop_in_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec
@@ -60,9 +61,10 @@ def load_file(path: Path, failed: str) -> ModuleType:
 
 
 def create(package: str, name: str, *args: Any, **options: Any) -> Any:
-    """Returns `load(package, name).create(*args, **options)`; unknown or missing options are a `ConfigError`."""
+    """Returns `load(package, name).create(*args, **options)`. Raises `ConfigError` for unknown or missing options."""
     create_ = factory(package, name)
     check_options(create_, name, options)
+    # bind() checks the options up front, so that a TypeError inside create() is not mistaken for a wrong option.
     try:
         _signature(create_).bind(*args, **options)
     except TypeError as error:
@@ -71,7 +73,7 @@ def create(package: str, name: str, *args: Any, **options: Any) -> Any:
 
 
 def factory(package: str, name: str) -> Callable[..., Any]:
-    """The function `create` of a plug-in; raises `ConfigError`."""
+    """Returns the function `create` of a plug-in. Raises `ConfigError` if it has none."""
     found: Callable[..., Any] | None = getattr(load(package, name), "create", None)
     if found is None:
         raise ConfigError(f"{name!r} has no function 'create', so it can't be used as one of {package}.")
@@ -79,13 +81,13 @@ def factory(package: str, name: str) -> Callable[..., Any]:
 
 
 def traits(package: str, name: str, usual: T) -> T:
-    """Returns the `TRAITS` beside `create` of a plug-in; `usual` where it states none of that kind."""
+    """Returns the plug-in's `TRAITS`, or `usual` if it defines none of that type."""
     found = getattr(load(package, name), "TRAITS", usual)
     return found if isinstance(found, type(usual)) else usual
 
 
 def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
-    """Raises `ConfigError` for an option that `factory` does not take, so that no TypeError inside it is hidden."""
+    """Raises `ConfigError` for an option that `factory` does not take."""
     known = _option_names(factory)
     if known is None:
         return
@@ -95,22 +97,23 @@ def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, 
 
 
 def takes(factory: Callable[..., Any], option: str) -> bool:
-    """Says whether a parameter of that name stands in the signature of `factory`."""
+    """Returns whether the signature of `factory` has a parameter of that name."""
     return option in _signature(factory).parameters
 
 
 def optional(module: str, extra: str) -> ModuleType:
-    """An optional dependency; raises `ConfigError` that says which extra brings it."""
+    """Imports an optional dependency. Raises `ConfigError` naming the extra that installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
+            # The module is installed but lacks a dependency of its own, so our advice would be wrong.
             raise
         raise ConfigError(f"{module} is not installed; it comes with: pip install 'ai-battle[{extra}]'") from error
 
 
 def near(name: str, known: list[str]) -> str:
-    """The end of an error message: what the user may have meant, or all there is to choose from."""
+    """Returns the end of an error message: likely corrections, or else the whole choice."""
     if likely := likely_names(name, known):
         return f"; did you mean {' or '.join(map(repr, likely))}?"
     return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= 20 else "."
@@ -123,7 +126,7 @@ def _signature(factory: Callable[..., Any]) -> inspect.Signature:
 
 @lru_cache(maxsize=256)
 def _option_names(factory: Callable[..., Any]) -> tuple[str, ...] | None:
-    """The names of the options that `factory` takes; None when it takes any."""
+    """Returns the names of the options that `factory` takes; None if it takes any."""
     parameters = _signature(factory).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
@@ -132,7 +135,7 @@ def _option_names(factory: Callable[..., Any]) -> tuple[str, ...] | None:
 
 @cache
 def built_in(package: str) -> frozenset[str]:
-    """The public files of a package."""
+    """Returns the names of a package's public modules."""
     spec = importlib.util.find_spec(package)
     assert spec
     found = pkgutil.iter_modules(spec.submodule_search_locations)
@@ -141,21 +144,21 @@ def built_in(package: str) -> frozenset[str]:
 
 @cache
 def plug_ins(package: str) -> Mapping[str, EntryPoint]:
-    """The plug-ins that other packages bring."""
+    """Returns the entry points that other packages register, by name."""
     return {point.name: point for point in entry_points(group=package)}
 
 
 MOST = 3
 LONGEST = 100
-"""Longer names are nobody's slip of the finger."""
+"""Longer names are not typing mistakes."""
 FAR = LONGEST
 
 
 def likely_names(name: str, known: Iterable[str]) -> list[str]:
-    """The names that `name` is nearest to, where it is near: none rather than one that was not meant.
+    """Returns the known names closest to `name`, or nothing if none is close enough.
 
-    One slip (a letter too many, too few, another, or two exchanged) is near; two are from seven letters on, and so is
-    the beginning of a name.
+    One slip (a letter missing, added, changed, or two swapped) is close; from seven letters on two are, and so is a
+    prefix of a known name.
     """
     sought = _plain(name[: LONGEST + 1])
     distances = {each: _distance(sought, _plain(each)) for each in known if len(each) <= LONGEST}
@@ -164,7 +167,7 @@ def likely_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _distance(name: str, known: str) -> int:
-    """Returns how many slips lie between two names, a beginning counted as two; `FAR` where they are too many."""
+    """Returns the number of slips between two names, where a prefix counts as two; `FAR` if there are too many."""
     shorter = min(len(name), len(known))
     allowed = 0 if shorter < 3 else 1 if shorter < 7 else 2
     if abs(len(name) - len(known)) <= allowed and (slips := _slips(name, known)) <= allowed:
@@ -173,7 +176,7 @@ def _distance(name: str, known: str) -> int:
 
 
 def _slips(left: str, right: str) -> int:
-    """Insertions, deletions, substitutions and exchanged neighbours (optimal string alignment)."""
+    """Returns the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment)."""
     before, last = [0], list(range(len(right) + 1))
     for row, letter in enumerate(left, 1):
         now = [row]

@@ -1,4 +1,4 @@
-"""What may not leave the process as it is: known secrets in any plain encoding, and characters that steer or hide."""
+"""Redacts known secrets in any plain encoding, and characters that steer a terminal or hide text."""
 
 import json
 import re
@@ -23,12 +23,12 @@ HEAD = 3
 KNOWN_PIECES = 4096
 KNOWN_TEXTS = 50_000
 SHORTEST_ENCODED = 6
-"""A shorter piece of base64 or of hexadecimal digits stands in many texts by chance."""
+"""Shorter base64 or hexadecimal strings occur in many texts by chance."""
 
 STRUCTURE = frozenset(
     {"v", "seq", "time", "type", "role", "kind", "status", "stop", "policy", "how", "digest", "asked", "signature"}
 )
-"""What stands under these keys is written by this package or by an API, and has a meaning."""
+"""Values under these keys are written by this package or an API and have a meaning, so they are not redacted."""
 
 KEYS = re.compile(
     r"(?<![0-9A-Za-z_])(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|AIza[\w-]{10,})|(?<=Bearer )\S+"
@@ -43,16 +43,16 @@ _ENCODED = attrgetter("encoded")
 
 
 def without_keys(text: str) -> str:
-    """The text without what looks like a key, whoever's it is."""
+    """Returns the text with everything masked that looks like an API key."""
     return KEYS.sub("***", text)
 
 
 class Redactor:
-    """Replaces secrets by `${NAME}`, however they are encoded; `secrets` maps each value to its name.
+    """Replaces secrets by `${NAME}` in any encoding; `secrets` maps each value to its name.
 
-    Values under four characters are no secrets, and masking them would garble every text. Those called `allowed` may
-    be sent to models, and are shown nowhere. A `verbatim` one changes nothing but secrets: what a server passes on is
-    its clients' own, line ends and marks of direction included.
+    Values of fewer than four characters are ignored: masking them would garble every text. Secrets named in `allowed`
+    may be sent to models, but are not shown elsewhere. With `verbatim`, nothing but secrets is changed: what a server
+    passes on belongs to its clients, line ends and direction marks included.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Redactor:
 
     @cached_property
     def for_models(self) -> "Redactor":
-        """For what models are sent: the same without those that are allowed."""
+        """The redactor for requests to models, which may hold the allowed secrets."""
         hidden = {value: name for value, name in self.secrets.items() if name not in self.allowed}
         return Redactor(hidden, verbatim=self._verbatim) if len(hidden) < len(self.secrets) else self
 
@@ -87,22 +87,22 @@ class Redactor:
         return Redactor(self.secrets, self.allowed, verbatim=True)
 
     def with_secrets(self, secrets: Mapping[str, str]) -> "Redactor":
-        """The same for further secrets too."""
+        """Returns a redactor for further secrets too."""
         return Redactor({**secrets, **self.secrets}, self.allowed, verbatim=self._verbatim)
 
     def names_in(self, text: str) -> tuple[str, ...]:
-        """The names of the secrets that a text holds."""
+        """Returns the names of the secrets that a text contains."""
         seen = printable(text)
         found = self._pattern.findall(seen) if self._may_hold_secret(seen) else ()
         return tuple(dict.fromkeys(self._names[each][2:-1] for each in found))
 
     def text(self, text: str) -> str:
-        """The text as it may leave: what is not seen goes first, as it could stand within a secret.
+        """Returns the text as it may leave. Invisible characters are removed first, since they could split a secret.
 
-        A text that has nothing to change is remembered by its hash: a talk is sent anew with each of its turns.
+        A text with nothing to change is remembered by its hash, because a conversation is sent again in each turn.
         """
-        # A hash in place of the text, as texts may be large: 64 bits, seeded anew in each process, so that nobody can
-        # write a text that passes for another one.
+        # The hash stands for the text, as texts may be large. It has 64 bits and a new seed in each process, so that no
+        # one can craft a text that passes for another.
         key = hash(text)
         if key in self._clear:
             return text
@@ -114,15 +114,15 @@ class Redactor:
         return clean
 
     def mask(self, text: str) -> str:
-        """The text without secrets; nothing else in it is changed."""
+        """Returns the text with its secrets masked and nothing else changed."""
         return self._pattern.sub(self._name, text) if self._may_hold_secret(text) else text
 
     def _may_hold_secret(self, text: str) -> bool:
-        """Far quicker than the pattern, which most runs never need to make."""
+        """Returns whether a spelling occurs; far faster than the pattern, which most runs never compile."""
         return any(map(text.__contains__, self._spellings))
 
     def line(self, data: bytes) -> bytes:
-        """The same JSON, without the secrets in its texts."""
+        """Returns the same JSON without the secrets in its texts."""
         if any(map(data.__contains__, self._in_json)):
             return json.dumps(self.document(json.loads(data)), ensure_ascii=False, separators=(",", ":")).encode(
                 errors="replace"
@@ -130,19 +130,19 @@ class Redactor:
         return data
 
     def is_clear_json(self, data: bytes) -> bool:
-        """Says whether no text in JSON can hold a secret; false where escapes may hide one from a look at the bytes.
+        """Returns whether no text in JSON can hold a secret; false if escapes may hide one.
 
-        Of ordinary texts escapes hide nothing but line ends, quotes and other alphabets.
+        In ordinary texts escapes hide only line ends, quotes and other alphabets.
         """
-        # A talk comes again with each of its turns, so what was looked through is remembered by its hash, in pieces. A
-        # piece ends within a text only at a quote of the text, which no secret has that is looked for here.
+        # A conversation is sent again in each turn, so its pieces are remembered by hash. The split can't cut a secret:
+        # inside a text it falls only on a quote of that text, and `_is_plain` excludes secrets with quotes.
         return self._is_plain and all(map(self._is_clear_piece, data.split(b'"role"')))
 
     def _is_clear_piece(self, piece: bytes) -> bool:
         key = hash(piece)
         if key in self._clear_pieces:
             return True
-        # Such an escape may spell a letter of a secret, and a secret with a slash has two spellings in JSON.
+        # Such an escape may spell a letter of a secret, and a slash has two spellings in JSON.
         if b"\\u00" in piece or b"\\/" in piece or any(map(piece.__contains__, self._in_json)):
             return False
         if len(self._clear_pieces) >= KNOWN_TEXTS:
@@ -151,17 +151,17 @@ class Redactor:
         return True
 
     def document(self, value: T) -> T:
-        """The same JSON value, without the secrets in its texts."""
+        """Returns the same JSON value without the secrets in its texts."""
         made: T = each_text(value, self.mask, but=STRUCTURE)
         return made
 
     def value(self, value: T) -> T:
-        """The same event or value as it may leave; the very same where there is nothing to change."""
+        """Returns the event or value as it may leave; the same object if nothing changes."""
         made: T = self._walker.walk(value)
         return made
 
     def request(self, request: ModelRequest, clean: Callable[[Messages], Messages]) -> ModelRequest:
-        """The request as it may be sent, its messages made so by `clean`; the very same where nothing is to change."""
+        """Returns the request as it may be sent, with messages cleaned by `clean`; the same object if unchanged."""
         sent = self.for_models
         if self._verbatim and (not sent or (request.raw and sent.is_clear_json(request.raw.data))):
             return request
@@ -173,21 +173,21 @@ class Redactor:
         return replace(request, system=system, messages=messages, tools=tools, output_schema=schema)
 
     def messages(self, messages: Messages) -> Messages:
-        """The very same where there is nothing to change."""
+        """Returns the messages as they may leave; the same tuple if nothing changes."""
         return self._clean_once(messages, self._message)
 
     def _message(self, message: Message) -> Message:
-        """A signature holds for the very words of a thought; they go back to no one but its own provider."""
+        # A signature covers the exact words of a thought, which go back only to the provider that wrote them.
         parts = [
             part if isinstance(part, Thinking) and part.signature else self._walker.walk(part) for part in message.parts
         ]
         return message if all(map(is_, parts, message.parts)) else replace(message, parts=tuple(parts))
 
     def _clean_once(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
-        """Each keeps a note that it was looked at: messages and tools are sent many times."""
+        """Cleans each value once and marks it as seen, because messages and tools are sent many times."""
         if not values:
             return values
-        seen = map(contains, map(_ENCODED, values), repeat(self._seal))  # all but the last, as a rule: a talk grows
+        seen = map(contains, map(_ENCODED, values), repeat(self._seal))  # usually all but the last one
         new: dict[int, S] = {}
         for place in compress(count(), map(not_, seen)):
             new[place] = clean(values[place])
@@ -198,7 +198,7 @@ class Redactor:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Redacts errors that may repeat a secret."""
+        """Redacts errors that are raised inside, as they may repeat a secret."""
         try:
             yield
         except AIBattleError as error:
@@ -206,7 +206,7 @@ class Redactor:
             raise
 
     def clean(self, error: AIBattleError) -> None:
-        """Takes the secrets out of what an error says; the details of a provider's are among them."""
+        """Removes the secrets from an error's message, and from the details of a provider's."""
         error.args = self.value(error.args)
         for name in ("partial", "raw"):
             if isinstance(text := getattr(error, name, None), str):
@@ -214,12 +214,14 @@ class Redactor:
 
     @cached_property
     def is_clear(self) -> Callable[[str], bool]:
-        """Whether a piece of a stream holds no secret and begins none; the pieces are words, and come again."""
+        """Returns whether a piece of a stream holds no secret and begins none; pieces are words, so they are cached."""
         return lru_cache(KNOWN_PIECES)(lambda text: self._visible(text) is text and not self._beginning.search(text))
 
     def split_safe(self, text: str) -> tuple[str, str]:
-        """Returns the beginning of a text that may leave, whatever follows, and the rest, which may begin a secret."""
-        open_at = len(text) - (not self._verbatim and text[-1:] in f"\r{JOINERS}")  # what follows says what it is
+        """Splits a text into what may leave, whatever follows, and the rest, which may begin a secret."""
+        open_at = len(text) - (
+            not self._verbatim and text[-1:] in f"\r{JOINERS}"
+        )  # what follows gives them their meaning
         text, kept = self._visible(text[:open_at]), text[open_at:]
         pieces: list[str] = []
         at = 0
@@ -233,7 +235,7 @@ class Redactor:
         return "".join((*pieces, text[at:])), kept
 
     def _goes_on(self, begun: str) -> bool:
-        """Says whether a longer spelling begins so."""
+        """Returns whether a longer spelling starts with `begun`."""
         after = bisect_right(self._in_order, begun)
         return after < len(self._in_order) and self._in_order[after].startswith(begun)
 
@@ -246,13 +248,13 @@ class Redactor:
 
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
-        """The first letters of any spelling, or as many of them as stand at the end of a text."""
+        """Matches the first letters of any spelling, or a part of them at the end of a text."""
         heads = (one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD, 2, 1))
         return re.compile("{}|(?:{}|{})\\Z".format(*heads))
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Whether JSON spells the secrets letter by letter."""
+        """Returns whether JSON spells the secrets letter by letter."""
         return all(secret.isascii() and secret.isprintable() and '"' not in secret for secret in self.secrets)
 
     @cached_property
@@ -273,12 +275,12 @@ NO_SECRETS = Redactor({})
 
 @lru_cache(maxsize=256)
 def _spellings(secret: str) -> tuple[str, ...]:
-    """Returns the spellings of a secret, made once although every provider, run and server has its own redactor."""
+    """Returns the spellings of a secret, cached because every provider, run and server has its own redactor."""
     return tuple(_each_spelling(secret))
 
 
 def _each_spelling(secret: str) -> Iterator[str]:
-    """The secret as it stands in JSON, in a URL, in hexadecimal digits and within base64."""
+    """Yields the secret as it is spelled in JSON, in a URL, in hexadecimal and inside base64."""
     data = secret.encode("utf-8", "surrogatepass")
     for ascii_ in (True, False):
         inside = json.dumps(secret, ensure_ascii=ascii_)[1:-1]
@@ -291,7 +293,7 @@ def _each_spelling(secret: str) -> Iterator[str]:
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """The digits that stand for nothing but the secret, wherever in the encoded data it begins."""
+    """Yields the digits that encode nothing but the secret, for each of the three offsets at which it may begin."""
     for before in range(3):
         digits = b64encode(bytes(before) + data).decode().rstrip("=")
         end = len(digits) if (before + len(data)) % 3 == 0 else len(digits) - 1

@@ -1,4 +1,4 @@
-"""Scripts that a Redis or Valkey runs as one step each (`pip install 'ai-battle[redis]'`), and what can go wrong."""
+"""Runs Lua scripts atomically on Redis or Valkey (`pip install 'ai-battle[redis]'`), and explains its errors."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from .errors import ConfigError, StoreError
 from .plugins import optional
 
 SCHEMES = ("redis", "rediss", "unix")
-"""Of the addresses of stores that several machines share."""
+"""The URL schemes of stores that several machines share."""
 PREFIX = "ai-battle:"
 EXTRA = "redis"
 DEADLINE = 1.0
-"""Seconds for one step."""
+"""Seconds for one script."""
 CONNECTIONS = 8
 WAYS_OUT = {
     "Authentication required": "Write its password into the address: redis://:${REDIS_PASSWORD}@host:6379/0.",
@@ -27,32 +27,33 @@ WAYS_OUT = {
 
 
 def store_place(place: str | Path) -> str | Path:
-    """Returns the address of a store, or a folder; raises `ConfigError` for an address of anything else."""
+    """Returns the address of a store, or a folder. Raises `ConfigError` for any other address."""
     scheme, separator, _ = str(place).partition(":/")
     if scheme in SCHEMES:
         return str(place)
+    # A scheme of one letter is a drive of Windows, as in C:/.
     if separator and "/" not in scheme and len(scheme) > 1:
         raise ConfigError(f"{scheme}: is no address of a Redis ({', '.join(SCHEMES)}), and no folder.")
     return Path(place)
 
 
 def without_password(url: str) -> str:
-    """Returns the address of a store as people may read it."""
+    """Returns the address without user and password, for messages."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 class RedisScripts:
-    """Runs scripts on a server. Each may be sent twice: a connection that turns out to be closed is opened anew."""
+    """Runs scripts on a server. Each may be sent twice, because a connection that was closed is reopened."""
 
     def __init__(self, url: str, *scripts: str) -> None:
-        """Nothing is sent yet. Raises `ConfigError` for an address that is none, and where the package is missing."""
+        """Sends nothing yet. Raises `ConfigError` for an invalid address, and if the package is missing."""
         self._where = without_password(url)
         self._redis = _client("redis.asyncio", url)
         self._scripts = {text: self._redis.register_script(text) for text in scripts}
 
     async def run(self, script: str, *words: str | bytes | float) -> Any:
-        """Raises `StoreError`."""
+        """Runs the script. Raises `StoreError`."""
         with _store_errors(self._where):
             async with asyncio.timeout(DEADLINE):
                 return await self._scripts[script](args=_arguments(words))
@@ -62,7 +63,7 @@ class RedisScripts:
 
 
 class BlockingRedisScripts:
-    """The same for threads."""
+    """`RedisScripts` for threads."""
 
     def __init__(self, url: str, *scripts: str) -> None:
         self.where = without_password(url)
@@ -70,7 +71,7 @@ class BlockingRedisScripts:
         self._scripts = {text: self._redis.register_script(text) for text in scripts}
 
     def run(self, script: str, *words: str | bytes | float) -> Any:
-        """Raises `StoreError`."""
+        """Runs the script. Raises `StoreError`."""
         with _store_errors(self.where):
             return self._scripts[script](args=_arguments(words))
 

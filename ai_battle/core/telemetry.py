@@ -1,7 +1,7 @@
-"""Spans and metrics for OpenTelemetry, where its variables ask for them, under the names of its conventions.
+"""OpenTelemetry spans and metrics, enabled by its environment variables and named by its semantic conventions.
 
-Whoever runs something opens its spans with `use_telemetry`; `span` opens one below that which is open, and costs next
-to nothing where telemetry is off. No text of a conversation is in a span, also none of an error's message, which may
+Whoever starts a piece of work enters `use_telemetry`; `span` opens a child of the current span and costs next to
+nothing while telemetry is off. Spans never hold the text of a conversation, nor the message of an error, which may
 quote it.
 """
 
@@ -46,7 +46,7 @@ NAMES = {
     **{option: f"gen_ai.request.{option}" for option in OPTIONS},
     **TOKENS,
 }
-# Where version 1.36 of the conventions has another name; empty: none.
+# Names in version 1.36 of the conventions that differ; an empty one means that the attribute does not exist there.
 OLDER = {"provider": "gen_ai.system", "cache_read_tokens": "", "cache_write_tokens": "", "reasoning_tokens": ""}
 OTHERS = {
     "address": "server.address",
@@ -60,7 +60,7 @@ OTHERS = {
     "role": "ai_battle.role",
     "task": "ai_battle.task",
 }
-"""Names of other conventions, and those that no convention has."""
+"""Attributes of other conventions, and our own where no convention has one."""
 FINISHES = {"end": "stop", "stop_sequence": "stop"}
 
 EXTRA = "otel"
@@ -68,12 +68,12 @@ MODULES = ("trace", "metrics", "propagate", "context")
 SIGNALS = ("traces", "metrics")
 _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _SECONDS = 3.0
-_REASON = re.compile(r"\] ([^'\")]+)|(\w+ timed out)|reason: (.*)")  # beside it stand the classes of a library
+_REASON = re.compile(r"\] ([^'\")]+)|(\w+ timed out)|reason: (.*)")  # the rest of such a message names library classes
 
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """OpenTelemetry's modules; without a provider that was set up, what they are given goes nowhere."""
+    """The OpenTelemetry modules and instruments. Without an SDK provider they discard what they are given."""
 
     trace: Any
     propagate: Any
@@ -84,14 +84,14 @@ class Telemetry:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Telemetry | None":
-        """Returns the telemetry.
+        """Returns the telemetry, or None if the environment names no collector.
 
-        None where no collector is named. Raises `ConfigError` where its packages are missing.
+        Raises `ConfigError` if its packages are missing.
         """
         if not wanted_signals(environment):
             return None
         trace, metrics, propagate, context = (optional(f"opentelemetry.{name}", EXTRA) for name in MODULES)
-        # Without a wish the older names, as the conventions demand.
+        # The conventions demand that the older names stay the default until a user opts in.
         wishes = [wish.strip() for wish in environment.get(OPT_IN, "").split(",")]
         names = {**NAMES, **OTHERS, **({} if LATEST in wishes else OLDER)}
         meter = metrics.get_meter("ai_battle")
@@ -101,7 +101,7 @@ class Telemetry:
 
     @contextmanager
     def span(self, name: str, kind: str, values: Attributes) -> Iterator[Attributes]:
-        """The attributes of `values`, and of what the caller adds to the mapping until the span ends."""
+        """Opens a span with the attributes of `values`, and yields a mapping for those that are known only later."""
         begun, added = perf_counter(), Attributes()
         with self.trace.get_tracer("ai_battle").start_as_current_span(
             name,
@@ -122,7 +122,7 @@ class Telemetry:
                 self._measure({**values, **added}, perf_counter() - begun)
 
     def attributes(self, values: Attributes) -> Attributes:
-        """Returns the attributes that have a name in this version of the conventions, and a value."""
+        """Returns the attributes that have a value, and a name in this version of the conventions."""
         return {name: value for what, value in _flat(values) if value is not None and (name := self.names.get(what))}
 
     def _measure(self, values: Attributes, seconds: float) -> None:
@@ -137,7 +137,7 @@ class Telemetry:
 
 
 def _flat(values: Attributes) -> Iterator[tuple[str, Any]]:
-    """Yields what a request and an answer say, beside the other values."""
+    """Yields the values, with requests and responses expanded into what they say."""
     for what, value in values.items():
         match value:
             case ModelRequest(options=options):
@@ -155,7 +155,7 @@ _active: ContextVar[Telemetry | None] = ContextVar("telemetry", default=None)
 
 @contextmanager
 def use_telemetry(telemetry: Telemetry | None) -> Iterator[None]:
-    """All spans that are opened inside, also in tasks begun there, are told to it."""
+    """Reports all spans that are opened inside to `telemetry`, also those of tasks that are started there."""
     token = _active.set(telemetry)
     try:
         yield
@@ -164,7 +164,7 @@ def use_telemetry(telemetry: Telemetry | None) -> Iterator[None]:
 
 
 def span(operation: Operation, subject: str, **values: Any) -> AbstractContextManager[Attributes]:
-    """Returns what opens `{operation} {subject}` in the telemetry that is used now; what is added is told with it."""
+    """Opens the span `{operation} {subject}`, which yields a mapping that takes further attributes."""
     if telemetry := _active.get():
         kind = "CLIENT" if operation == "chat" else "INTERNAL"
         return telemetry.span(f"{operation} {subject}", kind, {"operation": operation, **values})
@@ -174,7 +174,7 @@ def span(operation: Operation, subject: str, **values: Any) -> AbstractContextMa
 def request_span(
     telemetry: Telemetry | None, method: str, path: str, headers: Mapping[str, str]
 ) -> AbstractContextManager[Attributes]:
-    """Returns what opens that of a request which a client sent, in the trace that its headers name."""
+    """Opens the span of a request that a client sent, as a child of the trace that its headers name."""
     return _request_span(telemetry, method, path, headers) if telemetry else nullcontext({})
 
 
@@ -192,7 +192,7 @@ def _request_span(telemetry: Telemetry, method: str, path: str, headers: Mapping
 
 
 def wanted_signals(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the signals for which the environment names a collector."""
+    """Returns the signals ("traces", "metrics") for which the environment names a collector."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ()
     named = (environment.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT") for signal in SIGNALS)
@@ -200,16 +200,16 @@ def wanted_signals(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def set_up_telemetry(environment: Mapping[str, str], warn: Callable[[str], object]) -> None:
-    """Sends spans and metrics to the collector that the environment names; `warn` hears once when it is away.
+    """Sends spans and metrics to the collector that the environment names; calls `warn` once if it can't be reached.
 
-    Raises `ConfigError` where the packages for it are missing.
+    Raises `ConfigError` if the packages for it are missing.
     """
     wanted = wanted_signals(environment)
     if not wanted:
         return
     _listen_for_faults(warn)
     exporters = "opentelemetry.exporter.otlp.proto.http"
-    # At its end a process waits for what is still to be sent: for a collector that is away, no longer than this.
+    # A process that ends waits until the rest is exported. If the collector is down, it must not wait longer than this.
     seconds = None if environment.get("OTEL_EXPORTER_OTLP_TIMEOUT") else _SECONDS
     if "traces" in wanted:
         sdk, export = optional("opentelemetry.sdk.trace", EXTRA), optional("opentelemetry.sdk.trace.export", EXTRA)
@@ -226,7 +226,7 @@ def set_up_telemetry(environment: Mapping[str, str], warn: Callable[[str], objec
 
 
 class _FaultListener(logging.Handler):
-    """Tells the first fault of the exporters, in one line; the others say the same."""
+    """Reports the first fault of the exporters in one line; the later ones repeat it."""
 
     def __init__(self, warn: Callable[[str], object]) -> None:
         super().__init__(logging.WARNING)

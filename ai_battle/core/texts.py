@@ -1,4 +1,4 @@
-"""Every text inside of a value, and what of a text can be seen."""
+"""Changes every text inside a value, removes invisible characters, and makes Markdown safe."""
 
 import re
 import sys
@@ -12,11 +12,11 @@ FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 UNSEEN = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
 )
-"""Characters without a width, marks of direction, and tags, which can spell a text that nobody sees."""
+"""Zero-width characters, direction marks, and tags, which can spell a text that nobody sees."""
 STEERING = "\x80-\x9f\u202a-\u202e\u2066-\u206f"
-"""Control characters of eight bits, and overrides of direction."""
+"""8-bit control characters and direction overrides."""
 JOINERS = "\u200c\u200d"
-"""Persian, Hindi and many pictures are written with them; beside ASCII or each other they only hide something."""
+"""Persian, Hindi and many emoji need them; next to ASCII or each other they only hide something."""
 _BESIDE = f"[\x00-\x7f{JOINERS}{UNSEEN}]"
 _FILTERED = (
     f"(?P<flag>{FLAG})|(?P<end>\r\n?|[\u2028\u2029])|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f])"
@@ -24,26 +24,26 @@ _FILTERED = (
 )
 TAB = "    "
 BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
-"""They count as printable, and show nothing."""
+"""Letters that count as printable but show nothing."""
 HIDDEN_IN_NAMES = BLANK_LETTERS + "⟨"
 FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
-"""What stands under these keys has keys of others, whatever they are called."""
+"""Values under these keys are user data, so none of their keys is excluded, whatever its name."""
 NOTHING: frozenset[str] = frozenset()
 TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
-"""Most values are of these, and there is no text in them."""
+"""Types that hold no text; most values are of these."""
 RECURRING = 50
-"""Values in which there was nothing to change that are remembered at the most."""
+"""How many unchanged values are remembered."""
 _CONTROL = bytes([*range(9), *range(11, 32), 127])
 _SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]"
-_compiled = cache(re.compile)  # when it is first used: these take longer to compile than most programs here to start
+_compiled = cache(re.compile)  # compiled at first use: these take longer than most programs here take to start
 
 
 def printable(text: str) -> str:
-    """The text without what steers a terminal or a reader, or is not seen: shown as a sign, or left out.
+    """Returns the text with visible signs for control characters and direction overrides, and nothing invisible.
 
-    Control characters and overrides of direction become signs, line ends become newlines, and a tab stays.
+    Line ends become newlines; tabs stay.
     """
-    if text.isascii():  # as most texts are; ten times as fast as a pattern
+    if text.isascii():  # most texts are; ten times as fast as the pattern
         suspect = len(text.encode().translate(None, _CONTROL)) < len(text)
     else:
         suspect = _compiled(_SUSPECT).search(text) is not None
@@ -51,7 +51,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """Returns what can be seen of the text, on one line of at most `width` characters."""
+    """Returns the printable text on one line of at most `width` characters."""
     line = printable(" ".join(text.split()))
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 
@@ -70,7 +70,7 @@ def _sign(found: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """The text on one line, with a sign for each character that would steer a terminal, or not be seen."""
+    """Returns the text on one line, with a visible sign for each character that is invisible or steers a terminal."""
     if text.isprintable() and not any(letter in text for letter in BLANK_LETTERS):
         return text
     return "".join(map(_visible_sign, text))
@@ -88,12 +88,12 @@ _ESCAPED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
 
 
 def escaped_name(name: str) -> str:
-    """Returns the name of a file with a sign for each character that is not seen, or turns the ones around it."""
+    """Returns the file name with an escape for each character that is invisible or changes the text direction."""
     return "".join(f"⟨U+{ord(each):04X}⟩" if _is_hidden(each) else each for each in name)
 
 
 def unescaped_name(shown: str) -> str:
-    """Returns the name that `escaped_name` shows so."""
+    """Returns the name that `escaped_name` shows as `shown`."""
     return _ESCAPED.sub(lambda sign: each if _is_hidden(each := _character(sign[1])) else sign[0], shown)
 
 
@@ -106,19 +106,18 @@ def _character(digits: str) -> str:
 
 
 def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NOTHING) -> Any:
-    """The value with every text in it changed, keys too; the very same value where nothing changes.
+    """Returns the value with every text in it changed, keys too; the same object if nothing changes.
 
-    `but` are keys and fields whose text stays as it is, except within `FREE` ones. Values of dataclasses are looked
-    into as well.
+    `but` are keys and fields whose text stays as it is, except inside `FREE` ones. Dataclasses are walked as well.
     """
     return TextWalker(change, but).walk(value)
 
 
 class TextWalker:
-    """Changes every text inside of values as `each_text` does.
+    """Changes every text inside values as `each_text` does.
 
-    Values of `recurring` classes, which are frozen and come again within others, are looked into once: the last of
-    those in which there was nothing to change are remembered.
+    Instances of `recurring` classes, which are frozen and appear again inside others, are walked once: those in which
+    nothing changed are remembered.
     """
 
     def __init__(
@@ -154,6 +153,7 @@ class TextWalker:
         if made is value:
             if len(self._unchanged) >= RECURRING:
                 self._unchanged.clear()
+            # The reference keeps the value alive, so that no other object can get its id.
             self._unchanged[id(value)] = value
         return made
 
@@ -206,7 +206,7 @@ def _is_textless(kind: Any, but: frozenset[str]) -> bool:
 
 
 def one_of(words: Collection[str]) -> str:
-    """A pattern for the longest of the words at a place, as a tree of letters: its time does not grow with them."""
+    """Returns a pattern for the longest of the words, as a trie: its time does not grow with their number."""
     tree: dict[str, Any] = {}
     for word in words:
         place = tree
@@ -230,7 +230,7 @@ def _branch(tree: Mapping[str, Any]) -> str:
 
 
 def about(*, estimated: bool) -> str:
-    """A mark before figures of which any are estimated."""
+    """Returns a mark to put in front of figures that are (partly) estimated."""
     return "≈ " if estimated else ""
 
 
@@ -238,29 +238,29 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=\s)")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)")
 _HARMLESS = r"<?(?:https?://|mailto:|[#/.?]|[\w-]+(?:[./#?>)\s]|$))"
-"""How the target of a link begins that runs nothing: an address of the web, or of a file beside this one."""
+"""How a harmless link target begins: a web address, an anchor, or a relative path."""
 _RISK = re.compile(rf"<(?=[A-Za-z/!?])|!\[|\](?=\((?!\s*{_HARMLESS}))", re.IGNORECASE)
 _DEFINITION = re.compile(rf"^([\s>*+-]*\[[^\]]{{0,999}})\](?=:(?!\s*{_HARMLESS}))", re.IGNORECASE)
 _RISK_OR_CODE = re.compile(f"{_CODE_SPAN.pattern}|{_RISK.pattern}")
 _INERT = {"<": "&lt;", "![": "!\\[", "]": "\\]"}
 LOWERED, DEEPEST = 3, 6
-"""By how many levels headings are lowered, and no further than to which."""
+"""By how many levels headings are lowered, and the deepest level."""
 
 
 def cell(text: str) -> str:
-    """Returns a text as a line, also of a Markdown table; tags become text, pictures (which are fetched) links."""
+    """Returns the text as a line that is safe in a Markdown table: no tags, and links in place of pictures."""
     line = " ".join(printable(text).split())
     return _inert(line, _RISK).replace("|", "\\|")
 
 
 def code_block(text: str) -> str:
-    """A fence that is longer than any within."""
+    """Returns the text in a code fence longer than any fence inside it."""
     longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
     return f"{'`' * (longest + 1)}\n{printable(text)}\n{'`' * (longest + 1)}"
 
 
 def contain_markdown(text: str, lowered: int = LOWERED) -> str:
-    """Markdown that stays in its place: no tags, pictures to fetch or links that run something, lower headings.
+    """Returns Markdown that can't affect its surroundings: no tags, fetched pictures or script links, lower headings.
 
     Every code fence is closed.
     """
@@ -270,9 +270,9 @@ def contain_markdown(text: str, lowered: int = LOWERED) -> str:
 
 
 class _MarkdownReader:
-    """Reads lines in order: `fence` is what opened the code block that a line is in.
+    """Reads lines in order. `fence` is the opening fence of the current code block, or empty.
 
-    After a stray backtick nobody can say where code spans of that paragraph begin, so none of them is trusted.
+    After a stray backtick it is ambiguous where code spans of that paragraph begin, so none of them is trusted.
     """
 
     def __init__(self, lowered: int) -> None:
@@ -291,7 +291,7 @@ class _MarkdownReader:
         return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + self._lowered, DEEPEST), inert)
 
     def _is_code(self, line: str) -> bool:
-        """Says whether the line belongs to a code block, its fences included."""
+        """Returns whether the line belongs to a code block, its fences included."""
         if self.fence:
             if _closes(line, self.fence):
                 self.fence = ""

@@ -1,4 +1,4 @@
-"""How many tokens a text is, estimated: providers' vocabularies are not at hand, what they reported before is."""
+"""Estimates token counts, since the providers' tokenizers are not available here."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ CHARACTERS_PER_TOKEN = 3.6
 TOKENS_PER_MESSAGE = 6
 _KEPT_AS = "tokens"
 TOKENS_PER_IMAGE = 1_200
-"""Of a picture whose size nobody knows."""
+"""Used when the size of a picture is unknown."""
 TOKENS_PER_SECOND = 300
-"""Of a video."""
+"""Tokens per second of video."""
 _PATCH = 28
 
 
@@ -23,10 +23,10 @@ def _patches(width: int, height: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileTokens:
-    """How a model counts files: a `picture` by its width and height in pixels, and a `page` of a PDF that it reads.
+    """How a model counts files: a picture by its width and height in pixels, a PDF by the page.
 
-    Unless its provider says otherwise, as Anthropic counts: one token for each 28x28 patch
-    (platform.claude.com/docs/en/build-with-claude/vision), 1,500 to 3,000 for a page, and a picture of it.
+    The defaults follow Anthropic: one token for each 28x28 patch
+    (platform.claude.com/docs/en/build-with-claude/vision), and for each page 1,500 to 3,000 plus a picture of it.
     """
 
     picture: Callable[[int, int], int] = _patches
@@ -37,7 +37,7 @@ USUAL_FILES = FileTokens()
 
 
 def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN) -> int:
-    """Rounded up; text outside of ASCII counts one token a character, as most vocabularies do at worst."""
+    """Returns the estimate, rounded up. Characters beyond Latin count one token each, the usual worst case."""
     beyond_ascii = 0 if text.isascii() else sum(character > "\u024f" for character in text)
     return int((len(text) - beyond_ascii) / characters_per_token + beyond_ascii) + 1 if text else 0
 
@@ -45,9 +45,10 @@ def estimate_text(text: str, characters_per_token: float = CHARACTERS_PER_TOKEN)
 def estimate_message(
     message: Message, characters_per_token: float = CHARACTERS_PER_TOKEN, files: FileTokens = USUAL_FILES
 ) -> int:
-    """Returns the tokens by the usual number of characters, once for each message, as conversations send them again."""
+    """Returns the estimated tokens of a message; with the default settings it is computed once per message."""
     if files is not USUAL_FILES or characters_per_token != CHARACTERS_PER_TOKEN:
         return estimate_parts(message.parts, characters_per_token, files) + TOKENS_PER_MESSAGE
+    # Conversations send the same messages again in every turn, so the estimate is kept next to the encoded bytes.
     if _KEPT_AS not in message.encoded:
         message.encoded[_KEPT_AS] = b"%d" % (estimate_parts(message.parts) + TOKENS_PER_MESSAGE)
     return int(message.encoded[_KEPT_AS])
@@ -56,13 +57,13 @@ def estimate_message(
 def estimate_request(
     request: ModelRequest, characters_per_token: float = CHARACTERS_PER_TOKEN, files: FileTokens = USUAL_FILES
 ) -> int:
-    """Returns the tokens that a model has to read: system prompt, tools, messages, and files as its provider counts."""
+    """Returns the tokens that a model has to read: system prompt, tools, messages, and files by its own count."""
     tokens = sum(estimate_message(message, characters_per_token, files) for message in request.messages)
     return _estimate_fixed(request, characters_per_token) + tokens
 
 
 class TokenEstimator:
-    """Estimates requests as `estimate_request` does; of a talk that goes on it looks at what is new."""
+    """Estimates requests as `estimate_request` does, but looks only at the new messages of a growing conversation."""
 
     def __init__(self) -> None:
         self._message_tokens = PrefixCache(0, lambda tokens, new: tokens + sum(map(estimate_message, new)))

@@ -1,4 +1,4 @@
-"""The events around tools: which are offered, which calls may run, and what came of them."""
+"""The events of tools: which are offered, which calls may run, and what they returned."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +12,7 @@ ProposalKind = Literal["question", "offer", "example", "condition", "refusal", "
 
 @dataclass(frozen=True, slots=True)
 class ToolsOffered:
-    """The tools that a model is offered from here on; `speaker` is filled in by whoever runs the discussion."""
+    """The tools that a model is offered from here on; `speaker` is filled in by the discussion."""
 
     tools: tuple[ToolSpec, ...]
     speaker: str = ""
@@ -20,10 +20,9 @@ class ToolsOffered:
 
 @dataclass(frozen=True, slots=True)
 class ToolProposed:
-    """An answer holds a call that was not run: it stands beside a question, an offer, a refusal, ... (`kind`).
+    """An answer contains a call that was not run, because it is a question, an offer, a refusal, ... (`kind`).
 
-    `unsure` is a call that writes and has no marker, or text behind it. `speaker` is filled in by whoever runs the
-    discussion.
+    `unsure` is a call that writes but has no marker, or text after it. `speaker` is filled in by the discussion.
     """
 
     call: ToolCall
@@ -33,10 +32,9 @@ class ToolProposed:
 
 @dataclass(frozen=True, slots=True)
 class ToolDecided:
-    """Whether a call may run, and `by` whom that was decided: the file, a person, or because nobody could be asked.
+    """Whether a call may run, and whether the policy or a person decided it, or it was denied for lack of a terminal.
 
-    `call` is what would run, defaults filled in; `reason` is what the person said, `speaker` is filled in by whoever
-    runs the discussion.
+    `call` is what would run, defaults included; `reason` is the person's; `speaker` is filled in by the discussion.
     """
 
     call: ToolCall
@@ -59,9 +57,9 @@ class ToolReturned:
 
 @dataclass(frozen=True, slots=True)
 class LoopStopped:
-    """No more tools are called for this answer, and why; what follows is an answer without tools.
+    """No more tools are called for this answer, for `reason`; the next answer is made without tools.
 
-    `in_circles`: the calls got nowhere; else a limit is reached.
+    `in_circles`: the calls made no progress; otherwise a limit is reached.
     """
 
     reason: str
@@ -70,6 +68,6 @@ class LoopStopped:
 
 @dataclass(frozen=True, slots=True)
 class FabricationSuspected:
-    """An answer speaks of what a tool returned, as in `claim`, and no tool was called for it."""
+    """An answer claims a tool's result, as in `claim`, though no tool was called for it."""
 
     claim: str

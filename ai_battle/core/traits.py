@@ -1,4 +1,4 @@
-"""What others have to know of a plug-in: a frozen value called `TRAITS` beside its `create`."""
+"""What others need to know about a plug-in: a frozen value named `TRAITS` next to its `create`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,9 @@ from .tokens import USUAL_FILES, FileTokens
 
 @dataclass(frozen=True, slots=True)
 class CalledModel:
-    """When a strategy calls one of its models, and what for; `{name}` in `when` is the participant that is helped.
+    """When and why a strategy calls one of its models; `{name}` in `when` is the participant that is helped.
 
-    `max_tokens` is the most that it is asked to write, where the strategy bounds it. `calls` is how often it is called
-    each time.
+    `max_tokens` is the longest answer requested, if the strategy limits it. `calls` is the number of calls each time.
     """
 
     when: str = "where {name} is stuck"
@@ -24,7 +23,7 @@ class CalledModel:
 
 
 def features(*able: str) -> Mapping[str, bool]:
-    """Returns what a model can do; of tools, images, reasoning and json_schema it also says what it can't."""
+    """Returns which features a model has; tools, images, reasoning and json_schema are False unless named."""
     return {name: name in able for name in ("tools", "images", "reasoning", "json_schema", *able)}
 
 
@@ -36,19 +35,20 @@ _LOOKS = {
 
 @dataclass(frozen=True, slots=True)
 class StrategyTraits:
-    """What commands, forecasts and checks have to know of a strategy.
+    """What commands, forecasts and checks need to know about a strategy.
 
-    `measured` says what was measured of it, empty for an experimental one. `models` are the keys of a pair whose models
-    it calls; others only look at answers. At `primary` stands what that is called for beside its answer; a chair that a
-    pair does not name is the primary too. `same_twice`: one model may be in a pair twice. `samples` is how many answers
-    its primary gives to each request, where it is several. `drafts_alone`: the primary's answer comes first, and
-    nothing beside it, so it may be read before it is judged. `sends_request_only`: its primary gets nothing but its
-    request. `in_order`: several of it may help one participant, each knowing its place. `plans`: its secondary's
-    answers are plans, which a server may keep.
-    `replayed` is what it gives where the small model is stuck, told from recorded answers of both models: the helper's,
-    the better one, or a new one of the small model, which nobody knows; empty where they tell nothing.
-    `each_step`: it stands between a model and its tools, and so sees each step of a turn. `steps_in`: so does its
-    secondary then, whose calls are run by the tools of the one that it stands in for.
+    `measured` is what measurements found, empty for an experimental strategy. `models` are the keys of a pair whose
+    models it calls; models at other keys only check answers. `primary` among them means calls besides its answer; the
+    primary is also the chair of a pair that names none. `same_twice`: one model may be in a pair twice. `samples` is
+    how many answers the primary gives to each request. `drafts_alone`: the primary's answer comes first and alone, so
+    it may be streamed before it is judged. `sends_request_only`: the primary gets only its request. `in_order`: several
+    of these may help one participant, each knowing its place. `plans`: the secondary returns plans, which a server may
+    keep.
+
+    `replayed` is the answer that results when the small model is stuck, as far as recorded answers of both models show
+    it: the helper's, the better one, or a new (unknown) one of the small model; empty if they show nothing.
+    `each_step`: it is called between a model and its tools, and so sees each step of a turn. `steps_in`: so is its
+    secondary, whose calls are run by the tools of the model that it replaces.
     """
 
     measured: str = ""
@@ -65,44 +65,44 @@ class StrategyTraits:
 
     @property
     def is_answered_by_helper(self) -> bool:
-        """Whether the helper's answer is that of the pair where it helps, so that a calibration can promise a loss."""
+        """Returns whether a helped answer is the helper's own, so that a calibration can promise a loss."""
         return self.replayed == "helper" or "peers" in self.models
 
     def call_of(self, key: str) -> CalledModel:
-        """Returns when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
+        """Returns when the model at `key` of a pair is called: by the strategy, or to check an answer in doubt."""
         return self.models.get(key) or _LOOKS.get(key, CalledModel())
 
     def own_calls(self, *, has_secondary: bool) -> tuple[CalledModel, ...]:
-        """Returns what the primary is called for beside its answer."""
+        """Returns what the primary is called for in addition to its answer."""
         chair = () if has_secondary else (called for called in self.models.values() if called.role == "chair")
         return *(called for key, called in self.models.items() if key == "primary"), *chair
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderTraits:
-    """What whoever makes clients, a server, prices and commands have to know of a provider.
+    """What clients, servers, prices and commands need to know about a provider.
 
-    `http`: it is asked over HTTP, and takes deadlines and the environment. `from_file`: its model type names a file of
-    this machine. `recited`: its answers were written beforehand, so that nothing is refused and nothing need fit a
-    limit. `signs_calls`: it wants the signatures of its calls back with them. `api` is the name of the API that it
-    speaks, where servers speak it too: what their clients ask then goes through as it came.
+    `http`: it is called over HTTP, with deadlines and the environment. `from_file`: its model type names a local file.
+    `recited`: its answers were written beforehand, so nothing is refused and no limit applies to their context.
+    `signs_calls`: it wants the signatures of its tool calls back. `api` is the name of its API, if our server speaks it
+    too: such requests are passed through unchanged.
 
-    `keys` are the environment variables that may hold its key, the first that is set counts.
-
-    `human`: a person answers, so there are no models to list.
+    `keys` are the environment variables that may hold its key; the first that is set counts. `human`: a person answers,
+    so there are no models to list.
 
     `local`: its models run on this machine, unless its address says otherwise. `free`: nobody charges for its tokens,
     wherever it runs. `files` is how it counts pictures and pages. `price_list` is its name in genai-prices, `telemetry`
-    in OpenTelemetry's conventions. `lists_all`: a model that it does not list is not there.
+    in OpenTelemetry's conventions. `lists_all`: its list of models is complete.
 
-    `advisor_tool` is the type of the tool with which it asks an advisor itself, in the API that it speaks.
+    `advisor_tool` is the type of the tool in its API by which a model asks an advisor on the provider's side.
 
-    `needs_model`: a type has to name a model. `dashed`: a dash may stand between the two, as in `ollama-phi4`.
-    `levels`: `-reasoning-high` behind a model is an option. `tags`: its models have tags, as in `phi4:latest`.
+    `needs_model`: a type has to name a model. `dashed`: provider and model may be joined by a dash, as in
+    `ollama-phi4`. `levels`: `-reasoning-high` after a model is an option. `tags`: its models have tags, as in
+    `phi4:latest`.
 
-    `starter` is a model type to begin with, `get_model` how a first model is got.
+    `starter` is a model type to begin with, `get_model` the advice for getting a first model.
 
-    `models` are patterns of its models' names with the `features` of those; the first that fits counts.
+    `models` are patterns of model names with their `features`; the first match counts.
     """
 
     http: bool = False
@@ -129,5 +129,5 @@ class ProviderTraits:
 
     @property
     def takes_script(self) -> bool:
-        """Whether it says what stands in the file beside its type."""
+        """Returns whether its answers stand in the configuration, next to its type."""
         return self.recited and not self.from_file

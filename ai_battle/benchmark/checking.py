@@ -227,7 +227,7 @@ async def require_models(suite: Suite) -> None:
 
 
 def _is_called(settings: HelperSettings) -> bool:
-    """Says whether its provider is asked: neither for recorded answers nor, before it is trusted, for code."""
+    """Checks whether its provider is asked: neither for recorded answers nor, before it is trusted, for code."""
     return not settings.type.startswith(RECORDED) and not is_code(provider_of(settings))
 
 
@@ -268,12 +268,12 @@ async def _model_names(provider: str, suite: Suite) -> list[str]:
 
 
 def _fails_calls_too(error: ProviderError) -> bool:
-    """Says whether calls will fail as well; not for a key that may call models and not list them."""
+    """Checks whether calls will fail as well; not for a key that may call models and not list them."""
     return isinstance(error, Unreachable) or (error.status == 401 and "scope" not in str(error))
 
 
 def _is_there(name: ModelName, names: Sequence[str]) -> bool:
-    """Says whether a model is listed; one with a date answers to its name without the date, too."""
+    """Checks whether a model is listed; one with a date answers to its name without the date, too."""
     if provider_traits(name.provider).tags:
         return nearest_tag(name.model, names) is not None
     stem = name.model.removesuffix(LATEST)

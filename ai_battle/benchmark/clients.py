@@ -43,7 +43,7 @@ class BuiltSetting:
 
 
 def has_memory(provider: str) -> bool:
-    """Says whether its clients know how far they have come: what is recorded for a task, a script, a recording."""
+    """Checks whether its clients know how far they have come: what is recorded for a task, a script, a recording."""
     return f"{provider}/" == RECORDED or provider_traits(provider).recited
 
 

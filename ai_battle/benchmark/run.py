@@ -158,7 +158,7 @@ def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleCo
 
 
 def _asked_twice(suite: Suite) -> bool:
-    """Says whether two settings have a model in common: only then the cache has something to find."""
+    """Checks whether two settings have a model in common: only then the cache has something to find."""
     models = [{model.type for model in setting.models} for setting in suite.settings]
     return sum(map(len, models)) > len(set().union(*models))
 

@@ -85,7 +85,7 @@ class Sample:
 
     @property
     def has_failed(self) -> bool:
-        """Says whether there is nothing to score, or nobody to score it: for neither the answer is to blame."""
+        """Checks whether there is nothing to score, or nobody to score it: for neither the answer is to blame."""
         return bool(self.error) or self.score.scorer_failed
 
     @property

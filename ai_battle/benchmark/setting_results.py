@@ -149,7 +149,7 @@ class ComparedSettings:
         return {name: by for name, by in found.items() if by}
 
     def _beats(self, one: SettingResult, other: SettingResult) -> bool:
-        """Says whether `one` is no worse and no dearer, and the difference in one of both is shown."""
+        """Checks whether `one` is no worse and no dearer, and the difference in one of both is shown."""
         mine, its = self._efforts_of_compared[one.name], self._efforts_of_compared[other.name]
         saved = [its[task] - effort for task, effort in mine.items() if task in its]
         if one is other or not saved or fmean(saved) < 0 or fmean(one.values.values()) < fmean(other.values.values()):

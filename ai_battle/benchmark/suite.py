@@ -59,7 +59,7 @@ def dataset(settings: DatasetSettings, base: Path) -> Dataset:
 
 
 def is_code(name: str) -> bool:
-    """Says whether a name is the dotted name of a module or a Python file, which is trusted before it is imported."""
+    """Checks whether a name is the dotted name of a module or a Python file, which is trusted before it is imported."""
     return name.endswith(".py") or ("." in name and all(map(str.isidentifier, name.split("."))))
 
 

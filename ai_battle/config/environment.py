@@ -34,7 +34,7 @@ def is_secret_key(step: str | int) -> bool:
 
 
 def is_secret(path: KeyPath) -> bool:
-    """Says whether the value there is a secret even when it is written in the file itself."""
+    """Checks whether the value there is a secret even when it is written in the file itself."""
     if path[:2] == ("server", "keys"):
         return path[-1] == "key" or isinstance(path[-1], int)
     in_settings = path[:1] in (("providers",), ("server",)) or path[:2] == ("discussion", "tools")
@@ -46,18 +46,18 @@ def is_prompt(path: KeyPath) -> bool:
 
 
 def is_shown(path: KeyPath) -> bool:
-    """Says whether anybody may see the value there, as of prompts and models' names, so that only a key is secret."""
+    """Checks whether anybody may see the value there, as of prompts and models' names, so that only a key is secret."""
     return is_prompt(path) or path[-1:] == ("type",)
 
 
 def can_be_hidden(value: str) -> bool:
-    """Says whether masking it leaves other texts alone: short texts, numbers and `true` are everywhere."""
+    """Checks whether masking it leaves other texts alone: short texts, numbers and `true` are everywhere."""
     is_plain = not isinstance(resolve(value), str) or (value.isalpha() and (value.islower() or value.isupper()))
     return len(value) >= (SHORTEST_PLAIN if is_plain else SHORTEST)
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Says whether a variable holds a secret: by its name, or as its value is no words, no version and no address."""
+    """Checks whether a variable holds a secret: by its name, or as its value is no words, no version and no address."""
     if SECRET_VARIABLE.fullmatch(name) or KEYS.fullmatch(value):
         return True
     return not re.search(r"\s|://", value) and _looks_random(value)

@@ -87,12 +87,12 @@ class VoteCount:
 
 
 def is_refuted(judged: Assessment) -> bool:
-    """Says whether an answer fails a hard check, or holds what is false by itself: a sum, a call, code."""
+    """Checks whether an answer fails a hard check, or holds what is false by itself: a sum, a call, code."""
     return judged.at_once or any(judged.signals.get(name) for name in REFUTING)
 
 
 def is_verified(judged: Assessment) -> bool:
-    """Says whether running has shown an answer to be right: no vote is needed for it."""
+    """Checks whether running has shown an answer to be right: no vote is needed for it."""
     return bool(judged.signals.get("verified")) and not is_refuted(judged)
 
 

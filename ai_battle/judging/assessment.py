@@ -89,7 +89,7 @@ def prompt_place(messages: Sequence[Message]) -> int:
 
 
 def _is_prompt(*messages: Message) -> bool:
-    """Says whether the last of two messages is one."""
+    """Checks whether the last of two messages is one."""
     before, message = messages[0], messages[-1]
     if message.role != "user":
         return False

@@ -99,14 +99,14 @@ def _keys(prompt: str) -> Iterator[str]:
 
 
 def _has_keys(value: Any, keys: Iterator[str]) -> bool:
-    """Says whether an object, or each of a list, has them."""
+    """Checks whether an object, or each of a list, has them."""
     wanted = set(keys)
     objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
     return not wanted or (bool(objects) and all(wanted <= {str(key).casefold() for key in item} for item in objects))
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Says whether JSON fits as it is written; what would have to be mended does not."""
+    """Checks whether JSON fits as it is written; what would have to be mended does not."""
     found = fit({"it": value}, {"type": "object", "properties": {"it": schema}})
     return not found.problems and not found.repairs
 

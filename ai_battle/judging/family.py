@@ -60,7 +60,7 @@ def family_of(prompt: str, question: str, context: Context) -> Family:
 
 
 def wants_number(question: str) -> bool:
-    """Says whether an answer without any number can't be one."""
+    """Checks whether an answer without any number can't be one."""
     return any(words in question.lower() for words in _NUMBER_DUE)
 
 
@@ -76,7 +76,7 @@ def _is_math(question: str) -> bool:
 
 
 def _asks(question: str, lowered: str) -> bool:
-    """Says whether a prompt asks for one thing that is neither a yes nor a name."""
+    """Checks whether a prompt asks for one thing that is neither a yes nor a name."""
     if not any(word in lowered for word in _ASKS) or _OPEN.search(question):
         return False
     return not _NO_NUMBER.search(question) or wants_number(question)

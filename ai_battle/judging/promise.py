@@ -54,7 +54,7 @@ class Promise:
         return self.seal == self._seal_of(calibration)
 
     def is_of(self, system: str) -> bool:
-        """Says whether it was tested with this system prompt, or nobody knows with which."""
+        """Checks whether it was tested with this system prompt, or nobody knows with which."""
         return not self.prompts or digest(system) in self.prompts
 
     def _seal_of(self, calibration: Mapping[str, Any]) -> str:

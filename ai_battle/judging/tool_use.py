@@ -137,13 +137,13 @@ def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: CallFi
 
 
 def _is_of_type(value: Any, named: str) -> bool:
-    """Says whether a value has a type; a type that is missing or unknown allows anything."""
+    """Checks whether a value has a type; a type that is missing or unknown allows anything."""
     kinds = _TYPES.get(named)
     return kinds is None or (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)))
 
 
 def _is_grounded(leaf: Any, case: Case) -> bool:
-    """Says whether something in the prompt supports a value: its number, or half of its words."""
+    """Checks whether something in the prompt supports a value: its number, or half of its words."""
     if isinstance(leaf, bool) or leaf is None or leaf == "":
         return True
     if isinstance(leaf, int | float):
@@ -191,7 +191,7 @@ def result_measures(case: Case) -> dict[str, float]:
 
 
 def has_informative_results(case: Case) -> bool:
-    """Says whether a tool has returned what an answer could tell: a figure, or more than a few words."""
+    """Checks whether a tool has returned what an answer could tell: a figure, or more than a few words."""
     brought = (step.result for step in case.steps if step.brought_something)
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
 
@@ -210,7 +210,7 @@ def _declines(case: Case) -> bool:
 
 
 def _denies_more(case: Case) -> bool:
-    """Says whether "no" is more than what there is to tell, as "No, it isn't." and "none" of an empty list may be."""
+    """Checks whether "no" is more than what there is to tell, as "No, it isn't." and "none" of an empty list may be."""
     if not has_word_anywhere(case.text, "negation") or _BARE_NO.match(case.text):
         return False
     return not any(_has_empty_value(result.text) for result in case.results)

@@ -247,7 +247,7 @@ def hides_failure(end: EndOfWork) -> bool:
 
 
 def _is_empty_search(end: EndOfWork) -> bool:
-    """Says whether the last call is the one of several searches that has nothing."""
+    """Checks whether the last call is the one of several searches that has nothing."""
     last = end.results[-1]
     if last.is_error or len(last.text.split()) > FEW_WORDS:
         return False
@@ -255,7 +255,7 @@ def _is_empty_search(end: EndOfWork) -> bool:
 
 
 def other_figure(end: EndOfWork) -> bool:
-    """Says whether an answer gives another figure than a result has beside a word of the request."""
+    """Checks whether an answer gives another figure than a result has beside a word of the request."""
     figures = [fact for fact in facts(end.text) if fact.values]
     return bool(figures) and any(not any(map(fact.is_shown_as, figures)) for fact in _asked_figures(end))
 
@@ -272,7 +272,7 @@ def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
 
 
 def no_tool_fits(end: EndOfWork) -> bool:
-    """Says whether no tool has a word in common with the request, nor takes whatever is written into it."""
+    """Checks whether no tool has a word in common with the request, nor takes whatever is written into it."""
     return not any(takes_anything(tool) or _roots(_about(tool)) & end.asked for tool in end.tools)
 
 

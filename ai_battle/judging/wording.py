@@ -77,7 +77,7 @@ def wrong_form(case: Case) -> float:
 
 
 def _may_refuse(case: Case) -> bool:
-    """Says whether refusing may be right: tools are offered, none fits, and the model can't reckon by itself.
+    """Checks whether refusing may be right: tools are offered, none fits, and the model can't reckon by itself.
 
     Not so in the middle of a talk, nor once a tool has brought something.
     """

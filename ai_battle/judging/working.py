@@ -157,7 +157,7 @@ def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool
 
 
 def _is_worked_out(number: float, given: list[float]) -> bool:
-    """Says whether a number is one step from two that were given, or a percentage of one."""
+    """Checks whether a number is one step from two that were given, or a percentage of one."""
     return any(_is_one_step_from(given, number * scale, CENT * scale) for scale in (1.0, 100.0))
 
 
@@ -299,13 +299,13 @@ def _end_of_result(case: Case) -> int:
 
 
 def _is_in(value: float, ordered: list[float]) -> bool:
-    """Says whether a number is near one of those in order, whatever their signs are."""
+    """Checks whether a number is near one of those in order, whatever their signs are."""
     ways = (abs(value) * factor for factor in FACTORS)
     places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
     return any(place < len(ordered) and _near(way, ordered[place]) for place, way in places)
 
 
 def _near(a: float, b: float) -> bool:
-    """Says whether two numbers are within half a percent; percentages, cents and signs are read both ways."""
+    """Checks whether two numbers are within half a percent; percentages, cents and signs are read both ways."""
     width = NEAR * max(1.0, abs(b))
     return abs(a - b) <= width or abs(a * 100.0 - b) <= width or abs(a * 0.01 - b) <= width or abs(a + b) <= width

@@ -1,4 +1,4 @@
-"""Sums that a text writes out, such as "16 eggs - 7 eggs = 9 eggs", and whether they hold."""
+"""Finds the sums that a text writes out, such as "16 eggs - 7 eggs = 9 eggs", and checks whether they hold."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _ENDS = re.compile(r"[.!?:;,](?=\s|$)|[\n\"|]|<<|>>|=>|->|where ")
 _EQUAL = re.compile(r"(=(?:==?)?|~|\u2248)")
 _EQUALS = re.compile(r"equals(?<=\bequals)\b")
 _EXACTLY = ("=", "==", "===")
-# "25% of 40 is 10" and "6 times 7 is 42"; "5 times 3 is 3 more than 12" says no result.
+# "25% of 40 is 10" and "6 times 7 is 42" state a result; "5 times 3 is 3 more than 12" does not.
 _IS_RESULT = re.compile(
     r"(?<![\d.,])(?<!remainder of )(?P<sum>\d[\d.,]* ?(?:% (?:of|von|de|di|van)|times|plus|minus|divided by)"
     rf" [{CURRENCY}]?\d[\d.,]*(?<=\d))"
@@ -45,10 +45,10 @@ _ABOUT = re.compile(
 # "1.116 € : 6 =" divides; "Step 2 : 5 + 3 =" does not.
 _DIVIDES = re.compile(rf"(?<=[\d{CURRENCY}\w]) ?: ?(?=[{CURRENCY}]?\d[\d.]*\s?[^\W\d_]{{0,12}}\s{{0,3}}[=\u2248~])")
 _CODE_OF_CURRENCY = re.compile(r"([=\u2248*/+(-] ?)[A-Z]{2,3}\s?(?=\d)")
-# "20 (from case 1) + 9" adds to 20; of "36 \\equiv 3 \\pmod{11}" the ordinary value is not meant.
+# "20 (from case 1) + 9" adds to 20; "36 \\equiv 3 \\pmod{11}" is not about ordinary values.
 _REMARK = re.compile(r"(?<=[\d%]) \((?=[^()\n]{0,60}[^\W\d_]{3})[^()\n]{1,80}\)")
 _OF_OTHER_KIND = re.compile(r"\\equiv|\u2261|\bp?mod\b|\bbase \d")
-# What is asked, quoted or called wrong is not claimed.
+# An equation that is asked, quoted or called wrong is no claim.
 _WRONG = (
     r"wrong|incorrect|not (?:right|correct|true)|false|mistake|falsch|nicht richtig|faux|sbagliat|errad[oa]|fout"
     r"|b\u0142\u0119dn|yanl\u0131\u015f|\u043d\u0435\u0432\u0435\u0440\u043d|\u043e\u0448\u0438\u0431|[\u9519\u932f]|\u9593\u9055"
@@ -66,7 +66,7 @@ _QUOTED = re.compile(
     r"[\u201c\u201e\u00ab\u300c][^\u201c\u201d\u00bb\u300d\n]{1,80}[\u201c\u201d\u00bb\u300d]|~~[^~\n]{1,80}~~"
     r"|(?<!\w)\"[^\"\n=:]{1,60}=[^\"\n=:]{1,20}\"(?![\]}:,])"
 )
-# What else is replaced, in this order; one of the hints stands in whatever is: looking for them takes a tenth as long.
+# Further replacements, in order. Every match has one of the hints, and looking for these takes a tenth of the time.
 _REPLACED = (
     ((" : ",), _DIVIDES, " / "),
     ((" (",), _REMARK, " "),
@@ -77,17 +77,16 @@ _UNITS = 3
 _VALUES = ("number", "percent")
 _MORE, _PERCENT = SumToken("other", ""), SumToken("percent", "%")
 SHOWN, ROUNDED, EXACT = 0.9999, 0.005, 1e-9
-"""How far a result may be off: a unit of its last digit, as it was rounded or cut; half a percent where an operand was
-rounded itself; as good as nothing.
-"""
+"""How far a result may be off: one unit of its last digit, since people round or truncate; half a percent after a
+rounded operand; nothing but floating-point error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`operands` as they stand on the left; `value` is what the text says comes out, `true` what does.
+    """A sum that a text states: its `operands` on the left, the stated `value` and the `true` one.
 
-    `unit` is what the last digit of the value is worth; `loose` allows a factor of 100, where percent are in play.
-    `inexact` says that an operand was rounded before.
+    `unit` is the worth of the value's last digit. `loose` allows a factor of 100 where percentages are involved.
+    `inexact` marks an operand that was rounded before.
     """
 
     operands: tuple[float, ...]
@@ -99,7 +98,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """To the digits that are shown: what can be written with them has to be written so."""
+        """Whether the value is right to the digits shown; a value that these digits can express must be exact."""
         if self._is_near(self.true):
             return True
         return self.loose and (self._is_near(self.true * 100.0) or self._is_near(self.true * 0.01))
@@ -115,23 +114,26 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """A text with plain numbers, and the sums in it, in order."""
+    """A text with plain numbers, and its sums in order."""
 
     text: str
     claims: tuple[Claim, ...] = ()
 
 
 def calculation(text: str, prompt: str = "") -> Calculation:
-    """The text as its numbers are meant: where commas may be decimal or not, in the way in which its sums hold."""
+    """Reads the numbers of a text.
+
+    If its commas may be decimal or not, it picks the reading in which more sums hold.
+    """
     text = without_emphasis(without_latex(plain_digits(text)))
     ways = [plain_numbers(text, decimal_comma=commas) for commas in decimal_commas(text, prompt)]
     found = [Calculation(way, claims(way)) for way in ways]
-    # Who writes 1.234 means one of two numbers; that all sums hold with one of them is no chance.
+    # "1.234" has two readings; it is no coincidence if all sums hold in one of them.
     return min(found, key=lambda each: sum(not claim.holds for claim in each.claims))
 
 
 def claims(text: str) -> tuple[Claim, ...]:
-    """The sums of numbers alone, in order; what has a letter for a number claims nothing that could be checked."""
+    """Returns the numeric sums in order. A sum with variables can't be checked, so it claims nothing."""
     if not (_EQUAL.search(text) or _EQUALS.search(text) or "\\approx" in text or _IS_RESULT.search(text)):
         return ()
     found: list[Claim] = []
@@ -144,7 +146,7 @@ def claims(text: str) -> tuple[Claim, ...]:
 
 
 def _ascii_sums(text: str) -> str:
-    """The text with the signs of sums as ASCII has them, without what is only asked, quoted or called wrong."""
+    """Rewrites sums in ASCII signs, without equations that are only asked, quoted or called wrong."""
     text = _IS_RESULT.sub(_as_equation, text[-LONGEST:])
     text = text.replace("divided by", "/").replace("R$", "$").replace("Rs.", "$")
     plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), text) if "\\" in text else text
@@ -163,7 +165,7 @@ def _as_equation(match: re.Match[str]) -> str:
 
 
 def _with_roundings(found: Sequence[Claim]) -> Iterator[Claim]:
-    """Yields the claims; one that goes on with a rounded number may be off by as much."""
+    """Marks claims that continue with a rounded number, as they may be off by as much."""
     rounded: set[float] = set()
     for claim in found:
         inexact = not rounded.isdisjoint(claim.operands)
@@ -174,14 +176,14 @@ def _with_roundings(found: Sequence[Claim]) -> Iterator[Claim]:
 
 
 def _without_corrected(found: Iterator[Claim]) -> list[Claim]:
-    """A sum that is done again counts as it was done last."""
+    """Drops a wrong sum if the text repeats it correctly later."""
     kept = list(found)
     last = {(claim.operands, claim.true): claim for claim in kept}
     return [claim for claim in kept if claim.holds or not last[claim.operands, claim.true].holds]
 
 
 def _claims_of_line(line: str) -> Iterator[Claim]:
-    """a = b = c is two claims."""
+    """Yields the claims of a line; "a = b = c" makes two."""
     parts = _EQUAL.split(line)
     for place in range(0, len(parts) - 2, 2):
         left, sign, right = parts[place : place + 3]
@@ -192,13 +194,13 @@ def _claims_of_line(line: str) -> Iterator[Claim]:
 
 
 def _may_be_sum(left: str, right: str) -> bool:
-    """A cheap look, as most sides of an equals sign are none; "1/4 of all" is none either."""
+    """Excludes most equations cheaply, and fractions of something ("1/4 of all")."""
     has_both = _RESULT.match(right) and _SIGN.search(left) and _DIGIT.search(left[-_UNIT_LENGTH:])
     return bool(has_both) and not _OF_MORE.search(left)
 
 
 def _approximate(claim: Claim) -> Claim:
-    """Returns a claim that is approximate: zeros at its end are not meant to the digit."""
+    """Returns an approximate claim, in which trailing zeros are not exact digits."""
     if claim.unit != 1.0 or not claim.value:
         return claim
     written = f"{claim.value:.0f}"
@@ -206,27 +208,27 @@ def _approximate(claim: Claim) -> Claim:
 
 
 def _window_before(side: str) -> Sequence[SumToken]:
-    """The tokens at the end of a side, behind a mark that there are more."""
+    """Returns the last tokens of a side, after a mark if there are more."""
     if len(side) <= _LONGEST_SIDE:
         return tokens(side)
     return (_MORE, *tokens(side[-_LONGEST_SIDE:].partition(" ")[2]))
 
 
 def _window_after(side: str) -> Sequence[SumToken]:
-    """The tokens at the beginning of a side, and a mark where there are more."""
+    """Returns the first tokens of a side, before a mark if there are more."""
     if len(side) <= _LONGEST_SIDE:
         return tokens(side)
     return (*tokens(side[:_LONGEST_SIDE].rpartition(" ")[0]), _MORE)
 
 
 def _is_loose(left: str, right: str) -> bool:
-    """Percent and cents are read both ways."""
+    """Checks for percentages and cents, which may be read in either scale."""
     both = f"{left}\n{right[:_LONGEST_SIDE]}"
     return "%" in both or "cent" in both
 
 
 def _claim(before: str, behind: str, loose: bool) -> Claim | None:
-    """Returns what is claimed of the sum that stands before an equals sign by what stands behind it."""
+    """Returns the claim that the sum before an equals sign has the value after it."""
     left = _last_sum(_window_before(before))
     if "operator" not in [token.kind for token in left[1:]]:
         return None
@@ -255,9 +257,9 @@ def _numbers(side: Sequence[SumToken]) -> list[SumToken]:
 
 
 def _first_sum(side: Sequence[SumToken]) -> list[SumToken]:
-    """Up to where the words begin again, or the next sum with this result ("= 48 and 48 + 3").
+    """Returns the tokens up to the next words, or up to another sum with this result ("= 48 and 48 + 3").
 
-    Nothing where it can't be told: "6 feet 2 inches", "17 remainder 2".
+    Returns nothing if the value is ambiguous: "6 feet 2 inches", "17 remainder 2".
     """
     kept: list[SumToken] = []
     words = 0
@@ -275,7 +277,7 @@ def _first_sum(side: Sequence[SumToken]) -> list[SumToken]:
 
 
 def _begins_anew(token: SumToken, kept: Sequence[SumToken]) -> bool:
-    """Says whether a token can't go on with the sum before it."""
+    """Checks whether a token can't continue the sum."""
     return token.kind == "other" or (token.kind == "number" and bool(kept) and kept[-1].kind in _VALUES)
 
 
@@ -286,7 +288,7 @@ def _without_open_end(kept: list[SumToken]) -> list[SumToken]:
 
 
 def _last_sum(side: Sequence[SumToken]) -> list[SumToken]:
-    """Back to where two numbers stand without a sign between them; words behind a number are its unit."""
+    """Returns the tokens back to two adjacent numbers without an operator. Words after a number are its unit."""
     kept: list[SumToken] = []
     words = 0
     for token in reversed(side):
@@ -302,7 +304,7 @@ def _last_sum(side: Sequence[SumToken]) -> list[SumToken]:
 
 
 def _is_apart(token: SumToken, kept: Sequence[SumToken], words: int) -> bool:
-    """Says whether a token is no part of the sum that was kept, of which so many words keep it apart."""
+    """Checks whether a token is not part of the sum in `kept`, given the number of words between them."""
     if token.kind == "other" or not kept:
         return token.kind == "other"
     if words > _UNITS or (token.kind in _VALUES and kept[-1].kind == "number"):

@@ -1,4 +1,4 @@
-"""The program in a prompt whose outcome is asked for: what it prints, or what one of its expressions comes to."""
+"""Finds the program in a prompt whose output, or the value of one of its expressions, is asked for."""
 
 import ast
 import re
@@ -70,9 +70,9 @@ _FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class AskedProgram:
-    """`expression` is what is to be evaluated after `source` has run; without one, what is printed is asked for.
+    """A program and the `expression` to evaluate after it has run; without one, its printed output is asked for.
 
-    Where it `is_all` that is asked for, another outcome in an answer is wrong; something may be made of it otherwise.
+    If `is_all`, the prompt asks for nothing else, so an answer with another outcome is wrong.
     """
 
     source: str
@@ -83,7 +83,7 @@ class AskedProgram:
 
 @lru_cache(maxsize=64)
 def asked_program(prompt: str) -> AskedProgram | None:
-    """The program whose outcome a prompt asks for, and for nothing else."""
+    """Returns the program whose outcome a prompt asks for, or None."""
     if len(prompt) > LONGEST or not _may_hold_code(prompt):
         return None
     blocks, prose = _blocks(prompt)
@@ -93,7 +93,7 @@ def asked_program(prompt: str) -> AskedProgram | None:
 
 
 def syntax_tree(code: str) -> ast.Module | None:
-    """The tree of a Python program; None for what is none."""
+    """Returns the tree of a Python program, or None if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -103,7 +103,7 @@ def syntax_tree(code: str) -> ast.Module | None:
 
 
 def spelling(expression: ast.expr) -> str | None:
-    """The plain spelling of an expression; None for one that is nested too deeply to be written."""
+    """Returns the normalised source of an expression, or None if it is nested too deeply."""
     try:
         return ast.unparse(expression)
     except RecursionError:
@@ -119,7 +119,7 @@ def _asks_outcome(prose: str) -> bool:
 
 
 def _asks_nothing_else(prose: str) -> bool:
-    """Says whether a prompt asks for the outcome and no more; beyond English, for little more."""
+    """Checks whether a prompt asks for the outcome only. Outside English, a few other words are accepted."""
     every = _SENTENCE.split(_CALL.sub(" ", _INLINE.sub(" ", prose)))
     asking = [each for each in every if _ASKS_OUTCOME.search(each) or _SAYS_HOW.match(each)]
     others = [set(_WORD.findall(_ASKS_OUTCOME.sub(" ", each).lower())) for each in asking]
@@ -127,7 +127,7 @@ def _asks_nothing_else(prose: str) -> bool:
 
 
 def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
-    """The code of a prompt by its language, and the words around it."""
+    """Returns the code of a prompt with its languages, and the text around it."""
     tagged = [("", found[2] or found[4]) for found in _TAGGED.finditer(prompt)]
     prose = _TAGGED.sub("\n", prompt)
     fenced = [block for block in code_blocks(prose) if block[0] != "json"]
@@ -138,7 +138,7 @@ def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
 
 
 def _indented_code(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
-    """Code that is set in by four spaces or more behind a blank line, and says so by nothing else."""
+    """Finds code that is marked only by an indentation of four spaces after a blank line."""
     for found in _SET_IN.finditer(prompt):
         if (
             (code := dedent(found.group()).strip("\n"))
@@ -150,7 +150,7 @@ def _indented_code(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
 
 
 def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
-    """Code that stands among the words without a mark: from its first line to the last with which it can be parsed."""
+    """Finds unmarked code among prose: from its first line to the last one with which it still parses."""
     lines = prompt.split("\n")
     looks = list(map(_begins_code, lines))
     if not any(looks) or len(lines) > MOST_LINES:
@@ -170,7 +170,7 @@ def _begins_code(line: str) -> bool:
 
 
 def _script(blocks: Sequence[tuple[str, str]], prose: str) -> AskedProgram | None:
-    """A single program of another language, of which only what it prints can be asked."""
+    """Returns a single program in another language, for which only the printed output can be asked."""
     languages: tuple[Literal["javascript", "bash"], ...] = ("javascript", "bash")
     named = next((name for name in languages if [name] == [language for language, _ in blocks]), None)
     if named is None or not _asks_outcome(prose):
@@ -179,7 +179,7 @@ def _script(blocks: Sequence[tuple[str, str]], prose: str) -> AskedProgram | Non
 
 
 def _with_hole(source: str) -> AskedProgram | None:
-    """The expression beside which a gap is left: `assert f(1) == ??`, `f(1)  # -> ?`."""
+    """Returns the expression whose result is left open: `assert f(1) == ??`, `f(1)  # -> ?`."""
     holes = list(_OPEN.finditer(source))
     if len(holes) != 1:
         return None
@@ -193,10 +193,10 @@ def _with_hole(source: str) -> AskedProgram | None:
 
 
 def _by_prose(source: str, prose: str) -> AskedProgram | None:
-    """Returns what the words ask about: a call, a name, the expression at the end of the code, or what is printed."""
+    """Returns what the prose asks about: a call, a name, the last expression of the code, or its output."""
     tree = syntax_tree(source) if _asks_outcome(prose) else None
     program = _asked_of(source, tree, prose) if tree else None
-    # `2 ^ 3` is something else in other languages.
+    # Without code the language is unclear, and `2 ^ 3` has another value in other languages.
     is_python = bool(source.strip()) or "python" in prose.casefold()
     return replace(program, is_all=is_python and _asks_nothing_else(prose)) if program else None
 
@@ -208,11 +208,11 @@ def _asked_of(source: str, tree: ast.Module, prose: str) -> AskedProgram | None:
         only = named.pop() if len(named) == 1 else ""
         return AskedProgram(source, only) if only else None
     words = {*_IDENTIFIER.findall(_ASKS_OUTCOME.sub(" ", prose))}
-    return None if words & assigned else _at_end(source, tree)  # a name in plain words may be what is asked about
+    return None if words & assigned else _at_end(source, tree)  # the question may be about that variable
 
 
 def _named_expressions(source: str, prose: str, defined: frozenset[str], assigned: frozenset[str]) -> Iterable[str]:
-    """Returns what the words name of a program, as code or as a call; without one, what they calculate in code."""
+    """Returns the expressions that the prose names; without a program, the calculations in backticks."""
     inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
     if not source.strip():
         return inline if all(map(_calculates, inline)) else ()
@@ -230,7 +230,7 @@ def _at_end(source: str, tree: ast.Module) -> AskedProgram | None:
 
 
 def _names(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns what can be called, and what has a value, after a program has run."""
+    """Returns the callable names and the variables of a program."""
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
     assigned = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
@@ -238,7 +238,7 @@ def _names(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _calls(prose: str, names: frozenset[str]) -> Iterator[str]:
-    """The calls that stand in words, of what the program defines; empty for one that is a part of something larger."""
+    """Yields the calls in the prose to functions of the program, or "" for a call inside a larger expression."""
     if not names:
         return
     opened = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})[.(]")
@@ -253,7 +253,7 @@ def _used(expression: str) -> set[str]:
 
 
 def _call_at(text: str) -> str | None:
-    """The shortest expression with all its brackets closed, and what is called or taken of its result."""
+    """Returns the shortest balanced expression with a call, including attributes and indexing of its result."""
     found, at = None, 0
     for end in [place + 1 for place, letter in enumerate(text) if letter in ")]"][:MOST_CALLS]:
         if found and text[at] not in ".[(":
@@ -266,7 +266,7 @@ def _call_at(text: str) -> str | None:
 
 
 def _calculates(expression: str) -> bool:
-    """It is more than a name or a value that is written out, and neither prints nor asks."""
+    """Checks whether an expression computes something and neither prints nor reads input."""
     nodes = list(ast.walk(ast.parse(expression)))
     names = _used(expression)
     worked = any(isinstance(node, ast.Call | ast.BinOp | ast.Subscript | ast.Compare) for node in nodes)
@@ -274,7 +274,7 @@ def _calculates(expression: str) -> bool:
 
 
 def _expression(text: str) -> str | None:
-    """Returns a Python expression in its plain spelling; None for anything else."""
+    """Returns the normalised source of a Python expression, or None for anything else."""
     tree = syntax_tree(text.strip())
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None

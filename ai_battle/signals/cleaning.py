@@ -1,4 +1,4 @@
-"""An answer as its reader sees it: without thinking, template tokens, padding and the mark of its role."""
+"""Cleans an answer for its reader: removes thinking, template tokens, padding and role labels."""
 
 import re
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ _BEFORE = re.compile(
 )
 _BEHIND = re.compile(rf"{_MARK}\Z", re.IGNORECASE)
 _LONGEST_TOKEN = 48
+# Not in backticks: an answer may explain what such a token means.
 _INSIDE = re.compile(r"(?<!`)<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>(?!`)")
 _NEXT_TURN = re.compile(
     r"<[|\uff5c]im_start[|\uff5c]>\s?(?:user|human|system)|<[|\uff5c]start_header_id[|\uff5c]>\s?(?:user|human|system)"
@@ -36,9 +37,10 @@ _EMPHASIS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CleanedAnswer:
-    """`text` is what is said to the reader; empty where nothing is.
+    """An answer without what its reader should not see. `text` may be empty.
 
-    `thinking` is what the model told itself; `next_turn` what it wrote in another's name behind the end of its turn.
+    `thinking` is the model's own reasoning; `next_turn` is what it wrote in someone else's name after the end of its
+    turn.
     """
 
     text: str
@@ -47,7 +49,7 @@ class CleanedAnswer:
 
 
 def cleaned_answer(text: str) -> CleanedAnswer:
-    """Takes off what the chat template of a model leaves behind; what is quoted as code stays."""
+    """Removes the leftovers of a model's chat template. Tokens quoted as code stay."""
     answer, thought = _without_thinking(text)
     answer, next_turn = _own_turn(answer)
     if opened := _BEFORE.match(answer):
@@ -57,12 +59,16 @@ def cleaned_answer(text: str) -> CleanedAnswer:
 
 
 def without_emphasis(text: str) -> str:
-    """The text without the marks of bold and italics."""
+    """Removes the marks of bold and italics."""
     return _EMPHASIS.sub("", text) if "*" in text or "_" in text else text
 
 
 def _without_thinking(text: str) -> tuple[str, str]:
-    """The thinking is what stands in its blocks, also in one that nothing closes, and what stands before a lone end."""
+    """Returns the answer and the thinking.
+
+    An unclosed block is all thinking. So is everything before an end mark without a beginning, since some templates put
+    the beginning into the prompt.
+    """
     if found := list(_LAST_CHANNEL.finditer(text)):
         return text[found[-1].end() :], text[: found[-1].start()]
     if not _MAY_THINK.search(text):
@@ -84,13 +90,13 @@ def _without_thinking(text: str) -> tuple[str, str]:
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Says whether nothing but blanks and tokens of a template stand before a place."""
+    """Checks whether only whitespace and template tokens precede a place in its line."""
     line = text[text.rfind("\n", max(0, at - 200), at) + 1 : at]
     return not _BEFORE.sub("", line).strip()
 
 
 def _own_turn(text: str) -> tuple[str, str]:
-    """Returns what the model says, and what it makes another say behind it."""
+    """Splits off the turn that the model wrote for another speaker after its own."""
     for mark in _NEXT_TURN.finditer(text):
         if text[: mark.start()].strip():
             return text[: mark.start()], text[mark.start() :]
@@ -99,6 +105,7 @@ def _own_turn(text: str) -> tuple[str, str]:
 
 def _without_padding(text: str) -> str:
     end = _end_of_words(text, len(text))
+    # Searches a few characters at a time, as a search from the start is quadratic in thousands of padding tokens.
     while token := _BEHIND.search(text, max(0, end - _LONGEST_TOKEN), end):
         end = _end_of_words(text, token.start())
     return text[:end]

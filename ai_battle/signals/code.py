@@ -1,4 +1,4 @@
-"""The code that an answer brings, and whether it can be read by its language."""
+"""Finds the code of an answer and checks whether it parses in its language."""
 
 import ast
 import re
@@ -28,13 +28,16 @@ _PYTHON = re.compile(r"(?:def |class |import |from \w+ import |async def |@\w+\n
 
 
 def code_blocks(text: str) -> list[tuple[str, str]]:
-    """Language and code of each; one language has one name, and none where a block names none."""
+    """Returns the language and code of each block. Aliases share one name; an unnamed language is empty."""
     found = ((language.lower(), code) for language, code in _BLOCK.findall(text))
     return [(_NAMES.get(language, language), code) for language, code in found]
 
 
 def code_of(text: str, prompt: str) -> list[tuple[str, str]]:
-    """The blocks of a text, or the code that it is, with the language that the prompt asks for where none is named."""
+    """Returns the code blocks of a text, or the text itself if it is code.
+
+    An unnamed language comes from the prompt.
+    """
     wanted = next((language for language, words in _ASKED if words.search(prompt)), "")
     if blocks := code_blocks(text) if "```" in text else []:
         return [(language or wanted, code.strip("\n")) for language, code in blocks]
@@ -69,11 +72,14 @@ _SQL_GAP = re.compile(
 _SQL_TEXT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*[\s\S]*?\*/")
 _PAIRS = {"fi": "if", "done": "do", "esac": "case"}
 _SEPARATES = frozenset(("then", "else", "elif", "do", "{", "!", "time", "if", "while", "until"))
+# Syntax of other flavours (JavaScript, PCRE, POSIX) that `re` rejects, and a spelling of it that `re` accepts.
 _FLAVOURS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\(\?<(?=[A-Za-z_])"), "(?P<"),
     (re.compile(r"\\[pP](?:\{[^{}]{1,40}\}|[A-Z])"), r"\\w"),
     (re.compile(r"\[\[:\^?\w{1,12}:\]"), r"[\\w"),
 )
+# Messages of `re` for errors in any flavour. Other messages, such as "look-behind requires fixed-width", are about
+# Python only.
 _BROKEN = (
     "unterminated",
     "missing )",
@@ -86,16 +92,17 @@ _BROKEN = (
 
 
 def is_readable(language: str, code: str) -> bool:
-    """Says whether code parses.
+    """Checks whether code parses.
 
-    More than `LONGEST` characters, or an unknown language, has the benefit of the doubt.
+    Returns true for unknown languages and for more than `LONGEST` characters.
     """
     reads = _READERS.get(language)
     return reads is None or len(code) > LONGEST or reads(code)
 
 
 def _is_python(code: str) -> bool:
-    """A part of a file and a session are Python as well; an ellipsis stands for what is left out."""
+    """Checks for Python. A fragment of a file and a session count too; an ellipsis stands for omitted code."""
+    # Answers often show one branch of a statement alone, which is no mistake of theirs.
     code = textwrap.dedent(_of_session(code)).strip("\n")
     if _parses(code):
         return True
@@ -105,7 +112,7 @@ def _is_python(code: str) -> bool:
 
 
 def _of_session(code: str) -> str:
-    """Returns the code of a session without prompts, results, and commands of notebooks."""
+    """Strips prompts, results and notebook commands from the code of a session."""
     lines = code.split("\n")
     if any(line.startswith(">>>") for line in lines):
         lines = [line[4:] for line in lines if line.startswith((">>>", "..."))]
@@ -131,7 +138,7 @@ def _is_sql(code: str) -> bool:
 
 
 def _is_balanced(tokens: list[str]) -> bool:
-    """Each bracket has its counterpart, and each quote ends."""
+    """Checks whether each bracket is closed and each quotation ends."""
     opened: list[str] = []
     for token in map(str.strip, tokens):
         if token in _CLOSES.values():
@@ -143,7 +150,7 @@ def _is_balanced(tokens: list[str]) -> bool:
 
 
 def _is_bash(code: str) -> bool:
-    """Its quotes end, and what is begun with a word is ended with its counterpart."""
+    """Checks whether all quotations end and each keyword that opens a block has the one that closes it."""
     open_words: list[str] = []
     at_command = True
     for token in (match.group() for match in _TOKEN["bash"].finditer(code)):
@@ -154,19 +161,19 @@ def _is_bash(code: str) -> bool:
 
 
 def _fits_command(word: str, open_words: list[str]) -> bool:
-    """Says whether a word that ends something has its counterpart; one that begins something joins `open_words`."""
+    """Checks whether a closing keyword matches the last opened one. An opening keyword is added to `open_words`."""
     if word in _PAIRS.values():
         open_words.append(word)
     return word not in _PAIRS or (bool(open_words) and open_words.pop() == _PAIRS[word])
 
 
 def _is_whole(token: str, quotes: tuple[str, ...] = _QUOTES) -> bool:
-    """Says whether a token that opens as a quotation also ends as one."""
+    """Checks whether a token that begins with a quote also ends with it."""
     return not token.startswith(quotes) or (len(token) > 1 and token[-1] == token[0])
 
 
 def _is_regex(pattern: str) -> bool:
-    """Says whether a pattern compiles; only what every flavour finds broken does not."""
+    """Checks whether a pattern compiles. Only errors common to all flavours count."""
     pattern = _bare_pattern(pattern.strip())
     for flavour, ours in _FLAVOURS:
         pattern = flavour.sub(ours, pattern)
@@ -180,7 +187,7 @@ def _is_regex(pattern: str) -> bool:
 
 
 def _bare_pattern(written: str) -> str:
-    """Returns what stands between slashes or quotes."""
+    """Returns the pattern between its slashes or quotes."""
     if found := re.fullmatch(r"/([\s\S]+)/[a-z]{0,6}|r?\"([^\"]+)\"|r?'([^']+)'", written):
         return str(next(filter(None, found.groups())))
     return written

@@ -1,4 +1,4 @@
-"""Whether a contribution agrees, says goodbye, or marks a decision."""
+"""Checks whether a contribution agrees or says goodbye, and finds the decisions in it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -50,11 +50,12 @@ _PARTS = _pattern(
     r"\bgracias\b|\badi\u00f3s\b|\bde nada\b|\bgrazie\b|\bobrigad[oa]\b|\u8c22\u8c22|\u518d\u89c1",
 )
 _ASKS = r"[?\uff1f][\"'*_)\s]*$"
+# "Deal?" and "right?" at the end of a sentence confirm rather than ask, so they don't spoil an agreement.
 _TAG = r"(?:right|agreed|ok|okay|deal|yes)\?[\"'*_)\s]*$"
 
 
 def agrees(text: str) -> bool:
-    """It says yes, asks for nothing and keeps nothing back."""
+    """Checks whether a text agrees, asks nothing and has no reservation."""
     sentences_ = _plain(text)
     if any(re.search(_RESERVES, s) or (re.search(_ASKS, s) and not re.search(_TAG, s)) for s in sentences_):
         return False
@@ -62,7 +63,7 @@ def agrees(text: str) -> bool:
 
 
 def parts(text: str) -> bool:
-    """Thanks, wishes and goodbyes make up half of its text or more, and it asks nothing."""
+    """Checks whether thanks, wishes and goodbyes fill at least half of a text that asks nothing."""
     sentences_ = _plain(text)
     if not sentences_ or any(re.search(_ASKS, s) for s in sentences_):
         return False
@@ -85,10 +86,11 @@ _MARKED = _pattern(
 
 
 def decisions(texts: Iterable[str]) -> list[str]:
-    """The sentences that say that something was decided, each once, in order."""
+    """Returns the sentences that announce a decision, without duplicates, in order."""
     return list(dict.fromkeys(found[:LONGEST] for text in texts for found in _decisions_of(text)))
 
 
+# A marker that ends with a colon ("Decision:") is the heading of the sentence after it, so both are kept together.
 def _decisions_of(text: str) -> Iterator[str]:
     heading = ""
     for sentence in sentences(text):

@@ -1,4 +1,4 @@
-"""Measures of a conversation without a model: what one turn adds costs the same however long the conversation is."""
+"""Measures a conversation without a model. A turn costs the same however long the conversation is."""
 
 import re
 import tomllib
@@ -12,23 +12,24 @@ from statistics import median
 from .languages import FILLERS, STEM, plain_words, sentences, words, words_everywhere
 
 WINDOW, RECENT = 12, 3
-"""Earlier turns that a turn is compared with, and the last ones that faults are measured over and it should follow."""
+"""Earlier turns that each turn is compared with; last turns over which faults and coherence are measured."""
 LEAST_WORDS, LEAST_STEMS = 12, 6
-"""Turns with fewer words are not judged, and what they are about is not compared where that is less: there are not many
-ways to say little."""
+"""Turns with fewer words, or fewer stems for their subject, are not judged: short turns are alike by chance."""
 _LONGEST = 20_000
 _SEGMENT = 50
 _LONG_WORD = 6
 _COMPOUND = 5
 _NAMED, _TOPIC = 40, 400
-"""Stems that are kept of what the opening names, and of what else the conversation is about."""
+"""Stems kept of the opening, and of the rest of the conversation's subject."""
 _TOPIC_SHARE, _TOPIC_EVIDENCE, _UNSPACED_EVIDENCE = 0.25, 60, 180
-"""The share of stems that keep to the topic where nothing drifts at all; fewer stems together are no evidence. Scripts
-without spaces give pairs of characters, about three for each word."""
+"""The share of stems on topic at which the drift is 0, and the least stems from which a drift is measured.
+
+Pairs of characters give about three stems a word in scripts without spaces.
+"""
 _ASTRAY = 0.7
-"""Turns that drift so far add nothing to what the conversation is about."""
+"""Turns that drift farther add nothing to the subject, or a conversation off topic would become its own topic."""
 _OUTSIDE = re.compile(r"^```.*?(?:^```|\Z)|^>.*?$", re.MULTILINE | re.DOTALL)
-"""Code, and what somebody else is quoted with: what stands there again is not said again."""
+"""Code and quotations: text that occurs there again is not repeated by its speaker."""
 _UNSPACED = r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _SMALL_UNSPACED = r"[\u3040-\u309f\u7684\u4e86\u662f\u5728\u6211\u4f60\u4ed6\u5979\u5b83\u4eec\u548c\u6709\u4e0d]"
 _UNSPACED_END = r"[\u3002\uff01\uff1f]"
@@ -40,12 +41,12 @@ _LINE_MARK = re.compile(r"^[ \t]*(#{1,6} |[-*+\u2022] |\d+[.)] |\*\*)", re.MULTI
 class TurnSignals:
     """What one turn makes of the conversation. All but `words` and `readability` are shares from 0 to 1.
 
-    `coherence`: of what the turn is about, how much the last three turns were about too. `drift`: how far the last
-    three turns are from what the conversation opened with. `repetition`, `agreement`, `formulaic`: the median of the
-    last three turns that say enough to be judged: what had been said, by whomever; agreement and praise without
-    reservation; stock phrases, and the same pattern each time. `vocabulary`: different words in each 50 (Johnson 1944).
-    `readability`: LIX, about 25 easy to 60 hard (Björnsson 1968), None for scripts without spaces. `questions`: the
-    share of sentences. `balance`: how evenly the words are shared, 1 is evenly. `phase`: of the turns that are planned.
+    `coherence`: the share of the turn's subject that the last three turns share. `drift`: how far the last three turns
+    are from the opening. `repetition`, `agreement` and `formulaic` are medians over the last three judged turns: what
+    anyone had said before; agreement and praise without reservation; stock phrases and repeated patterns. `vocabulary`:
+    different words per 50 (Johnson 1944). `readability`: LIX, about 25 for easy and 60 for hard texts (Björnsson 1968),
+    None for scripts without spaces. `questions`: the share of sentences that are questions. `balance`: how evenly the
+    words are shared, 1 is evenly. `phase`: the share of the planned turns that are done.
     """
 
     words: int
@@ -61,14 +62,14 @@ class TurnSignals:
     phase: float
 
     def figures(self) -> Mapping[str, float]:
-        """Returns the measures by their names, those that could not be taken left out."""
+        """Returns the measures by name, without those that could not be taken."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: round(value, 3) for name, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class _TextProfile:
-    """A text as the measures see it."""
+    """A text prepared for the measures."""
 
     text: str
     words: tuple[str, ...]
@@ -86,7 +87,7 @@ class _TextProfile:
 
 @lru_cache(maxsize=8)
 def _profile(text: str) -> _TextProfile:
-    """The words are those outside of code and quotations, of a very long text those of its beginning."""
+    """Reads the words outside of code and quotations, at most `_LONGEST` characters."""
     plain = _OUTSIDE.sub("\n", text[:_LONGEST]).casefold().replace("\u061f", "?")
     is_spaced = plain.isascii() or not re.search(_UNSPACED, plain)
     if not is_spaced:
@@ -96,7 +97,7 @@ def _profile(text: str) -> _TextProfile:
     stems = frozenset([word[:STEM] for word in set(tokens) - small if len(word) > 2 or not word.isascii()])
     if not is_spaced:
         stems = frozenset(stem for stem in stems if not re.search(_SMALL_UNSPACED, stem))
-    # Their hashes, as each is looked up in a dozen earlier turns.
+    # Hashes are compared instead of tuples of words, as each is looked up in up to 12 earlier turns.
     shingles = frozenset(map(hash, zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)))
     marks = tuple(_LINE_MARK.findall(plain))
     phrases = tuple(_phrases(plain, tokens, is_spaced=is_spaced))
@@ -109,9 +110,9 @@ def _small_words() -> frozenset[str]:
 
 
 class ConversationSignals:
-    """Measures each turn against those before it: `measure` says what a turn would come to, `add` makes it one.
+    """Measures each turn against the earlier ones: `measure` previews a turn, `add` makes it part of the conversation.
 
-    `opening` is what the conversation is about, `planned` the number of turns that it is to have.
+    `open` takes the subject; `planned` is the number of turns that the conversation will have.
     """
 
     def __init__(self, planned: int = 0) -> None:
@@ -125,11 +126,11 @@ class ConversationSignals:
         self._measured: tuple[tuple[str, str], tuple[TurnSignals, _TurnValues | None]] | None = None
 
     def open(self, text: str) -> None:
-        """Say what the conversation is about."""
+        """Sets the subject of the conversation."""
         self._opening = frozenset(sorted(_profile(text).stems, key=lambda stem: (len(stem), stem))[-_NAMED:])
 
     def add(self, speaker: str, text: str) -> TurnSignals:
-        """Take a turn that was said, and return what it makes of the conversation."""
+        """Adds a turn and returns its measures."""
         found, values = self._measure(speaker, text)
         profile = _profile(text)
         self._turns += 1
@@ -142,11 +143,14 @@ class ConversationSignals:
         return found
 
     def measure(self, speaker: str, text: str) -> TurnSignals:
-        """Returns what a turn would make of the conversation."""
+        """Returns the measures that a turn would have."""
         return self._measure(speaker, text)[0]
 
     def _measure(self, speaker: str, text: str) -> "tuple[TurnSignals, _TurnValues | None]":
-        """Returns the measures of a turn; what is added is as a rule what was measured just before."""
+        """Returns the measures of a turn.
+
+        The last ones are kept, since a turn is usually measured right before it is added.
+        """
         if self._measured is None or self._measured[0] != (speaker, text):
             profile = _profile(text)
             values = self._values(speaker, profile) if profile.is_judged else None
@@ -170,9 +174,9 @@ class ConversationSignals:
         )
 
     def _keep_topic(self, drift: float) -> None:
-        """Adds the oldest of the last turns, which the new one replaces, to the topic, unless the last turns drift."""
+        """Adds the oldest of the last turns to the subject, unless the last turns drift."""
         if len(self._earlier) >= RECENT and drift <= _ASTRAY:
-            # Sorted, so that a run that is taken up by another process forgets the same.
+            # Sets have another order in each process; sorting makes a resumed run forget the same stems.
             for stem in sorted(self._earlier[-RECENT][1].stems - self._opening):
                 self._topic.pop(stem, None)
                 self._topic[stem] = None
@@ -190,9 +194,9 @@ class ConversationSignals:
         return len(profile.stems & _all_stems(self._last(RECENT))) / max(1, len(profile.stems))
 
     def _drift(self, profile: _TextProfile) -> float:
-        """Returns how little of the last turns stands in the opening or in what was said before them.
+        """Returns how little of the last turns occurs in the opening or the subject so far.
 
-        What the opening names counts twice, and is found in compounds too.
+        Words of the opening count twice and are found inside compounds too.
         """
         last = [profile, *self._last(RECENT - 1)]
         stems = _all_stems(last)
@@ -204,11 +208,12 @@ class ConversationSignals:
         return 1 - min(1.0, kept / len(stems) / _TOPIC_SHARE)
 
     def _repetition(self, speaker: str, profile: _TextProfile) -> float:
-        """Returns how much an earlier turn had already: any part of an own turn, most of another's, or the wording."""
+        """Returns how much one earlier turn had already: any part of an own turn, most of another's, or its wording."""
         return max((_overlap(profile, each, own=who == speaker) for who, each in self._earlier), default=0.0)
 
     def _formulaic(self, profile: _TextProfile, novelty: float) -> float:
-        """Stock phrases by the sentence, and beginnings, ends and lines that are cut as before around what is new."""
+        """Returns the stock phrases per sentence, plus repeated openings, endings and line marks around new content."""
+        # At least four sentences, so that one stock phrase in a short turn is no fault.
         stock = 2.5 * sum(1 for kind, _ in profile.phrases if kind == "stock") / max(4, len(profile.sentences))
         last = self._last(RECENT + 1)
         opens = any(each.words[:2] == profile.words[:2] for each in last)
@@ -219,7 +224,7 @@ class ConversationSignals:
 
 @dataclass(frozen=True, slots=True)
 class _TurnValues:
-    """What is measured over several turns, of one."""
+    """The values of one turn whose median over several turns is reported."""
 
     repetition: float
     agreement: float
@@ -232,19 +237,21 @@ def _all_stems(texts: Iterable[_TextProfile]) -> frozenset[str]:
 
 def _overlap(profile: _TextProfile, earlier: _TextProfile, *, own: bool) -> float:
     size = len(profile.stems) if own else max(len(profile.stems), len(earlier.stems))
+    # A short reply to a long turn shares its words by nature, so most of another's turn has to be repeated.
     same = len(profile.stems & earlier.stems) / size if len(profile.stems) >= LEAST_STEMS else 0.0
     wording = len(profile.shingles & earlier.shingles) / max(1, len(profile.shingles))
     return min(1.0, max(same, 1.3 * wording))
 
 
 def _agreement(profile: _TextProfile) -> float:
-    """Praise and full agreement count most at the beginning, a plain yes half; reservations and questions take away."""
+    """Returns praise and agreement, which count most at the beginning, less reservations and questions."""
     score = 0.0
     for kind, place in profile.phrases:
         score += _WEIGHTS.get(kind, 0.0) * (1.0 if place < 2 * LEAST_WORDS or kind == "reserve" else 0.5)
     return min(1.0, max(0.0, score - 0.3 * len(_QUESTION.findall(profile.text))))
 
 
+# A plain yes is half of praise, and one reservation outweighs it: agreeing with a reservation is no flattery.
 _WEIGHTS = {"praise": 1.0, "yes": 0.5, "reserve": -0.6}
 
 
@@ -253,12 +260,12 @@ def _ending(profile: _TextProfile) -> tuple[str, ...]:
 
 
 def _middle(values: list[float]) -> float:
-    """Returns the median of `RECENT` values, missing ones being 0, so that two turns have to show a fault."""
+    """Returns the median of `RECENT` values. Missing ones are 0, so a fault has to show in two turns."""
     return median([*values, *[0.0] * (RECENT - len(values))])
 
 
 def _vocabulary(tokens: tuple[str, ...]) -> float:
-    """Returns the share of different words, on the mean of whole segments, or in the only one."""
+    """Returns the mean share of different words per whole segment, or that of the only segment."""
     starts = range(0, max(1, len(tokens) - _SEGMENT + 1), _SEGMENT)
     parts = [tokens[start : start + _SEGMENT] for start in starts]
     return sum(len(set(part)) / max(1, len(part)) for part in parts) / len(parts)
@@ -281,7 +288,7 @@ def _evenness(by_speaker: Mapping[str, int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _PhraseTable:
-    """Phrases by their first word, each with its kind; and those of scripts without spaces."""
+    """Phrases and their kinds, by first word, and separately those in scripts without spaces."""
 
     by_word: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
     unspaced: tuple[tuple[str, str], ...] = ()
@@ -303,7 +310,7 @@ def _phrase_table() -> _PhraseTable:
 
 
 def _phrases(text: str, tokens: tuple[str, ...], *, is_spaced: bool) -> Iterator[tuple[str, int]]:
-    """The kinds of the phrases in a text, each with the number of words, or of characters, before it."""
+    """Yields the kind of each phrase in a text, with the number of words (or characters) before it."""
     table = _phrase_table()
     for place, word in enumerate(tokens):
         for phrase, kind in table.by_word.get(word, ()):

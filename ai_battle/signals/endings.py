@@ -1,4 +1,4 @@
-"""How a text ends: in the middle, where something was to come, or in circles."""
+"""Checks how a text ends: in the middle, with something announced, or in a loop."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ _JSON_BEGINS = re.compile(
 _STRUCTURE = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*"?')
 _FENCE = re.compile(r"^[ \t>]{0,9}(?:[-*] )?(?:```|~~~)", re.MULTILINE)
 _FRAMES = r"[)\"'\u201d\u00bb*_]"
-# From the stop, as a text has fewer of these than letters: what stands before it is looked at then.
+# Matches the stop first and looks behind it after that, since a text has far fewer stops than letters.
 _STOP_INSIDE = re.compile(
     rf"[.!?\u061f](?:(?<=[^\W_].)|(?<=[^\W_]{_FRAMES}.)|(?<=[^\W_]{_FRAMES}{{2}}.)|(?<=[^\W_]{_FRAMES}{{3}}.))"
     rf"{_FRAMES}{{0,3}}\s|[\u3002\uff01\uff1f\u0964]"
@@ -28,14 +28,14 @@ _ADDRESS = re.compile(r",\s[^\W\d_][\w-]*$")
 _BRACKET_OPENS, _BRACKET_CLOSES = re.compile(r"(?<![:;=8-])[(\[\uff08]"), re.compile(r"[)\]\uff09]")
 _COMMA = re.compile(r"[,;:\uff0c\u3001\u060c]")
 FEW, LONG, FAREWELL = 3, 10, 24
-"""Words that have a last one; words of a line that is a sentence; characters of what is said in parting."""
+"""Words of a line whose last word is judged; words of a line that counts as a sentence; characters of a farewell."""
 _LONGEST_GREETING, _LONGEST_CLAUSE = 5, 5
 _TAIL = 2_000
 _SELECTOR = "\ufe0f"
 
 
 def cut_off(text: str) -> bool:
-    """It ends in the middle of a code block, of JSON, of a list of numbers, of a sentence or of a calculation."""
+    """Checks whether a text ends inside a code block, JSON, a list, a sentence or a calculation."""
     end = text[-_TAIL:].rstrip()
     if not end:
         return False
@@ -50,7 +50,7 @@ def cut_off(text: str) -> bool:
 
 
 def stops_short(text: str) -> bool:
-    """Its sentences end, but its last one does not."""
+    """Checks whether the last sentence has no end mark although earlier ones have."""
     lines = [line.strip() for line in text[-_TAIL:].split("\n") if line.strip()]
     if not lines or not _ends_in_letter(lines[-1]) or "://" in lines[-1].rsplit(" ", 1)[-1]:
         return False
@@ -64,9 +64,9 @@ def stops_short(text: str) -> bool:
 
 
 def breaks_off(text: str, prompt: str = "") -> bool:
-    """Its last sentence shows that more was to come: by a bracket, by a clause, or by a word of a single letter.
+    """Checks whether the last sentence is clearly incomplete: an open bracket, half a clause, or a lone letter.
 
-    The missing stop shows nothing: people and models leave it off.
+    A missing full stop alone proves nothing, as people and models leave it out.
     """
     line = text[-_TAIL:].rstrip().rsplit("\n", 1)[-1]
     stops = list(_STOP_INSIDE.finditer(line))
@@ -75,7 +75,7 @@ def breaks_off(text: str, prompt: str = "") -> bool:
 
 
 def leads_nowhere(text: str) -> bool:
-    """It ends with a colon, with the head of a table, with a heading or with an empty block of code."""
+    """Checks whether a text ends with a colon, the head of a table, a heading or an empty code block."""
     lines = [line for line in text[-_TAIL:].split("\n") if line.strip()]
     if not lines:
         return False
@@ -87,12 +87,12 @@ def leads_nowhere(text: str) -> bool:
 
 
 def _is_open_block(text: str) -> bool:
-    """Code begins and never ends; JSON whose last brace is there may do without its fence."""
+    """Checks whether a code block never ends. Complete JSON may lack its closing fence."""
     return "```" in text and len(_FENCE.findall(text)) % 2 == 1 and not text.rstrip().endswith(("}", "]", "```"))
 
 
 def _is_open_json(text: str) -> bool:
-    """It begins as an object or a list, and the brackets of that never close."""
+    """Checks whether a text starts as JSON whose brackets are never closed."""
     if not _JSON_BEGINS.match(text):
         return False
     depth = 0
@@ -109,19 +109,19 @@ def _is_open_json(text: str) -> bool:
 
 
 def _is_open_item(end: str) -> bool:
-    """The number of an item stands alone behind other items."""
+    """Checks whether the last line is only the number of a list item."""
     *before, last = end.rsplit("\n", 2)
     return bool(before) and last.strip()[:-1].isdigit() and last.strip()[-1:] in ".)" and bool(_ITEM.match(before[-1]))
 
 
 def _ends_in_comma(end: str) -> bool:
-    """The greeting that ends a letter is short and has no number."""
+    """Checks for a comma at the end, except after the short greeting that ends a letter ("Best regards,")."""
     line = end[end.rfind("\n") + 1 :]
     return line.endswith(",") and (len(line.split()) > _LONGEST_GREETING or any(map(str.isdigit, line)))
 
 
 def _ends_in_joint(end: str) -> bool:
-    """Its last word is one that no sentence ends with, in a text of several words."""
+    """Checks whether the last word is one that ends no sentence ("and", "of"), in a line of several words."""
     line = end[end.rfind("\n") + 1 :]
     if not _ends_in_letter(line) or not (language := language_of(end)):
         return False
@@ -130,7 +130,7 @@ def _ends_in_joint(end: str) -> bool:
 
 
 def _is_open(sentence: str) -> bool:
-    """A bracket or a mark of emphasis in it has no counterpart."""
+    """Checks whether a bracket, a guillemet or bold text is opened and not closed."""
     return (
         len(_BRACKET_OPENS.findall(sentence)) > len(_BRACKET_CLOSES.findall(sentence))
         or sentence.count("\u00ab") != sentence.count("\u00bb")
@@ -139,7 +139,7 @@ def _is_open(sentence: str) -> bool:
 
 
 def _is_open_clause(sentence: str, text: str) -> bool:
-    """It is a short clause that another has to follow."""
+    """Checks whether a sentence is a short subordinate clause without its main clause."""
     words, language = plain_words(sentence), language_of(text[-_TAIL:])
     if not language or not FEW <= len(words) <= _LONGEST_CLAUSE or _COMMA.search(sentence):
         return False
@@ -148,7 +148,7 @@ def _is_open_clause(sentence: str, text: str) -> bool:
 
 
 def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
-    """Its last word is one letter that is no word, no unit and no name; a capital one may end a sentence."""
+    """Checks whether the last word is a single letter that is no word, unit or name. A capital may end a sentence."""
     *before, last = sentence.split() or [""]
     language = language_of(text[-_TAIL:])
     if len(last) != 1 or not language or language in UNSPACED:
@@ -161,7 +161,7 @@ def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
 
 
 def _is_farewell(piece: str, stop: str) -> bool:
-    """A few words to somebody behind the last sentence, as people write them without a stop."""
+    """Checks for a short closing address after the last sentence, which people write without a full stop."""
     if len(piece) > FAREWELL:
         return False
     return _ADDRESS.search(piece) is not None or "!" in stop or "\uff01" in stop
@@ -172,20 +172,20 @@ def _is_long(piece: str) -> bool:
 
 
 def _ends_in_letter(line: str) -> bool:
-    """A letter or a vowel sign; the selector behind an emoji is neither."""
+    """Checks for a letter or a vowel sign. The variation selector after an emoji is a mark too, but no letter."""
     return line[-1] != _SELECTOR and unicodedata.category(line[-1])[0] in "LM"
 
 
 LONGEST = 20_000
-"""Characters of an answer that are looked at, from its end."""
+"""Characters of an answer that are checked, counted from its end."""
 
 _LOOP_TAIL = 1_600
 _PERIODS = 400
 _LEAST = 60
 _AGAIN = 3
-"""Each item of a list stands in it so often on average where it goes round in circles."""
+"""How often each item of a looping list occurs in it on average."""
 _LEAST_OFTEN, _OFTEN, _OFTEN_DENSE = 28, 8, 4
-"""Characters and times that make a loop of a short block; a script without spaces says more with fewer."""
+"""Characters and repetitions that make a short block a loop; fewer in scripts without spaces."""
 _WORTH, _FRAME = 4, " \t\r\n.,;:!?-*\"'\u3002"
 _TIMES = re.compile(
     r"\b(?:repeat|times|wiederhol|mal|fois|veces|vezes|volte|keer|raz[y]?|kez|kere|defa)|\u0440\u0430\u0437|\u6b21|\u904d|\u56de"
@@ -197,11 +197,11 @@ _WORD = re.compile(r"\w+")
 
 
 def looping_tail(text: str, least: int = _LEAST) -> int:
-    """The length of the block that a text ends in three times or more, `least` characters in all; 0: it does not."""
+    """Returns the length of a block that ends the text three times or more over `least` characters, or 0."""
     tail = text[-_LOOP_TAIL:].rstrip()
     if len(tail) < least:
         return 0
-    end = tail[-(least * 2 // 3) :]  # of what is said three times, this much stands one period earlier too
+    end = tail[-(least * 2 // 3) :]  # in a triple repetition, this end also occurs one period earlier
     place = first = len(tail) - len(end)
     farthest = max(0, first - min(_PERIODS, len(tail) // 3))
     while (place := tail.rfind(end, farthest, place + len(end) - 1)) >= 0:
@@ -212,7 +212,7 @@ def looping_tail(text: str, least: int = _LEAST) -> int:
 
 
 def repeats(text: str, prompt: str = "") -> bool:
-    """It ends in the same block again and again, or lists the same again and again, and nobody asked for that."""
+    """Checks whether a text ends in a repeated block or repeats the items of a list, without being asked to."""
     tail = f" {' '.join(text[-2 * _TAIL :].split())}"
     if period := looping_tail(tail) or _short_period(tail):
         block = tail[-period:].strip(_FRAME)
@@ -221,26 +221,26 @@ def repeats(text: str, prompt: str = "") -> bool:
 
 
 def is_wanted(block: str, prompt: str) -> bool:
-    """The prompt has this block, and says how often it is to come."""
+    """Checks whether the prompt has this block and says how often to repeat it."""
     return block.casefold() in prompt.casefold() and _TIMES.search(prompt) is not None
 
 
 def _short_period(tail: str) -> int:
-    """The length of a short block that the end repeats often enough to be no play with words."""
+    """Returns the length of a short block repeated too often to be wordplay, or 0."""
     period = looping_tail(tail, _LEAST_OFTEN)
     often = _OFTEN_DENSE if period and not tail[-period:].isascii() else _OFTEN
     return period if period >= _WORTH and tail.endswith(tail[-period:] * often) else 0
 
 
 def _lists_the_same(text: str, prompt: str) -> bool:
-    """Each thing stands in a list several times; answers to a list of questions may be alike."""
+    """Checks whether list items repeat. Answers to a list of questions may rightly be alike."""
     items = [item.casefold().rstrip(".;,") for item in _LISTED.findall(text[-LONGEST:])]
     different = len(set(items))
     return 2 < len(items) >= _AGAIN * different and not _LISTED.search(prompt)
 
 
 def four_word_repetition(text: str, least: int = 16) -> float:
-    """The share of four-word runs that stood in the text before; 0 where fewer than `least` tell nothing."""
+    """Returns the share of four-word runs that occurred before; 0 if there are fewer than `least` runs."""
     words = _WORD.findall(text[-LONGEST:].casefold())
     runs = len(words) - 3
     if runs < least:
@@ -249,5 +249,5 @@ def four_word_repetition(text: str, least: int = 16) -> float:
 
 
 def _says_something(block: str) -> bool:
-    """Lines, dots and blanks are drawn on purpose."""
+    """Checks for letters or digits. Lines of dashes or dots are drawn on purpose."""
     return any(character.isalnum() for character in block)

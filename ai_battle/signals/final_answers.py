@@ -1,4 +1,4 @@
-"""The final answer of a text, so that two answers can be compared: a number, an option, a value of a program, words."""
+"""Reads final answers so that they can be compared: a number, an option, the value of a program, or words."""
 
 import json
 import re
@@ -20,12 +20,12 @@ _LETTER = re.compile(
 )
 _SPACE = re.compile(r"[\W_]+")
 _SENTENCES = re.compile(r"(?<=[^\d\s])[.!?;](?=\s|$)|\n|\u3002")
-# "I'd go with B", "B) Roma", "A and C", but no variable of a formula, and neither the article nor the pronoun.
+# "I'd go with B", "B) Roma", "A and C"; not the variable of a formula, the article "A" or the pronoun "I".
 _BARE_LETTER = re.compile(
     r"(?<![\w'=+*/^(-])(?:([B-HJ-P])|([AI])(?=[).:,]|\s*$| (?:and|und|et|y|e) [B-P]\b))(?![\w'=+*/^-])"
 )
-# A list with letters is one to pick from where a question, a word of choosing or the beginning of a sentence leads up
-# to it, and nothing else is asked behind it: outlines, offers and steps have letters as well.
+# A lettered list offers options if a question, a word of choosing or an unfinished sentence leads up to it and nothing
+# else is asked after it: outlines, offers and steps have letters as well.
 _PICKS = re.compile(
     r"\b(?:which|who|whom|choose|choice|pick|select|identify|correct|incorrect|following|true|false|except|best|option"
     r"|answer|letter|w\u00e4hle|richtig|antwort|elige|selecciona|respuesta|choisi|r\u00e9ponse|scegli|rispost|correct[aoe]|escolha)",
@@ -45,13 +45,13 @@ _GOES_ON = re.compile(
 )
 _LAST_SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\d)[^.!?\n]*)*[.!?:\s]*\Z")
 _STEM, _EXAM = 400, 4
-"""Characters before a list that tell what it is for; so many entries are as a rule those of a test."""
+"""Characters before a list that say what it is for; this many options are usually those of an exam question."""
 
 
 def options(prompt: str) -> Mapping[str, str]:
-    """The options by letter, in order from A, that a prompt asks to pick from; empty when there are fewer than two.
+    """Returns the options that a prompt offers, by letter from A; empty if there are fewer than two.
 
-    Of several lists, the last.
+    The last list of the prompt counts.
     """
     found: dict[str, str] = {}
     prompt = prompt[-LONGEST:]
@@ -77,7 +77,7 @@ def _asks_to_pick(count: int, before: str, behind: str) -> bool:
 
 
 def picked_option(stated: str, among: Mapping[str, str]) -> str:
-    """The letter that stands for what was stated as the answer: by its letter, else by its text; empty for none."""
+    """Returns the letter for a stated answer, found by its letter or its text; "" if there is none."""
     if (letter := _ALONE.match(stated)) and _may_be(letter[1], stated, among):
         return letter[1].upper()
     words = _plain_words(stated)
@@ -88,15 +88,15 @@ def picked_option(stated: str, among: Mapping[str, str]) -> str:
 
 
 def mentioned_option(text: str, among: Mapping[str, str]) -> str:
-    """The letter that is written as an option last; empty for none."""
+    """Returns the last letter that is written as an option, or ""."""
     letters = [next(filter(None, groups)) for groups in _LETTER.findall(text)]
     return next((letter for letter in reversed(letters) if letter in (among or letters)), "")
 
 
 def named_option(text: str, among: Mapping[str, str]) -> str:
-    """The option that a short answer names by a bare letter or in words; empty for none.
+    """Returns the option that a short answer names by a bare letter or in words, or "".
 
-    The words that it begins with tell which, or the last sentence that names one alone; else the one named last.
+    The option at the beginning wins, then the only one in the latest sentence that has just one, then the last one.
     """
     texts = {letter: f" {words} " for letter, option in among.items() if (words := _plain_words(option))}
     whole = f" {_plain_words(text)} "
@@ -108,7 +108,7 @@ def named_option(text: str, among: Mapping[str, str]) -> str:
 
 
 def _options_in(sentence: str, texts: Mapping[str, str]) -> Mapping[str, int]:
-    """Returns where a sentence names options, by its letter, each in words or by a bare letter."""
+    """Returns the place of each option that a sentence names, in words or by a bare letter."""
     words = f" {_plain_words(sentence)} "
     places = {letter: words.rfind(option) for letter, option in texts.items() if option in words}
     bare = {found[1] or found[2]: found.start() for found in _BARE_LETTER.finditer(sentence)}
@@ -116,7 +116,7 @@ def _options_in(sentence: str, texts: Mapping[str, str]) -> Mapping[str, int]:
 
 
 def _may_be(letter: str, stated: str, among: Mapping[str, str]) -> bool:
-    """Says whether a letter at the start is an option, and not the word "a" or "I"."""
+    """Checks whether a letter at the start is an option and not the word "a" or "I"."""
     if among and letter.upper() not in among:
         return False
     return (letter.isupper() and not re.match(r"\W*[AI] [a-z]", stated)) or len(stated.strip(" .()[]*\"'`$")) == 1
@@ -151,9 +151,9 @@ MOST = 20
 
 
 def stated_answer(text: str) -> str | None:
-    """Returns the answer that `text` states, as it was written: the last marked one, else the last that words announce.
+    """Returns the answer that the text states, as written: the last marked one, else the last announced in words.
 
-    Empty where the answer is said to be an empty string.
+    Returns "" if the stated answer is an empty string, and None if none is stated.
     """
     for mark in reversed(list(_MARKED.finditer(text))[-MOST:]):
         if (found := _behind(mark.group(), text[mark.end() : mark.end() + LONGEST_STATED])) is not None:
@@ -170,7 +170,7 @@ def _behind(mark: str, rest: str) -> str | None:
 
 
 def _worded_answers(text: str) -> Iterator[str]:
-    """Yields what stands behind words that announce an answer, the last first."""
+    """Yields the texts after words that announce an answer, the last one first."""
     for match in reversed(list(_SAID.finditer(text))[-MOST:]):
         if line := _stated_line(text[match.end() : match.end() + LONGEST_STATED].lstrip(_FRAME)):
             yield line
@@ -182,7 +182,7 @@ def _stated_line(rest: str) -> str:
 
 
 def _box_content(rest: str) -> str | None:
-    """Up to the brace that closes the box; what is cut off before it is no answer."""
+    """Returns the content up to the closing brace, or None if it is cut off."""
     depth = 1
     for place, letter in enumerate(rest):
         depth += (letter == "{") - (letter == "}")
@@ -192,7 +192,7 @@ def _box_content(rest: str) -> str | None:
 
 
 def _json_value(rest: str) -> str | None:
-    """The value of a JSON field; a list or object as it is written up to the end of the line."""
+    """Returns the value of a JSON field; a list or an object as written, up to the end of the line."""
     if quoted := _STRING.match(rest):
         try:
             return str(json.loads(quoted.group(), strict=False))
@@ -237,9 +237,9 @@ _ASSERTED = re.compile(r"^assert\b.{0,2000}?== ?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
-    """`text` is the answer as it was written; answers of one kind are the same when their `key` is.
+    """A final answer as written in `text`. Answers of one kind are equal if their `key` is.
 
-    `stated` says that the text names it as its answer; otherwise it is the last number or option that stands there.
+    `stated` is true if the text names it as its answer; otherwise it is the last number or option in the text.
     """
 
     kind: Kind
@@ -249,7 +249,7 @@ class FinalAnswer:
 
 
 def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> FinalAnswer | None:
-    """The final answer of `text` to `prompt`; None when there is none that can be compared."""
+    """Returns the final answer of `text` to `prompt`, or None if there is none that can be compared."""
     text = text[-LONGEST:].strip()
     stated = stated_answer(text)
     match wanted := kind or kind_of(prompt):
@@ -265,13 +265,13 @@ def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> Final
 
 
 def same(a: FinalAnswer | None, b: FinalAnswer | None) -> bool:
-    """Says whether two answers say the same; what is no answer is the same as nothing."""
+    """Checks whether two answers say the same. A missing answer equals nothing, not even another missing one."""
     return a is not None and b is not None and a.kind == b.kind and a.key == b.key
 
 
 @lru_cache(maxsize=256)
 def kind_of(prompt: str) -> Kind:
-    """Returns what kind of answer a prompt asks for."""
+    """Returns the kind of answer that a prompt asks for."""
     if options(prompt):
         return "option"
     if _CODE.search(prompt[-LONGEST:]):
@@ -285,7 +285,7 @@ def _calculates(prompt: str) -> bool:
 
 
 def words_key(text: str) -> str:
-    """The words alone, or the number that they are; empty for a text too long to be said twice in the same words."""
+    """Returns the words alone, or the number that they are; "" for a text too long to be repeated word for word."""
     if len(words := " ".join(_NONWORD.sub(" ", without_latex(text).casefold()).split())) > LONGEST_WORDS:
         return ""
     found = list(numbers(text)) if _LEADING.match(words) and len(words.split()) < PROSE else []
@@ -293,7 +293,7 @@ def words_key(text: str) -> str:
 
 
 def value_key(text: str) -> str:
-    """A literal without regard to space, to the kind of quotes, and to quotes around the whole; of text, the text."""
+    """Returns a literal with normalised spaces and quotes, without quotes around the whole; other text as it is."""
     bare = _ASSERTED.sub("", text.strip("`\n"))
     if whole := _QUOTED.fullmatch(bare.strip()):
         bare = _inside(whole)
@@ -330,7 +330,7 @@ def _number(text: str, stated: str | None) -> FinalAnswer | None:
 
 
 def _expression(text: str) -> str:
-    """A formula without what only sets it."""
+    """Returns a formula without spaces and surrounding marks."""
     key = "".join(text.casefold().split()).strip("$.,;:*`")
     return key if len(key) <= LONGEST_WORDS else ""
 

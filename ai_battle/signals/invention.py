@@ -1,9 +1,9 @@
-"""What an answer tells that nothing backs, with tools offered: facts, states and deeds that no call has brought.
+"""Finds facts, states and actions that an answer reports although no tool call brought them.
 
-Each fact of the answer is looked up in what its speaker has seen: prompts, earlier messages, calls and their results.
-After calls, what is in none of them, or is put together otherwise, contradicts the results. Where no call was made, an
-answer is suspect that gives figures from nowhere, or says the prompt back as done, where the prompt asks for what only
-a tool can know: of something by its number, of now, in a file.
+Each fact is looked up in what the speaker has seen: prompts, earlier messages, calls and their results. After calls, a
+fact that is in none of them, or is combined differently, contradicts the results. Without calls, an answer is suspect
+if it gives figures from nowhere or repeats the prompt as done, and the prompt asks for what only a tool can know: a
+numbered object, the present, a file.
 """
 
 import json
@@ -32,16 +32,20 @@ from .provenance import Fact, Known, facts, is_constant, misplaces
 from .states import denies, opposes
 
 READ, LONGEST, MOST = 40_000, 400, 60
-"""Characters of an answer that are read and of a claim that is quoted; sentences that are looked at."""
+"""Characters of an answer that are read and of a claim that is quoted; sentences that are checked."""
 FEW_WORDS, LONG_ANSWER, AKIN = 2, 3.2, 4
-"""Words of an error that tell of it; the logarithm of the words of an answer that explains; letters of a stem."""
+"""Words of an error that report it; log of the words of an answer that explains; letters of a stem."""
 WEIGHTS = {
     "exact": 1.55, "key": 1.9, "asked_by_key": 0.8, "name": 0.5, "recall": 2.1, "recall_of_order": 2.3,
     "echo_of_order": 0.5, "now": 1.2, "file": 2.0, "yes": 0.85, "range": -1.1, "rough": -1.8, "denies": -1.2,
     "asks": -1.9, "length": -3.3, "none": -2.65,
 }  # fmt: skip
-"""What each feature of an answer adds to the logit of an invented result; `none` is there in any answer."""
-# Parameters that take anything: a tool that wants no other may be meant by any prompt.
+"""What each feature adds to the logit of an invented result; `none` is the intercept.
+
+An exact figure or a key of the prompt is evidence, as only a lookup gives it; ranges, rough figures, denials, questions
+and long explanations are how a model answers without one. Accuracy: research/figures/tool-calls.md.
+"""
+# Parameters that take any text: a tool that requires no others fits every prompt.
 _ANYTHING = frozenset(
     ("query", "q", "code", "command", "sql", "jql", "expression", "path", "url", "text", "prompt")
 ).union(("content", "action", "language", "input", "script", "body"))
@@ -50,7 +54,7 @@ _FENCED = re.compile(r"```[\s\S]*?(?:```|\Z)")
 _QUOTED = re.compile(
     r"\"[^\"\n]{3,300}\"|[\u201c\u201e][^\u201d\u201c\n]{3,300}[\u201d\u201c]|\u00ab[^\u00bb\n]{3,300}\u00bb"
 )
-# A model that plays the other roles too, the tool's or its own behind it, or takes the form of a tool's result.
+# The model writes the tool's turn or its own next one, or labels text as a tool's result.
 _ROLE = re.compile(
     r"<\|(?:im_start|start_header_id)\|>\s*(?:assistant|tool)|<\|end_header_id\|>|^assistant\b"
     r"|<(?:tool|function)_(?:response|result|output)s?\b|^\W{0,4}\[?(?:tool |function |command |query |search )?"
@@ -58,7 +62,7 @@ _ROLE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKS = re.compile(r"<\|[^|<>]*\|>|</?[a-z_?!][^<>]*>|```\w*|<!--|-->|\bassistant\b", re.IGNORECASE)
-# What explains a call or its code states no result of it.
+# Sentences that explain a call or its code state no result.
 _EXPLAINS = re.compile(
     r"^\W{0,8}(?:import|print|def|#)\b|\w_\w|[\w)\]] ?==? |'\w+':|\w\(|\b(?:will|would|should|please|call|assuming)\b"
     r"|^\W{0,4}\[\w|\w=['\"\w]",
@@ -74,7 +78,7 @@ _ASKS = re.compile(r"[?\uff1f\u061f][\s\"'*_)\]\u201d\u00bb]*\Z|\u304b\u3002?\Z"
 
 
 def unsupported_claim(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Message] = ()) -> str:
-    """Returns the passage with a fact or an action that only a tool could bring, without a call; else nothing."""
+    """Returns the passage with a fact or an action that only a tool could bring, or "" if there is none."""
     found = Evidence(text, tuple(tools), messages)
     if not any(found.findings().values()):
         return ""
@@ -86,7 +90,7 @@ def unsupported_claim(text: str, tools: Iterable[ToolSpec] = (), messages: Seque
 
 
 class Evidence:
-    """An answer beside all that was there before it; `messages` end with those of its own turn."""
+    """An answer and everything that its speaker saw before it; `messages` end with its own turn."""
 
     def __init__(self, text: str, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> None:
         place = next((at for at in reversed(range(len(messages))) if _is_prompt(messages[at])), 0)
@@ -95,11 +99,11 @@ class Evidence:
         self._messages, self._before, self._turn = messages, messages[:place], messages[place:]
         self.results = _results(self._turn)
         self.prompt = "".join(message.text for message in self._turn[:1])
-        # What the others of a discussion say is no order, and saying it again no action.
+        # In a discussion the other speakers give no orders, and repeating their words is no report of an action.
         self._is_talk = any(message.speaker for message in messages)
 
     def findings(self) -> Mapping[str, bool]:
-        """Returns by which ways a text is at odds with the results."""
+        """Returns the ways in which the answer is at odds with the results, or with having none."""
         if not self.tools:
             return {}
         if not self.results:
@@ -117,14 +121,17 @@ class Evidence:
 
     @cached_property
     def own_facts(self) -> list[Fact]:
-        """The figures, codes and names of the answer, years left out; in German every noun looks like a name."""
+        """The figures, codes and names of the answer, without years.
+
+        In German all nouns look like names, so names are left out.
+        """
         kinds = ("name",) if language_of(self.text) == "de" else ()
         digits = (fact for fact in facts(self.text) if fact.kind == "name" or any(map(str.isdigit, fact.text)))
         return [fact for fact in digits if fact.kind not in kinds and not _YEAR.fullmatch(fact.text)]
 
     @cached_property
     def strange_facts(self) -> list[Fact]:
-        of_turn = Known(_texts(self._turn))  # as a rule all facts are; the sources are many and long
+        of_turn = Known(_texts(self._turn))  # nearly all facts are in the turn itself; reading all sources is slow
         new = [fact for fact in self.own_facts if not of_turn.has(fact)]
         return [fact for fact in new if not (self.sources.has(fact) or self.sources.yields(fact))]
 
@@ -134,7 +141,7 @@ class Evidence:
 
     @cached_property
     def unbacked_facts(self) -> list[str]:
-        """The strange facts that are neither advice nor follow from others of the answer."""
+        """The strange facts that are no advice and don't follow from other facts of the answer."""
         if not self.strange_facts:
             return []
         others = (*self.backed_facts, *filter(_may_be_advice, self.strange_facts))
@@ -143,9 +150,9 @@ class Evidence:
 
     @property
     def is_contradicted(self) -> bool:
-        """By its facts, or by what it puts together.
+        """Whether facts of the answer, or their combination, contradict the results.
 
-        A round figure or a count may be advice, so it says little where a figure of the results is told as well.
+        A round figure or a count may be advice, so it only counts if the answer reports no figure of the results.
         """
         if self.unbacked_facts or (self.strange_facts and self._tells_nothing):
             return True
@@ -153,7 +160,7 @@ class Evidence:
 
     @property
     def is_opposed(self) -> bool:
-        """It tells another state than the results, or says yes where these deny something and it denies nothing."""
+        """Whether the answer reports another state than the results, or says yes to results that say false."""
         brought = "\n".join(step.result for step in self._steps if step.brought_something)
         if not brought or opposes(self.text, brought):
             return bool(brought)
@@ -162,7 +169,7 @@ class Evidence:
 
     @property
     def hides_failure(self) -> bool:
-        """It tells of no failure, nor anything else of what came back, though every call has failed."""
+        """Whether every call failed, and the answer neither says so nor uses any of the messages."""
         if any(step.brought_something for step in self._steps) or not any(step.is_failure for step in self._steps):
             return False
         returned = stems("\n".join(step.result for step in self._steps)) - stems(self._given_text)
@@ -170,7 +177,7 @@ class Evidence:
 
     @property
     def tells_deed_without_call(self) -> bool:
-        """The prompt orders what a tool is called, which was not called, and the answer neither denies it nor asks."""
+        """Whether the prompt orders what an uncalled tool does, and the answer neither denies it nor asks back."""
         called = {result.call.name for result in self.results}
         known, prompt_stems = name_stems(" ".join(called)), name_stems(self.prompt)
         left = filter(None, (name_stems(tool.name) - known for tool in self.tools if tool.name not in called))
@@ -188,7 +195,7 @@ class Evidence:
 
     @property
     def _tells_nothing(self) -> bool:
-        """There are figures in what came back, none of which is told; or where there are none, no word of it."""
+        """Whether the answer uses none of the figures in the results, or, if these have none, none of their words."""
         given, back = Known((self._given_text,)), Known(result.text for result in self.results)
         if all(given.has(fact) for fact in facts(back.text) if fact.values):
             return (stems(back.text) - stems(given.text)).isdisjoint(stems(self.text))
@@ -196,7 +203,7 @@ class Evidence:
         return not any(back.has(fact) or not fact.is_small for fact in new)
 
     def _logit(self) -> float:
-        """Returns the logit of an invented result without a call; what an earlier result told may be told again."""
+        """Returns the logit of a result invented without a call. Results of earlier turns may be repeated."""
         claims = " ".join(filterfalse(_EXPLAINS.search, sentences(self.text)[:MOST]))
         prompt_stems, words = content_stems(self.prompt), content_stems(claims)
         exact = [fact for fact in _specific(claims) if not (_is_round(fact) or self.sources.supports(fact))]
@@ -236,9 +243,9 @@ class Evidence:
 
 
 def invented_result(after: str, messages: Sequence[Message] = (), calls: Iterable[ToolCall] = ()) -> str:
-    """Returns what stands behind a call in the same text and only its result could tell; empty where nothing does.
+    """Returns the text after a call that only its result could support, or "".
 
-    A figure that one could calculate is new as well: a call is to do that.
+    Computable figures count too, since the call was meant to compute them.
     """
     after = _both_ends(after)
     role = _ROLE.search(after)
@@ -256,25 +263,25 @@ def invented_result(after: str, messages: Sequence[Message] = (), calls: Iterabl
 
 
 def takes_anything(spec: ToolSpec) -> bool:
-    """Says whether its parameters can be filled from any prompt, so that it proves nothing that one fills them."""
+    """Checks whether any prompt can fill the tool's parameters, so that a matching prompt proves nothing."""
     names = frozenset(spec.schema.get("required") or spec.schema.get("properties") or ())
     return bool(names) and names <= _ANYTHING
 
 
 def names_something(prompt: str) -> bool:
-    """Says whether a prompt has a figure, a name or a quotation that a tool could be called with."""
+    """Checks whether a prompt has a figure, a name or a quotation to call a tool with."""
     return bool(_names(prompt)) or _QUOTED.search(prompt) is not None or any(map(str.isdigit, prompt))
 
 
 def _names(prompt: str) -> frozenset[str]:
-    """Capitals within a sentence, where not every noun has one."""
+    """Returns the capitalised words inside sentences; none in German, where all nouns are capitalised."""
     inside = (word for before, word in pairwise(prompt.split()) if before[-1] not in ".!?:")
     capitals = (word.casefold() for word in inside if word[0].isupper() and len(word) > 1)
     return frozenset() if language_of(prompt) == "de" else frozenset(capitals)
 
 
 def _roots(text: str) -> frozenset[str]:
-    """The first letters of its words, without accents, fillers and courtesies."""
+    """Returns the first letters of the words, without accents, fillers and courtesies."""
     courtesies = words_everywhere("courtesy")
     plain = _ACCENTS.sub("", normalize("NFKD", " ".join(word for word in plain_words(text) if word not in courtesies)))
     return frozenset(word[:AKIN] for word in content_stems(plain))
@@ -308,12 +315,12 @@ def _may_be_advice(fact: Fact) -> bool:
 
 
 def _is_round(fact: Fact) -> bool:
-    """A multiple of five with two digits beside its zeros may be advice or an estimate."""
+    """Checks for a multiple of five with at most two significant digits, which may be advice or an estimate."""
     return fact.kind == "number" and any(v % 5 == 0 and len(f"{v:.0f}".rstrip("0")) <= 2 for v, _ in fact.values)
 
 
 def _specific(text: str) -> list[Fact]:
-    """The figures, times, codes and addresses of a text, but for years, quotations, and ways to count."""
+    """Returns the figures, times, codes and addresses of a text, without years, quotations and small counts."""
     found = [fact for fact in facts(_QUOTED.sub(" ", text)) if not (fact.is_small or fact.kind == "name")]
     return [fact for fact in found if not _YEAR.fullmatch(fact.text)]
 

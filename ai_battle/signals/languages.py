@@ -1,7 +1,6 @@
-"""Texts as words: which language they are in, the closed words of fourteen languages, and what a text is about.
+"""Splits texts into words, detects their language, and knows the closed word classes of fourteen languages.
 
-Here and in other modules that every run loads, patterns that few runs need are strings: `re` compiles those with their
-first use, and keeps them.
+Modules that every run loads keep rarely used patterns as strings: `re` compiles and caches them at their first use.
 """
 
 import re
@@ -14,7 +13,8 @@ from itertools import pairwise
 
 UNSPACED = ("zh", "ja")
 LEAST, AHEAD = 4, 2
-"""A function word has two votes, a single letter one: so many a language needs, and so many more than the next."""
+"""Votes that a language needs, and its lead over the next one. A function word has two votes, a single letter one."""
+# The beginning tells the language; these are called for each answer, however long it is.
 _FIRST, _LONGEST = 800, 2_000
 _UNSPACED_WORD = r"[\u3040-\u9fff]"
 _MARKS = (
@@ -35,12 +35,12 @@ _LETTERS: Mapping[str, str] = {
     "\u011f": "tr", "\u0131": "tr", "\u015f": "tr", "\u00e3": "pt", "\u00f5": "pt", "\u00f1": "es", "\u00bf": "es",
     "\u00a1": "es", "\u0153": "fr", "\u00ea": "fr", "\u00f2": "it", "\u00ec": "it",
 }  # fmt: skip
-"""Letters that speak for one language as loudly as a function word."""
+"""Letters that are typical of one language and count like a function word of it."""
 
 
 @cache
 def closed_words(language: str, *kinds: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The words of these kinds, and the stems that words may begin with."""
+    """Returns the words of these kinds, and the stems that words may begin with."""
     listed = [word for kind in kinds for word in listed_words(language, kind)]
     return (
         frozenset(word for word in listed if not word.endswith("*")),
@@ -49,13 +49,13 @@ def closed_words(language: str, *kinds: str) -> tuple[frozenset[str], tuple[str,
 
 
 def listed_words(language: str, kind: str) -> list[str]:
-    """The words of a kind in their order."""
+    """Returns the words of a kind in their order."""
     return _tables()[language][kind].split()
 
 
 @cache
 def words_everywhere(kind: str) -> frozenset[str]:
-    """The words of a kind in all languages, stems left out."""
+    """Returns the words of a kind in all languages, without stems."""
     return frozenset().union(*(closed_words(language, kind)[0] for language in languages()))
 
 
@@ -70,12 +70,12 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text in lower case; an apostrophe or a hyphen parts two, and vowel signs belong to theirs."""
+    """Splits a text into lower-case words. Apostrophes and hyphens separate words; vowel signs don't."""
     return _SPOKEN.findall(text.casefold())
 
 
 def has_word(text: str, language: str, kind: str) -> bool:
-    """It has one of the words of a kind, or two that stand for one."""
+    """Checks whether a text has a word of a kind, or a pair of words that the list joins with an underscore."""
     words, stems = closed_words(language, kind)
     if language in UNSPACED:
         return any(word in text for word in words)
@@ -87,7 +87,7 @@ def has_word(text: str, language: str, kind: str) -> bool:
 
 @lru_cache(maxsize=512)
 def has_word_anywhere(text: str, kind: str) -> bool:
-    """It has one of the words of a kind in any language; of a longer text the beginning is read."""
+    """Checks whether the first 2,000 characters have a word of a kind in any language."""
     words, stems, unspaced = _everywhere(kind)
     words_ = frozenset(plain_words(text[:_LONGEST]))
     return (
@@ -97,13 +97,13 @@ def has_word_anywhere(text: str, kind: str) -> bool:
 
 @cache
 def unspaced_words(language: str, kind: str) -> tuple[str, ...]:
-    """Returns the words that no spaces part from others."""
+    """Returns the words of a kind in scripts without spaces."""
     return tuple(word for word in closed_words(language, kind)[0] if re.search(_UNSPACED_WORD, word))
 
 
 @cache
 def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
-    """The words of a kind in all languages, their stems, and those in scripts without spaces."""
+    """Returns the words of a kind in all languages, their stems, and the words in scripts without spaces."""
     stems = {stem for language in languages() for stem in closed_words(language, kind)[1]}
     unspaced = {word for language in UNSPACED for word in closed_words(language, kind)[0]}
     unspaced |= {word for language in languages() for word in unspaced_words(language, kind)}
@@ -111,7 +111,7 @@ def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
 
 
 def names_time(text: str) -> bool:
-    """It has a time of day, a month or a day of the week, in whatever language it is."""
+    """Checks whether a text has a time of day, a date, a month or a weekday in any language."""
     if re.search(_CLOCK, text):
         return True
     known = language_of(text)
@@ -120,9 +120,9 @@ def names_time(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def language_of(text: str, least: int = LEAST) -> str:
-    """The language of most of a text, by its script, or by its function words; empty where it could be several.
+    """Returns the main language of a text by its script or its function words, or "" if several are likely.
 
-    `least` is how many votes a language needs.
+    `least` is the number of votes that a language needs.
     """
     text = text[:_FIRST]
     if not text.isascii() and (script := _script(text)):
@@ -133,7 +133,7 @@ def language_of(text: str, least: int = LEAST) -> str:
 
 
 def _script(text: str) -> str:
-    """Returns the language of a script that has a third of the letters; some Kana make it Japanese."""
+    """Returns the language of a script that has a third of the letters, or "". A tenth in kana makes it Japanese."""
     letters = sum(map(str.isalpha, text))
     for language, script in _SCRIPTS:
         found = len(re.findall(script, text))
@@ -165,7 +165,7 @@ FILLERS = frozenset(files(__package__).joinpath("fillers.txt").read_text(encodin
 
 
 def words(text: str) -> Iterator[str]:
-    """Lower-cased; scripts without spaces give pairs of characters."""
+    """Yields the words in lower case; scripts without spaces give pairs of characters."""
     for match in _WORD.finditer(text.casefold().replace("\u2019", "'")):
         word = match.group()
         if not word.isascii() and re.search(_UNSPACED_LETTER, word):
@@ -176,7 +176,7 @@ def words(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def content_stems(text: str) -> frozenset[str]:
-    """Returns what a text is about: its words without fillers and courtesies, cut to stems to ignore inflection."""
+    """Returns the subject of a text: its words without fillers, cut to stems so that inflection does not matter."""
     plain = (word.partition("'")[0] for word in words(text))
     return frozenset(word[:STEM] for word in plain if word not in FILLERS and (len(word) > 2 or not word.isascii()))
 
@@ -194,13 +194,13 @@ _SHORTFILLERS = frozenset(
 
 @lru_cache(maxsize=256)
 def stems(text: str) -> frozenset[str]:
-    """Words of three letters or more, lower-cased and cut."""
+    """Returns the stems of words of three letters or more, in lower case."""
     return frozenset(word[:STEM] for word in _LONG_WORD.findall(text.lower())) - _SHORTFILLERS
 
 
 @lru_cache(maxsize=256)
 def name_stems(name: str) -> frozenset[str]:
-    """Returns the stems of a name in code: get_weatherReport is about get, weather and report."""
+    """Returns the stems of a name in code: "get_weatherReport" gives get, weather and report."""
     return stems(_NAME_PARTS.sub(" ", name))
 
 
@@ -212,7 +212,7 @@ SHORT = 5
 
 
 def novelty(text: str, earlier: Iterable[str]) -> float:
-    """0: nothing that had not been said; 1: all new. A short text counts as if it had five words of content."""
+    """Returns the share of new content words, from 0 to 1. A short text counts as if it had five content words."""
     own_stems = content_stems(text)
     new = own_stems.difference(*map(content_stems, earlier))
     return len(new) / max(len(own_stems), SHORT)

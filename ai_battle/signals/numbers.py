@@ -1,4 +1,4 @@
-"""Numbers as people and models write them, in all locales: exactly, as plain floats, and with their units."""
+"""Reads numbers in any locale as exact fractions or floats, and the units beside them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 
 LATIN = "_A-Za-z\u00c0-\u024f\u0370-\u03ff"
-"""Letters that a number may be a part of a name with; a Chinese one stands beside a number as a space would."""
+"""Letters that make a digit part of a name ("B2"). Chinese characters don't: they may touch a number."""
 _SPACE = "\u00a0\u2007\u2009\u202f"
 _GROUPED_BY_SPACE = re.compile(
     rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:(?:[{_SPACE}]\d{{3}})+|(?: \d{{3}})+)(?![\d {_SPACE}]?\d)"
@@ -34,7 +34,7 @@ _WIDE_COMMA = re.compile(r"(?<=\d)\uff0c(?=\d{3})")
 
 
 def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
-    """Returns whether commas are decimal in `text`: one answer where it or its prompt shows that, else both."""
+    """Returns whether commas are decimal in `text`. Returns both answers if neither the text nor its prompt tells."""
     written = _separated_numbers(text)
     for known in (written, [*_separated_numbers(prompt), *written]):
         commas = sum(map(bool, map(_COMMA_IS_DECIMAL.fullmatch, known)))
@@ -47,17 +47,17 @@ def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
 
 
 def _separated_numbers(text: str) -> list[str]:
-    """The numbers with something between their digits."""
+    """Returns the numbers with a comma or a point between their digits."""
     return [number for number in _WRITTEN.findall(text) if "," in number or "." in number]
 
 
 def plain_digits(text: str) -> str:
-    """Digits of all scripts as 0 to 9, and the signs of sums as ASCII has them."""
+    """Converts the digits of all scripts to 0 to 9, and full-width signs to ASCII."""
     return text if text.isascii() else _WIDE_COMMA.sub(",", text).translate(_digits())
 
 
 def plain_numbers(text: str, *, decimal_comma: bool = False) -> str:
-    """The text with its numbers as 1234.5; dates, versions and lists stay as they are."""
+    """Rewrites numbers as 1234.5. Dates, versions and lists are kept."""
     if not text.isascii():
         text = _TEN_THOUSANDS.sub(_multiply, _GROUPED_BY_MARK.sub(_join_groups, text))
     elif "'" in text:
@@ -69,13 +69,13 @@ def plain_numbers(text: str, *, decimal_comma: bool = False) -> str:
 
 
 def readings(text: str) -> list[str]:
-    """The text with plain numbers, in each way in which they may be meant."""
+    """Returns the text with plain numbers, once for each possible meaning of its commas."""
     text = plain_digits(text)
     return [plain_numbers(text, decimal_comma=commas) for commas in decimal_commas(text)]
 
 
 def _plain_chain(chain: str, decimal_comma: bool) -> str:
-    """Returns a number without separators: of two kinds the last is decimal, several of one kind group digits."""
+    """Removes separators. With two kinds, the last one is the decimal; several of one kind group digits."""
     first, *others = sorted((mark for mark in ",." if mark in chain), key=chain.rfind)
     if others:
         return _of_both(chain, *others)
@@ -99,7 +99,7 @@ def _of_both(chain: str, decimal: str) -> str:
 
 
 def _are_groups(whole: str, groups: list[str]) -> bool:
-    """Three digits each; in India two each but for the last. What begins with 0 has no groups behind it."""
+    """Checks for groups of three digits, or of two before the last group as in India. A leading 0 has no groups."""
     if not 1 <= len(whole) <= 3 or whole[0] == "0" or len(groups[-1]) != 3:
         return False
     return all(len(group) == 3 for group in groups) or (len(whole) < 3 and all(len(g) == 2 for g in groups[:-1]))
@@ -133,14 +133,14 @@ _THOUSAND = 1000
 
 
 def numbers(text: str) -> Iterator[Fraction]:
-    """Yields the numbers of `text`; a sign counts where nothing that could be subtracted from stands before it."""
+    """Yields the numbers of `text`. A minus counts as a sign only if nothing before it could be subtracted from."""
     for match in _NUMBER.finditer(without_latex(text)):
         if (value := _value(match)) is not None:
             yield value
 
 
 def without_latex(text: str) -> str:
-    """The text with fractions written with a stroke, and without the commands that only set it."""
+    """Removes LaTeX markup and writes its fractions with a slash."""
     if "\\" not in text and "{" not in text:
         return text
     text = text.replace("{,}", ",")
@@ -149,12 +149,12 @@ def without_latex(text: str) -> str:
 
 
 def _term(part: str) -> str:
-    """Returns a term, in brackets where it is more than one number or name."""
+    """Returns a term, in brackets if it is more than one number or name."""
     return f"({part})" if _SIGNED.search(part) else part
 
 
 def plain(value: Fraction) -> str:
-    """Equal for what is the same number to people: two decimals count, or three digits below 1."""
+    """Returns a key that is equal for numbers that people take as equal: two decimals, or three digits below 1."""
     if value.denominator == 1:
         return str(value.numerator)
     rounded_values = round(value, 2) if abs(value) >= 1 else Fraction(f"{float(value):.3g}")
@@ -174,7 +174,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
 
 
 def _fraction(match: re.Match[str]) -> Fraction:
-    """Returns a fraction without its sign, and without what it is a part of."""
+    """Returns the number without its sign, its denominator and its suffix."""
     whole = (match["whole"] or "0").replace(",", "")
     return Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")
 
@@ -194,7 +194,7 @@ _QUOTED_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{0,400}`")
 
 
 def quantities(text: str) -> Iterator[float]:
-    """Yields the numbers in digits, then those in words; "25%" is 25, "half" is 2, as people divide by it."""
+    """Yields the numbers in digits, then those in words. "25%" gives 25; "half" gives 2, as people divide by it."""
     text = text[-LONGEST:]
     for digits in _PLAIN_NUMBER.findall(text):
         if len(digits) <= _LONGEST_NUMBER:
@@ -203,26 +203,26 @@ def quantities(text: str) -> Iterator[float]:
 
 
 def displayed_numbers(text: str) -> Iterator[tuple[float, float]]:
-    """Yields each number in digits, and what its last digit is worth."""
+    """Yields each number in digits with the value of one unit in its last digit."""
     for whole, decimals in _SHOWN.findall(text[-LONGEST:]):
         if len(whole) <= _LONGEST_NUMBER:
             yield (float(f"{whole}.{decimals}"), 10.0 ** -len(decimals)) if decimals else (float(whole), 1.0)
 
 
 def is_shown(value: float, among: Iterable[tuple[float, float]]) -> bool:
-    """Says whether a number stands there to the digits that are shown, rounded or cut; its sign is no matter."""
+    """Checks whether a number is displayed to the digits shown, rounded or truncated. Signs are ignored."""
     value = abs(value)
     return any(abs(value - number) <= max(unit * 0.9999 - 1e-9, value * 1e-9) for number, unit in among)
 
 
 def without_samples(prompt: str) -> str:
-    """A prompt without its code and without the form that it wants the answer to have."""
+    """Returns the prompt without code, which may only show the form of the answer."""
     prompt = prompt[-LONGEST:]
     return _QUOTED_CODE.sub(" ", prompt) if "`" in prompt else prompt
 
 
 def stands_among(value: float, known: set[float]) -> bool:
-    """Says whether a number is known as it is, as a percentage or as its counterpart to 100 or 1."""
+    """Checks whether a number is known as it is, as a percentage, or as its complement to 100 or 1."""
     if round(value, 4) in known:
         return True
     share = value / 100
@@ -256,16 +256,16 @@ _POWERS = "\u00b2\u00b3"
 
 
 def units(text: str) -> list[tuple[str, str]]:
-    """Dimension and name of each unit that is written out, in order."""
+    """Returns the dimension and the name of each unit, in order."""
     found = (one or glued for one, glued in _UNIT.findall(text))
     bare = ((name.rstrip(_POWERS), name) for name in found)
     return [(_DIMENSION_OF[unit] + name[len(unit) :], name) for unit, name in bare if unit in _DIMENSION_OF]
 
 
 def are_comparable(left: str, right: str) -> bool:
-    """Says whether the numbers of a sum can be checked alone: what is converted on the way can't.
+    """Checks whether the numbers of an equation can be checked without converting units.
 
-    Terms that are added are of one unit; a letter that stands for a number looks like a unit that comes and goes.
+    Added terms must share a unit. A variable looks like a unit that appears and disappears.
     """
     before, behind = units(left), units(right)
     if not before and not behind:

@@ -1,4 +1,4 @@
-"""What a program came to, whether an answer says so, and the examples that a prompt gives of what is to be written."""
+"""The outcome of a program, whether an answer states it, and the examples in a prompt for code."""
 
 import ast
 import math
@@ -23,19 +23,19 @@ _LOOSE = re.compile(r"[\s,`'\"*]+")
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutcome:
-    """The `repr` of a value, or what was printed."""
+    """The outcome of a program: the `repr` of a value, or the printed text."""
 
     text: str
     is_printed: bool = False
 
     @property
     def value(self) -> Any:
-        """What is printed and no literal is a text."""
+        """The value. Printed text that is no literal is a string."""
         found = _literal(self.text)
         return self.text if found is _NO_LITERAL and self.is_printed else found
 
     def is_same(self, written: str) -> bool:
-        """Says whether `written` is the outcome: as a literal, as a text without its quotes, or as the same lines."""
+        """Checks whether `written` is the outcome, as a literal, as a string without quotes, or as the same lines."""
         if _is_equal(_literal(written), self.value):
             return True
         if self.is_printed:
@@ -43,7 +43,8 @@ class ProgramOutcome:
         return isinstance(self.value, str) and written.strip() in (self.value, repr(self.value)[1:-1])
 
     def is_rounded(self, written: str) -> bool:
-        """Says whether `written` is the same number with fewer decimals, which proves nothing for it or against it."""
+        """Checks whether `written` is the same number with fewer decimals, which proves nothing either way."""
+        # `True` and `1` are equal in Python, but only a number can be rounded.
         number, value = _literal(written), self.value if not self.is_printed else _literal(self.text)
         if not (_is_number(number) and _is_number(value)) or len(_decimals(number)) >= len(_decimals(value)):
             return False
@@ -58,7 +59,7 @@ class ProgramOutcome:
 
 
 def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
-    """Says whether an answer says what came out; None where it can't be told what it says."""
+    """Checks whether an answer states the outcome. Returns None if it is unclear what the answer states."""
     text = cleaned_answer(answer).text
     final = final_answer(text, kind="code")
     if final is None or outcome.value is _NO_LITERAL:
@@ -72,9 +73,9 @@ def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
 
 
 def _may_mean(outcome: ProgramOutcome, final: str, shown: str) -> bool:
-    """Says whether an answer may say the same after all: with fewer decimals, without its blanks, or among its words.
+    """Checks whether an answer may still mean the outcome: rounded, without outer spaces, or among other words.
 
-    The blanks around a text are lost before it is read.
+    Spaces around a string are lost before it is read.
     """
     if any(map(outcome.is_rounded, _candidates(shown))):
         return True
@@ -83,14 +84,14 @@ def _may_mean(outcome: ProgramOutcome, final: str, shown: str) -> bool:
 
 
 def _names_text(outcome: ProgramOutcome, final: FinalAnswer, text: str) -> bool:
-    """A text came out, and the answer states one, or shows one in code or bold where that has a single line."""
+    """Checks whether the outcome is text, and the answer states a text or shows one in code or bold."""
     if not isinstance(outcome.value, str):
         return False
     return final.stated or ("\n" not in outcome.value.strip() and any(_spans(text)))
 
 
 def literal(text: str) -> Any:
-    """The value that a literal stands for; None for what is none."""
+    """Returns the value of a literal, or None if the text is no literal."""
     found = _literal(text)
     return None if found is _NO_LITERAL else found
 
@@ -113,7 +114,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _decimals(value: float) -> str:
-    """Returns the decimals that are written; a whole number has none."""
+    """Returns the written decimals of a number; a whole number has none."""
     return repr(value).partition("e")[0].partition(".")[2].rstrip("0")
 
 
@@ -124,7 +125,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """Yields what an answer that states none may give as the outcome: the whole, its last code, its end."""
+    """Yields what may be the outcome in an answer that states none: the whole text, its last code, its end."""
     yield text
     if blocks := code_blocks(text):
         yield blocks[-1][1]
@@ -152,14 +153,17 @@ _TELLS_A_FAULT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Two Python expressions: a call, and the literal that it must be equal to."""
+    """A call and the literal that it must equal, both as Python expressions."""
 
     call: str
     expected: str
 
 
 def examples(prompt: str) -> list[Example]:
-    """Returns the examples of a prompt; none where nothing is to be written, and of a fault only what is asserted."""
+    """Returns the examples of a prompt for code.
+
+    A prompt about a bug shows wrong results too, so only assertions count.
+    """
     if "(" not in prompt or len(prompt) > LONGEST_PROMPT:
         return []
     found = (_of_assertion(found[1]) for found in _ASSERTED.finditer(prompt))
@@ -169,7 +173,7 @@ def examples(prompt: str) -> list[Example]:
 
 
 def program_for(answer: str, prompt: str, wanted: list[Example]) -> str:
-    """The Python program of an answer, where it defines what the examples call; else empty."""
+    """Returns the last Python block of an answer that defines what the examples call, or an empty string."""
     blocks = [code for language, code in code_of(answer, prompt) if language in ("python", "")]
     readable = [code for code in blocks if syntax_tree(code)]
     called = {_function_name(example) for example in wanted}

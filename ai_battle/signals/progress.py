@@ -1,4 +1,4 @@
-"""Whether work with tools gets on: which of its steps brought something new, and when too many in a row have not."""
+"""Checks whether work with tools makes progress: which steps brought something new, and when the work stalls."""
 
 import json
 import re
@@ -9,20 +9,21 @@ from functools import lru_cache
 from itertools import pairwise
 
 PATIENCE = 3
-"""Steps in a row that bring nothing, and times that a check fails alike, before the work stalls."""
+"""Fruitless steps in a row, or identical failures of a call, after which the work stalls."""
 WAITS = 10
-"""Times that the same call may say that something is not ready yet."""
+"""How often the same call may report that something is not ready yet."""
 SHORT, FEW, MOST_WORDS = 80, 8, 600
-"""Characters of a result that may be a yes, a count, or word that something is done, which other calls may rightly have
-too; the words of one that may say how far something is; and those of a long one that are looked at.
-"""
+"""Limits of a result: characters of one that different calls may rightly share ("ok", a count), words of one that may
+report progress, and words of a long one that are compared."""
 LEAST_NEW = 0.1
-"""The share of a longer result's neighbouring words that have to be new neighbours."""
+"""The least share of new word pairs in a longer result that brings something new."""
 NEWEST = 20
-"""Steps in which trouble is looked for, where nothing else is known of it."""
+"""Steps that are searched for trouble if nothing else is known."""
 LONGEST = 8_000
 LONGEST_MESSAGE, MOST_LINES = 400, 4
-"""Characters and lines of a result that may be a message; words of failure in a longer one, as of a file, mean nothing.
+"""The most characters and lines of a result that may be a message.
+
+In longer ones, such as a file, words of failure mean nothing.
 """
 _WAITING = re.compile(
     r"\b(?:pending|queued|running|waiting|scheduled|processing|starting|building|loading|in[ _]?progress"
@@ -37,7 +38,7 @@ _VARIES = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|\b0x[0
 _ERROR = re.compile(
     r"\s*(?:\{\s*[\"']?error[\"']?\s*:|(?:\w*error|exception|traceback|fatal|failed|failure)\b)", re.IGNORECASE
 )
-# Not what is said to be nought: "0 failed", "no errors", "failures: 0".
+# Excludes counts of zero: "0 failed", "no errors", "failures: 0".
 FAILURE = re.compile(
     r"(?<!\b0 )(?<!\bno )\b(?:\w{0,40}errors?|fail\w*|fatal|invalide?|denied|refused|forbidden|unable"
     r"|can(?:'|no)t|cannot|missing|unknown|timed? ?out|not found|no such|traceback|abort\w*|reject\w*|expired|exceed\w*"
@@ -58,9 +59,9 @@ _FAILURE_CODE = re.compile(
 )
 _MARKUP = re.compile(
     r"<(script|style)\b[^>]*>[^<]*</\1>|<[^>]*>", re.IGNORECASE
-)  # a page may have no text but for a browser
+)  # a page without text for a reader counts as empty
 _FRAME = " \t\r\n[]{}()\"',."
-# That there is no error is something.
+# "No errors" or "no changes" is news, so these are excluded.
 _NOTHING = re.compile(
     r"(?:null|none|nil|empty(?: set)?|not found|nothing(?: \w+){0,6}|nichts(?: \w+){0,3}|keine|rien"
     r"|(?:no|0|zero|keine?|aucune?)(?! (?:\w*error|fail|fault|problem|conflict|warning|issue|diff|change|erreur))"
@@ -71,7 +72,7 @@ _NOTHING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ToolStep:
-    """One call as text, and what came back."""
+    """A tool call as text, and its result."""
 
     call: str
     result: str
@@ -87,7 +88,7 @@ class ToolStep:
 
 
 def _says_nothing(result: str) -> bool:
-    """Says whether a result is empty, or says in a few words that there is nothing, in whole or in each field."""
+    """Checks whether a result is empty, or says in a few words, in whole or in each field, that there is nothing."""
     text = _MARKUP.sub("", result) if result.lstrip().startswith("<") else result
     return _is_nothing(text) or (result.lstrip()[:1] in ("{", "[") and _has_empty_fields(result))
 
@@ -98,11 +99,11 @@ def _has_empty_fields(result: str) -> bool:
     except ValueError:
         return False
     is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in fields]
-    return not all(is_number) and all(map(_is_nothing, fields))  # a number alone is what was asked for, also 0
+    return not all(is_number) and all(map(_is_nothing, fields))  # a lone number, even 0, is the answer to a count
 
 
 def _fields(value: object) -> Iterator[object]:
-    """Yields what stands in a JSON value; None for each empty list or object in it."""
+    """Yields the scalar values in a JSON value, and None for each empty list or object."""
     inside = [*value.values()] if isinstance(value, dict) else value
     if not isinstance(inside, list):
         yield inside
@@ -119,7 +120,7 @@ def _is_nothing(value: object) -> bool:
 
 
 def _result_words(step: ToolStep) -> frozenset[str]:
-    """Returns the words of a result; none where it brought nothing, in whatever words it says so."""
+    """Returns the words of a result without times. Fruitless results share the empty set, however they are worded."""
     if not step.is_failure and not step.brought_something:
         return frozenset()
     return frozenset(words(_CLOCK.sub("#", step.result)))
@@ -127,9 +128,9 @@ def _result_words(step: ToolStep) -> frozenset[str]:
 
 @dataclass(slots=True)
 class WorkRecord:
-    """Steps as they come. Of the newest one `lack` says why it brought nothing, `trouble` why advice is due.
+    """Keeps the steps of a task. `lack` says why the newest one was fruitless, `trouble` why advice is due.
 
-    `stalled` says why the work does not get on. Each is empty where all is well.
+    `stalled` says why the work makes no progress. Each is empty if all is well.
     """
 
     lack: str = ""
@@ -156,7 +157,8 @@ class WorkRecord:
         results[result] += 1
         self._seen |= _pairs(step.result)
         self._has_failed = fails
-        if step.result.strip() or step.is_error:  # silence may be success, as of most commands: it tells nothing
+        # Most commands are silent on success, so silence is neither progress nor a lack of it.
+        if step.result.strip() or step.is_error:
             self._lacking = [*self._lacking, self.lack] if self.lack else []
         self.stalled = self._reason(times + 1)
 
@@ -189,7 +191,7 @@ class WorkRecord:
 
 
 def why_no_progress(steps: Iterable[ToolStep]) -> str:
-    """Says why the work stalls with its newest step; empty where it gets on."""
+    """Returns why the work has stalled with its newest step, or "" if it makes progress."""
     record = WorkRecord()
     for step in steps:
         record.add(step)
@@ -198,7 +200,7 @@ def why_no_progress(steps: Iterable[ToolStep]) -> str:
 
 @lru_cache(maxsize=128)
 def tells_failure(step: ToolStep) -> bool:
-    """Says whether a step brought nothing, or something that says in words that it failed."""
+    """Checks whether a step brought nothing, or a message that says that it failed."""
     ends = f"{step.result[:LONGEST_MESSAGE]}\n{step.result[-LONGEST_MESSAGE:]}"
     is_message = len(step.result) <= LONGEST_MESSAGE and step.result.count("\n") < MOST_LINES
     return not step.brought_something or bool(
@@ -207,11 +209,11 @@ def tells_failure(step: ToolStep) -> bool:
 
 
 def kind_of_error(step: ToolStep) -> str:
-    """Returns the result without numbers and names, in which the same error differs from time to time."""
+    """Returns the result without numbers and names, so that equal errors compare equal."""
     return f"#{_VARIES.sub('#', step.result[:LONGEST].casefold()).strip()}"
 
 
-@lru_cache(maxsize=128)  # as many as the newest steps have, which come again with each one
+@lru_cache(maxsize=128)  # the newest steps are compared again at each new one
 def words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text[:LONGEST].casefold()))
 

@@ -1,6 +1,6 @@
-"""Where the facts of a text come from: each figure, time, code, address and name is looked up in what was before it.
+"""Looks up where the facts of a text come from: figures, times, codes, addresses and names.
 
-A fact is supported as it stands, rounded, in another unit, or as one step of arithmetic away from what is known.
+A fact is supported if a source has it as it is, rounded, in another unit, or one step of arithmetic away.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from .numbers import LATIN, plain_digits
 
 LONGEST, MOST, PAIRED, _LONGEST_CELL = 20_000, 400, 40, 60
-"""Characters of a text, facts of it or cells of a table, numbers that make pairs, and characters of a cell."""
+"""Most characters of a text, facts of it or cells of a table, numbers combined in pairs, characters of a cell."""
 MOST_CLAUSES = 60
 Kind = Literal["number", "time", "code", "address", "name"]
 _FACT = re.compile(
@@ -40,7 +40,7 @@ _DECIMAL = re.compile(r"(?<![\d.,])\d{1,15}[.,]\d{1,15}(?![.,]?\d)")
 _FILLING = re.compile(r"[\W_]+")
 _BEGINS, _ENDS = re.compile(r"(?<![\w.,:-])"), re.compile(r"(?![.,:]?\w|-)")
 _HEAD, _CELL_END, _LINE_END = re.compile(r"[^\W\d],[^\W\d]"), re.compile(r",(?! )"), re.compile(r"(\n|\\n)")
-# What one figure is twice, or in another unit: times, percent, thousands and more of it, bytes; miles, pounds, inches.
+# Factors that are common knowledge: doubling, units of time, percent, powers of ten and bytes; miles, pounds, inches.
 _FACTORS = (
     *(2.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 365.0, 3600.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1e9),
     *(1024.0, 1024.0**2, 1024.0**3),
@@ -50,9 +50,9 @@ _CONSTANTS = sorted(
     (*_UNITS, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0)
 )
 _LEAST_GAP = 10
-"""Minutes that somebody adds to a time."""
+"""Minutes; smaller numbers are not taken as durations that were added to a time."""
 _CLOSER = 0.02
-"""How far a figure may be that was derived, as a share of it."""
+"""The largest relative error of a derived figure."""
 _MEASURED = re.compile(
     r"\s?(?:[\u00b0\u2103%\u20ac$\u00a3\u5ea6]|(?:km|mm|cm|kg|ms|gb|mb|deg|grad|usd|eur|gbp|chf"
     r"|mph|miles?|lbs?|pounds?|inch(?:es)?|feet|ft|yards?)\b)",
@@ -62,7 +62,7 @@ _MEASURED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`values` are the ways to read a figure, each with half a unit of its last digit that is shown."""
+    """A fact of a text. `values` are the readings of a figure, each with half a unit of its last digit."""
 
     kind: Kind
     text: str
@@ -71,18 +71,18 @@ class Fact:
 
     @property
     def is_small(self) -> bool:
-        """A figure without a unit that may be no more than a way to count."""
+        """Whether it is a figure without a unit that may only count or number things."""
         return self.kind == "number" and not self.measured and all(v <= 10 and half == 0.5 for v, half in self.values)
 
     def is_shown_as(self, other: "Fact") -> bool:
-        """Says whether another is the same, to the digits that it shows."""
+        """Checks whether the other fact is the same to the digits that it shows."""
         if self.kind != other.kind:
             return False
         return any(abs(value - known) <= half for value, half in other.values for known, _ in self.values)
 
 
 class _TableCell(NamedTuple):
-    """`fact` is what a cell tells that is a figure alone."""
+    """A cell of a table; `fact` is its figure if it has nothing else."""
 
     row: int
     column: Hashable
@@ -90,9 +90,9 @@ class _TableCell(NamedTuple):
     fact: Fact | None
 
     def place_in(self, text: str, facts_in_text: Sequence[Fact]) -> int:
-        """Returns where a text tells the value, if it does so once; -1 otherwise."""
+        """Returns the place where a text gives the value, if it does so once; otherwise -1."""
         if self.fact is None:
-            if self.value not in text:  # a name that was looked for is found in a tenth of the time
+            if self.value not in text:  # rules out most names in a tenth of the pattern's time
                 return -1
             found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(self.value)}(?!\w)", text)]
             return found[0] if len(found) == 1 else -1
@@ -101,14 +101,14 @@ class _TableCell(NamedTuple):
 
 
 def facts(text: str) -> tuple[Fact, ...]:
-    """Figures, times, codes and addresses in their order, then names.
+    """Returns figures, times, codes and addresses in order, then names.
 
-    The numbers of a list, and what stands in blocks of code, are none.
+    Leaves out the numbering of lists and all code blocks.
     """
     return _facts(text[:LONGEST])
 
 
-@lru_cache(maxsize=256)  # several checks read a result, and a turn of many steps has the same results at each of them
+@lru_cache(maxsize=256)  # several checks read each result, and each step of a turn reads them all again
 def _facts(text: str) -> tuple[Fact, ...]:
     return tuple(_read_facts(_JOINED.sub(" ", plain_digits(_NO_FACTS.sub("\n", text)))))
 
@@ -127,11 +127,12 @@ def _read_facts(plain: str) -> Iterator[Fact]:
     yield from (Fact("name", name) for name in _NAME.findall(plain)[:MOST] if name.istitle())
 
 
-@lru_cache(maxsize=512)  # a turn of many steps has the same results at each of them
+@lru_cache(maxsize=512)  # each step of a turn reads the same results again
 def _with_spaced_cells(source: str) -> str:
-    """Returns a text with a space behind the commas of a table (CSV), so that "12500,9800" is two figures.
+    r"""Adds a space after the commas of a table (CSV), so that "12500,9800" is read as two figures.
 
-    A table is lines with as many commas each, of which one parts words: its head. A line may end with a written `\\n`.
+    A table is a run of lines with equally many commas, of which one, the head, separates words. A line may end with a
+    written `\\n`.
     """
     if not _HEAD.search(source):
         return source
@@ -145,17 +146,17 @@ def _with_spaced_cells(source: str) -> str:
 
 
 class Known:
-    """What was there before a text: `sources` are prompts, earlier messages, arguments and results of calls."""
+    """Everything that was known before a text: prompts, earlier messages, arguments and results of calls."""
 
     def __init__(self, sources: Iterable[str], known_facts: Sequence[Fact] | None = None) -> None:
-        """Keeps the sources; `known_facts` are theirs and others beside them, where the sources have been read."""
+        """Keeps the sources. `known_facts` replaces reading them, and may hold further facts."""
         self._sources = [_with_spaced_cells(source[:LONGEST]) for source in sources]
         self.text = "\n".join(self._sources)[: 4 * LONGEST]
         self._told = known_facts
 
     @cached_property
     def _facts(self) -> Sequence[Fact]:
-        """Each source is read by itself: as a conversation goes on, all but the newest have been read before."""
+        """The facts of the sources. Reading each source by itself lets the cache serve all but the newest."""
         if self._told is not None:
             return self._told
         starts = accumulate(map(len, self._sources), initial=0)
@@ -164,26 +165,26 @@ class Known:
         return [*islice(chain.from_iterable(found), MOST)]
 
     def with_more(self, more: Iterable[Fact]) -> "Known":
-        """The same with facts that somebody tells; what is here is not read again."""
+        """Returns the same with further facts, without reading the sources again."""
         return Known(self._sources, [*self._facts, *more])
 
     def supports(self, fact: Fact) -> bool:
-        """Says whether a fact was there, as it stands or one step away, or is common knowledge of units and days."""
+        """Checks whether a fact was known, directly or one step away, or is common knowledge about units and days."""
         return self.has(fact) or self.yields(fact) or is_constant(fact)
 
     def yields(self, fact: Fact) -> bool:
-        """Says whether a fact is one step away from what was there."""
+        """Checks whether a fact is one step away from the known ones."""
         if fact.kind == "time":
             return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
         ways = (self._derived_values, self._converted_values) if fact.measured else (self._derived_values,)
         return any(_near(way, value, min(half, _CLOSER * value)) for value, half in fact.values for way in ways)
 
     def has(self, fact: Fact) -> bool:
-        """Says whether a fact was there as it stands; figures may be rounded, and of a name one word is enough."""
+        """Checks whether a fact was known directly. Figures may be rounded, and one word of a name is enough."""
         return self._has_written(fact.text) or _LOOKUPS[fact.kind](self, fact)
 
     def _has_written(self, fact: str) -> bool:
-        """Says whether a fact is there letter by letter, which is faster to see than by the facts of a long text."""
+        """Checks whether the text has a fact letter by letter, which is faster than comparing facts."""
         at = self.text.find(fact)
         while at >= 0 and not (_BEGINS.match(self.text, at) and _ENDS.match(self.text, at + len(fact))):
             at = self.text.find(fact, at + 1)
@@ -196,11 +197,11 @@ class Known:
         return _FILLING.sub("", fact.text).casefold() in self._letters
 
     def has_time(self, fact: Fact) -> bool:
-        """Says whether a time was there, or the same twelve hours away."""
+        """Checks whether a time was known, also twelve hours away."""
         return any(not self._times.isdisjoint((minutes, (minutes + 720) % 1440)) for minutes, _ in fact.values)
 
     def has_number(self, fact: Fact) -> bool:
-        """Says whether a figure was there; 9.30 may be a time, and 3.11.2 a part of a longer one."""
+        """Checks whether a figure was known. 9.30 may be a time, and 3.11.2 part of a longer figure."""
         if any(_near(self._base, value, half) for value, half in fact.values):
             return True
         parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
@@ -213,7 +214,7 @@ class Known:
 
     @cached_property
     def _parts(self) -> frozenset[int]:
-        """Whole runs of digits: days, hours, and whatever else is part of a longer figure."""
+        """All runs of digits: days, hours, and other parts of longer figures."""
         return frozenset().union(*map(_integers, self._sources))
 
     @cached_property
@@ -231,7 +232,7 @@ class Known:
 
     @cached_property
     def _derived_values(self) -> list[float]:
-        """What one step of arithmetic makes of the numbers that are known, and how many there are."""
+        """The results of one step of arithmetic on the known numbers, and the number of them."""
         base = self._numbers[:PAIRED]
         found = {float(len(base)), sum(base) / max(1, len(base)), *(100 - value for value in base)}
         # Sums of neighbours only, as the lines of a bill or a column stand together; any subset would yield any figure.
@@ -242,7 +243,7 @@ class Known:
 
     @cached_property
     def _converted_values(self) -> list[float]:
-        """The numbers that are known, in other units."""
+        """The known numbers in other units."""
         base = self._numbers[:PAIRED]
         return sorted({*_multiples(base, _UNITS), *(v * 1.8 + 32 for v in base), *((v - 32) / 1.8 for v in base)})
 
@@ -279,7 +280,7 @@ def _multiples(values: Iterable[float], factors: Iterable[float]) -> Iterator[fl
 
 
 def _steps(a: float, b: float) -> Iterator[float]:
-    """Yields what two numbers make together."""
+    """Yields the results of combining two numbers."""
     yield from (a + b, abs(a - b), a * b, a * b / 100, (a + b) / 2)
     for one, other in ((a, b), (b, a)):
         if other:
@@ -292,7 +293,7 @@ def _near(values: list[float], value: float, within: float) -> bool:
 
 
 def _readings(written: str) -> Iterator[tuple[float, float]]:
-    """A separator may group thousands or begin decimals: 1.482 is read both ways."""
+    """Yields the readings of a figure: in 1.482 the separator may group thousands or begin decimals."""
     *groups, last = _DIGITS.findall(written)
     separators = {char for char in written if not char.isdigit()}
     if not groups or (len(last) == 3 and len(groups[0]) <= 3 and len(separators) == 1) or len(groups) > 1:
@@ -302,7 +303,7 @@ def _readings(written: str) -> Iterator[tuple[float, float]]:
 
 
 def _minutes(written: str) -> Iterator[float]:
-    """A time of day in minutes after midnight; of a time that somebody took, in its smaller unit."""
+    """Yields a time of day in minutes after midnight, or a duration in its smaller unit."""
     hours, minutes = [*map(int, _DIGITS.findall(written)), 0][:2]
     if minutes > 59:
         return
@@ -314,8 +315,8 @@ def _minutes(written: str) -> Iterator[float]:
 
 
 def misplaces(text: str, table: str) -> bool:
-    """Says whether a text puts together what stands in different rows: the time of one train, the price of another."""
-    if len(rows := list(_rows(table))) < 2:  # as nearly all results: their facts need not be read
+    """Checks whether a text combines different rows of a table: the time of one train, the price of another."""
+    if len(rows := list(_rows(table))) < 2:  # like nearly all results, so their facts need not be read
         return False
     text, cells = text[:LONGEST], list(islice(_cells(rows), MOST))
     times = Counter(cell.value for cell in cells)
@@ -327,7 +328,7 @@ def misplaces(text: str, table: str) -> bool:
 
 
 def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int) -> bool:
-    """It tells as many values of two columns, of the same rows in another order; or one of each, of different rows."""
+    """Checks whether two columns have the same rows in another order, or one value each from different rows."""
     orders = _row_orders(text.casefold(), cells, fewest)
     if all(len(order) == 1 for order in orders):
         return len(set(chain.from_iterable(orders))) > 1
@@ -335,7 +336,7 @@ def _mixes_rows(text: str, cells: Sequence[_TableCell], fewest: int) -> bool:
 
 
 def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[list[int]]:
-    """Returns, for each column of which a text tells enough values, their rows in the order in which it tells them."""
+    """Returns the rows of each column of which the text gives enough values, in the text's order."""
     columns: dict[Hashable, list[tuple[int, int]]] = {}
     found_facts = facts(text)
     for cell in cells:
@@ -345,7 +346,7 @@ def _row_orders(text: str, cells: Sequence[_TableCell], fewest: int) -> list[lis
 
 
 def _cells(rows: Iterable[Any]) -> Iterator[_TableCell]:
-    """Yields the cells of a table; a cell that is one figure has its fact."""
+    """Yields the cells of a table. A cell that is a single figure has its fact."""
     for row, values in enumerate(rows):
         for column, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str | int | float) and (written := str(value).strip().casefold()):
@@ -361,7 +362,7 @@ def _rows_of_lines(written: Sequence[str]) -> Iterable[Any]:
 
 
 def _rows(table: str) -> Iterable[Any]:
-    """Returns the rows of a list of objects, of an object with a list or numbers alone, or of lines of equal parts."""
+    """Returns the rows of a list of objects, an object with one list or only numbers, or lines with equal parts."""
     try:
         found = json.loads(table[:LONGEST])
     except (ValueError, RecursionError):

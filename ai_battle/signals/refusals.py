@@ -1,4 +1,4 @@
-"""Whether an answer says that it won't or can't, only announces or offers something, or denies what it says."""
+"""Checks whether an answer refuses, only announces or offers something, or contradicts itself."""
 
 import re
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ _REFUSES = _any(
     r"\bmi dispiace,?(?: ma)? non posso\b|\bdesculpe,?(?: mas)? n\u00e3o posso\b|\u5f88\u62b1\u6b49"
     r"|\u62b1\u6b49\uff0c|\u7533\u3057\u8a33",
 )
-# One of these stands in whatever the pattern finds; looking for them costs a hundredth of it.
+# Every match of the pattern has one of these, and looking for them costs a hundredth of it.
 _REFUSING = (
     *("sorry", "afraid", "decline", "refuse", "i won't", "i will not", "i can't", "i cannot", "unable to"),
     *("as a ai", "as an ai", "artificial intelligence", "language model"),
     *("tut mir leid", "d\u00e9sol", "lo siento", "dispiace", "desculpe", "\u62b1\u6b49", "\u7533\u3057\u8a33"),
 )
-# "It is not that I don't know", "don't say you are unable": what is denied, asked or quoted admits nothing.
+# Negated, conditional or quoted phrases admit nothing: "It is not that I don't know", "don't say you are unable".
 _NEGATING = (
     *("n't", "not", "unsure", "unable", "uncertain", "stuck", "loss", "confused", "incapable", "beyond", "outside"),
     *("no ", "give up", "decline", "refuse", "sorry", "nicht", "keine", "leid", " ne ", " pas", "n\u00e3o", "non "),
@@ -49,7 +49,7 @@ _OPENING, _BEYOND, _SHORT = 160, 80, 400
 
 
 def refuses(text: str) -> bool:
-    """It says that it won't or can't, at its start or in a few words."""
+    """Checks whether an answer refuses at its start, or anywhere if it is short."""
     opening = _opening(text)
     if not (_negates(opening) and any(mark in opening for mark in _REFUSING)):
         return False
@@ -60,14 +60,14 @@ def refuses(text: str) -> bool:
 
 
 def _negates(opening: str) -> bool:
-    """Looking for words one by one takes a tenth of what a pattern of them takes."""
+    """Checks for a negating word. Substring checks take a tenth of the time of the pattern."""
     if any(word in opening for word in _NEGATING):
         return True
     return not opening.isascii() and _IDEOGRAPH.search(opening) is not None
 
 
 def _opening(text: str) -> str:
-    """Returns the whole of a short text, and of a longer one its start."""
+    """Returns the start of a text, or all of a short one."""
     text = text.strip()
     return _plain_words(text if len(text) <= _SHORT else text[: _OPENING + _BEYOND])
 
@@ -77,11 +77,11 @@ def _plain_words(text: str) -> str:
 
 
 SHORT = 260
-"""Characters of an answer that may be no more than words."""
+"""The most characters of an answer that may consist of phrases alone."""
 FEW = 3
-"""Words that an answer that gives up has in all beside closed ones."""
+"""The most words, apart from the closed classes, of an answer that gives up."""
 AKIN = 4
-"""First letters that two words share, which are then forms of one."""
+"""Two words with this many equal first letters count as forms of one."""
 _LABEL = re.compile(
     r"\s{0,4}(?:\[[^\]\n]{1,30}\]|\*{0,2}[^\W\d_][\w.-]{0,20}(?: [^\W\d_][\w.-]{0,20})?:\*{0,2}(?=\s))\s*"
 )
@@ -94,22 +94,22 @@ QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 @lru_cache(maxsize=64)
 def gives_up(text: str, prompt: str = "") -> bool:
-    """It denies or apologises, and holds nothing else: hardly a word that neither closed words nor the prompt have.
+    """Checks whether an answer denies or apologises and says hardly anything else.
 
-    Who asks about themselves may well ask what nobody can know, so there a single word more is a reason.
+    A question about the asker may have no answer, so there a single further word counts as a reason.
     """
     return any(_only_denies(part, language, prompt) for part, language in _read(text))
 
 
 @lru_cache(maxsize=64)
 def only_announces(text: str, prompt: str = "") -> bool:
-    """It announces something, holds nothing that neither closed words nor the prompt have, and stops."""
+    """Checks whether an answer announces something and ends, with nothing beyond stock words and the prompt's."""
     return any(_only_promises(part, language, prompt) for part, language in _read(text))
 
 
 @lru_cache(maxsize=64)
 def only_offers(text: str, prompt: str = "") -> bool:
-    """It greets and offers help, as if nothing had been asked; not where the prompt is no more than that either."""
+    """Checks whether an answer only greets and offers help. Not so if the prompt is only a greeting too."""
     return any(_only_greets(part, language, prompt) for part, language in _read(text))
 
 
@@ -132,7 +132,7 @@ def _only_denies(text: str, language: str, prompt: str) -> bool:
 
 
 def _excuses(text: str, language: str) -> bool:
-    """Says whether a text excuses itself with more than a word of negation, which may be the answer."""
+    """Checks whether a text apologises with more than a negation, which alone may be the answer."""
     words, stems = closed_words(language, "excuse")
     words = words - closed_words(language, "negation", "function")[0]
     if language in UNSPACED:
@@ -141,7 +141,7 @@ def _excuses(text: str, language: str) -> bool:
 
 
 def _only_promises(text: str, language: str, prompt: str) -> bool:
-    """Says whether a text only promises, unless the prompt itself announces something or asks how to say so."""
+    """Checks whether a text only promises, unless the prompt announces something too or asks for a translation."""
     if text.endswith(QUESTION_MARKS) or "`" in text or not _announces(text, language) or _is_verdict(text, language):
         return False
     in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
@@ -155,19 +155,19 @@ def _announces(text: str, language: str) -> bool:
 
 
 def _is_verdict(text: str, language: str) -> bool:
-    """It begins with a yes or a no that stands alone."""
+    """Checks whether a text begins with a separate yes or no."""
     first = _FIRST.match(text.casefold())
     return first is not None and first[1] in closed_words(language, "yes", "no")[0]
 
 
 def without_label(text: str) -> str:
-    """A turn without the name of its speaker before it."""
+    """Removes the speaker's name at the beginning of a turn."""
     label = _LABEL.match(text)
     return text[label.end() :] if label else text
 
 
 def _read(text: str) -> Iterator[tuple[str, str]]:
-    """A short text without its label, with each of the languages that it may be in."""
+    """Yields a short text without its label, once for each language that it may be in."""
     answer = without_label(text).strip() if len(text) <= SHORT else ""
     if any(map(str.isalpha, answer)):
         yield from ((answer, language) for language in _languages(answer))
@@ -175,7 +175,7 @@ def _read(text: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def _languages(text: str) -> tuple[str, ...]:
-    """The one of its script or its words, or all of those that part words."""
+    """Returns the language of a text, or all languages with spaces if it is unclear."""
     if _KANA.search(text):
         return ("ja",)
     if _IDEOGRAPHS.search(text):
@@ -185,7 +185,7 @@ def _languages(text: str) -> tuple[str, ...]:
 
 
 def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
-    """The words that are none of the closed ones; where no spaces part words, what is left between these."""
+    """Returns the words outside of the closed classes. Without spaces, it returns the text between closed words."""
     if language in UNSPACED:
         return _UNSPACED_PIECE.findall(_closed_pattern(language, kinds).sub(" ", text))
     words, stems = closed_words(language, "function", *kinds)
@@ -195,7 +195,7 @@ def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
 
 
 def _new(leftovers: list[str], prompt: str) -> list[str]:
-    """Returns the words that the prompt has no form of."""
+    """Returns the words that have no form in the prompt."""
     lowered = prompt.casefold()
     return [word for word in leftovers if word.casefold()[:AKIN] not in lowered]
 
@@ -229,20 +229,20 @@ _THOUSANDS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 
 
 def denies_itself(text: str, prompt: str = "") -> bool:
-    """Says whether an answer contradicts itself; what it compares may be measured in the prompt."""
+    """Checks whether an answer contradicts itself. Measures that it compares may be given in the prompt."""
     answer, question = text[:LONGEST_DENIAL].lower(), prompt[-LONGEST_DENIAL:].lower()
     return _turns_round(answer) or _says_the_opposite(answer, language_of(text)) or _compares_wrongly(answer, question)
 
 
 def _turns_round(text: str) -> bool:
-    """It opens with yes and concludes with no."""
+    """Checks whether an answer opens with yes and concludes with no, or the reverse."""
     opened = _VERDICT.match(text)
     concluded = _CONCLUSION.findall(text) if opened else []
     return opened is not None and bool(concluded) and _SAME[opened[1]] != _SAME[concluded[-1]]
 
 
 def _says_the_opposite(text: str, language: str) -> bool:
-    """Says whether, of two sentences that follow each other, one is the other with a word of negation."""
+    """Checks whether two neighbouring sentences differ only by a negation."""
     if not language:
         return False
     negations = closed_words(language, "negation")[0]
@@ -260,7 +260,7 @@ def _says_the_opposite(text: str, language: str) -> bool:
 
 
 def _compares_wrongly(text: str, question: str) -> bool:
-    """It names the measures of two, and concludes that the one with less has more."""
+    """Checks whether an answer gives two measures and calls the smaller one larger, or the reverse."""
     if not (found := _COMPARES.search(text)):
         return False
     who, how = (found[1], found[2]) if found[1] else (found[4], found[3])

@@ -1,4 +1,4 @@
-"""The form that a prompt plainly asks for, and whether an answer has it."""
+"""Finds the form that a prompt plainly asks for, and checks whether an answer has it."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from importlib.resources import files
 from .languages import languages, listed_words, plain_words, words_everywhere
 
 LONGEST = 800
-"""Characters of a prompt in whose beginning and end a form is looked for."""
+"""Characters of a prompt that are searched for a form: half at its beginning, half at its end."""
 _Misses = Callable[[str], bool]
 _NUMBER = r"(?P<number>\d{1,3}|[^\W\d_]{1,9})"
 _TAG = re.compile(r"\b(?:between|inside|within|wrap\w*|enclosed?|in|use)\b[^.\n<]{0,40}<(\w{1,20})>")
@@ -26,6 +26,7 @@ _SENTENCE_END = re.compile(
     r"(?<=[^\W_]{2})[)\"'\u201d]{0,2}[.!?]+[)\"'\u201d*_]{0,2}(?:\s+|\Z)|[\u3002\uff01\uff1f\u0964]+\s*"
 )
 _CODE = re.compile(r"```|`[^`\n]+`")
+# "At most 50 words" is rarely meant to the word.
 _SLACK = 1.25
 _CLAUSE = re.compile(r"[.!?:\n]")
 _FEW, _FRAME = 12, ".,:;!?()*\"'`"
@@ -33,7 +34,7 @@ _ONES = ("a", "an", "single", "eine", "einem", "einen", "une", "una", "uno", "um
 
 
 def misses_form(text: str, prompt: str) -> bool:
-    """The answer lacks a form that the prompt plainly asks for."""
+    """Checks whether the answer lacks a form that the prompt plainly asks for."""
     text = text.strip()
     return bool(text) and any(misses(text) for misses in _wanted_forms(prompt))
 
@@ -56,12 +57,13 @@ def _requests(request: str, prompt: str) -> Iterator[_Misses]:
 
 def _mentions(name: str, request: str) -> Iterator[re.Match[str]]:
     hints, pattern = _forms()[name]
+    # Searching for a few hints is much cheaper than the pattern, and most prompts ask for no form.
     return pattern.finditer(request) if any(hint in request for hint in hints) else iter(())
 
 
 @cache
 def _forms() -> Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]]:
-    """Returns for each form the hints that stand in whatever asks for it, and the patterns of asking."""
+    """Returns for each form its hints, one of which every request for it contains, and the pattern of a request."""
     forms = tomllib.loads(files(__package__).joinpath("forms.toml").read_text(encoding="utf-8"))
     return {
         name: (tuple(form["hints"]), re.compile("|".join(form["patterns"]).replace("NUMBER", _NUMBER)))
@@ -70,7 +72,7 @@ def _forms() -> Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]]:
 
 
 def _abouts(name: str, request: str) -> Iterator[bool]:
-    """Yields for each mention of a form whether it stands in a question about it, which asks for none."""
+    """Yields for each mention of a form whether it is part of a question about that form, which requests nothing."""
     for found in _mentions(name, request):
         clause = _CLAUSE.split(request[: found.start()])[-1].split(maxsplit=1)
         yield bool(clause) and clause[0] in words_everywhere("question")
@@ -118,7 +120,7 @@ def _has_too_many_words(most: int, text: str) -> bool:
 
 
 def _has_other_sentences(number: int, text: str) -> bool:
-    """A list has none, and one more or less in many may be an abbreviation."""
+    """Checks the number of sentences. Lists have none, and in many sentences an abbreviation may add or hide one."""
     if _ITEM.search(text) or "```" in text:
         return False
     found = len(
@@ -147,7 +149,7 @@ def _has_other_lines(number: int, text: str) -> bool:
 
 
 def _items(text: str) -> int | None:
-    """Returns how many things a list has, in lines or between commas; None for what is no list."""
+    """Returns the number of items of a list, by lines or by commas; None if the text is no list."""
     if indents := [len(indent) for indent in _ITEM.findall(text)]:
         return indents.count(min(indents)) if len(indents) > 1 else None
     if "\n" in text or len(text) > 200 or len(pieces := _BETWEEN.split(text)) < 2:
@@ -156,7 +158,7 @@ def _items(text: str) -> int | None:
 
 
 def _number(written: str) -> int:
-    """0 for a word that is none."""
+    """Returns the number that a numeral or digits stand for; 0 for other words."""
     return int(written) if written.isdigit() else 1 if written in _ONES else _numerals().get(written, 0)
 
 

@@ -1,4 +1,4 @@
-"""Whether two texts tell states that exclude one another, by their words in many languages or by a denying prefix."""
+"""Checks whether two texts report states that exclude each other, by words in many languages or a negating prefix."""
 
 import re
 from collections.abc import Mapping
@@ -10,33 +10,34 @@ from .languages import plain_words
 
 _UNSPACED = re.compile(r"[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff]")
 _PREFIXES = ("un", "in", "dis", "dés", "non")
+# Shorter words take the prefix by chance: "in" + "put" is no opposite of "put".
 _LONGEST, _LEAST = 20_000, 5
 DENIAL = "denial"
 
 
 def opposes(text: str, source: str) -> bool:
-    """Says whether a text tells another state than its source does, and not that of the source too."""
+    """Checks whether a text reports a state that excludes its source's, and does not report the source's as well."""
     states_here = {group: states for group, states in _states(text).items() if group != DENIAL}
-    known = _states(source) if states_here else {}  # a long text; as a rule nothing is told that excludes anything
+    known = _states(source) if states_here else {}  # skips reading a long source: most answers report no state
     if any(group in known and not states & known[group] for group, states in states_here.items()):
         return True
     return _negates(*(frozenset(plain_words(each[:_LONGEST])) for each in (text, source)))
 
 
 def denies(text: str) -> bool:
-    """Says whether a text says that something is not so, could not be had, or failed."""
+    """Checks whether a text says that something is not so, was not available, or failed."""
     return DENIAL in _states(text)
 
 
 def _negates(states: frozenset[str], known: frozenset[str]) -> bool:
-    """One has a word of the other with a prefix that turns it round, as "unlocked" does, and not the word itself."""
+    """Checks whether one set has a word of the other with a negating prefix, such as "unlocked"."""
     new, old = states - known, known - states
     both = ((prefix + word, word) for word in new | old if len(word) >= _LEAST for prefix in _PREFIXES)
     return any((turned in new and word in old) or (turned in old and word in new) for turned, word in both)
 
 
 def _states(text: str) -> dict[str, set[str]]:
-    """The states that a text tells, by their groups."""
+    """Returns the states that a text reports, by group."""
     plain = text[:_LONGEST].casefold().replace("\u2019", "'")
     words = " ".join((*(f"{word}." for word in plain_words(plain)), "n't." if "n't" in plain else ""))
     marks, told_by = _marks()
@@ -49,9 +50,10 @@ def _states(text: str) -> dict[str, set[str]]:
 
 @cache
 def _marks() -> tuple[re.Pattern[str], Mapping[str, set[tuple[str, str]]]]:
-    """The longest mark at each place, and the groups and states that each of them tells.
+    """Returns a pattern for the longest mark at each place, and the groups and states that each mark reports.
 
-    A mark begins a word, is one with its dot, or stands anywhere where words have no spaces.
+    A mark matches the beginning of a word. With its dot it matches the whole word, and in scripts without spaces it
+    matches anywhere.
     """
     listed: dict[str, set[tuple[str, str]]] = {}
     for line in files(__package__).joinpath("states.txt").read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""The tokens of a sum and its value, and the sum that a prompt asks for."""
+"""Tokenises and evaluates sums, and finds the sum that a prompt asks for."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 
 
 class SumToken(NamedTuple):
-    """A tuple, as thousands are made for one answer."""
+    """A token of a sum. A tuple rather than a dataclass, since one answer may have thousands."""
 
     kind: str
     text: str
@@ -39,7 +39,7 @@ class SumToken(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether something has to follow: it is a sign, or opens a bracket."""
+        """Whether something has to follow: it is an operator or an opening bracket."""
         return self.kind in ("operator", "bracket") and self.text != ")"
 
 
@@ -48,7 +48,7 @@ _SIGNED = {sign: SumToken("operator", sign) for sign in "-+*/^"}
 
 @lru_cache(maxsize=8)
 def tokens(side: str) -> tuple[SumToken, ...]:
-    """Returns the tokens of a side, kept as what ends one sum often begins the next."""
+    """Returns the tokens of one side. Cached, as the end of one sum is often the beginning of the next."""
     return tuple([_token(match, kind) for match in _TOKEN.finditer(side) if (kind := match.lastgroup)])
 
 
@@ -62,7 +62,7 @@ def _token(match: re.Match[str], kind: str) -> SumToken:
 
 
 def _operator(match: re.Match[str], kind: str, signs: Mapping[str, str]) -> SumToken:
-    """A letter x is a sign between numbers alone, and so is "of" behind a percentage."""
+    """Reads an operator. A letter x is one only between numbers, "of" only after a percentage."""
     written = match[kind]
     if written in ("x", "X", "of") and not _stands_between_numbers(written, match.string, match.span(kind)):
         return SumToken("word" if written == "of" else "other", written)
@@ -77,7 +77,7 @@ def _number(match: re.Match[str]) -> SumToken:
 
 
 def _is_apart_from_number(glued: str, following: str) -> bool:
-    """A letter at a number is a sign before another number, or a unit."""
+    """Checks whether a letter right after a number is a multiplication sign or a unit."""
     if glued in "xX":
         return following.isdigit()
     is_unit = glued in _GLUED_UNIT or (not glued.isascii() and glued != "\u03c0")
@@ -95,7 +95,7 @@ def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> b
 
 
 def value_of(tokens: Sequence[SumToken]) -> float | None:
-    """Returns the value of a sum; None for what is none, and for one without a value or too large to be meant."""
+    """Returns the value of a sum, or None if it is no sum, has no value, or is implausibly large."""
     rest = list(reversed(tokens))
     try:
         value = _value_above(0, rest)
@@ -105,9 +105,9 @@ def value_of(tokens: Sequence[SumToken]) -> float | None:
 
 
 def _value_above(strength: int, rest: list[SumToken]) -> float:
-    """The value of what signs stronger than `strength` hold together; its tokens are taken off the end of `rest`.
+    """Evaluates operators that bind more tightly than `strength`, taking tokens off the end of `rest`.
 
-    It calls itself once for each bracket or sign at the most, and nobody has more than a window of them.
+    Recursion is bounded by the number of tokens, and callers pass at most a short window of them.
     """
     value = _operand(rest)
     while rest and (sign := _SIGN_BEFORE.get(rest[-1].text)) and _STRENGTH[sign] > strength:
@@ -138,7 +138,7 @@ def _power(a: float, b: float) -> float:
 
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 3}
 _SIGN_BEFORE = {**{sign: sign for sign in _STRENGTH}, "(": "*"}
-"""The sign that a token stands for or is preceded by: between a number and a bracket nobody writes one."""
+"""The operator that a token is or implies: a bracket right after a number multiplies."""
 _OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
     "+": add, "-": sub, "*": mul, "/": truediv, "^": _power
 }  # fmt: skip
@@ -146,7 +146,7 @@ _OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
 
 LONGEST_PROMPT = 160
 Asked = tuple[str, str, float]
-"""What stands before a sum, what behind it, and what comes out."""
+"""The text before a sum, the text after it, and its value."""
 _N = r"(\d+(?:\.\d+)?)"
 _SIGNS = {
     "*": r"[*\u00d7\u00b7\u22c5xX]|\\times|\\cdot|times|multiplied by|mal|fois|por|per|volte|vezes|keer|razy"
@@ -172,7 +172,7 @@ _COMMANDED = re.compile(
     re.IGNORECASE,
 )
 _SIGN_OF = {"multiply": "*", "product": "*", "divide": "/", "add": "+", "sum": "+", "difference": "-", "subtract": "-"}
-# A date, a telephone number or 24/7 has no space around its signs.
+# Requires a space before a sign: dates, telephone numbers and "24/7" have none.
 _ONE = r"\(*\d+(?:\.\d+)?(?:/\d+)?\)*"
 _EXPRESSION = re.compile(rf"{_ONE}(?:(?: [-+*/] ?|\^){_ONE})+")
 _MATH_MODE = re.compile(r"\\[()\[\]]|\$")
@@ -182,7 +182,7 @@ _FRAME, _LATER = 5, frozenset(("please", "bitte", "make", "makes", "equal", "equ
 
 
 def asked_values(prompt: str) -> tuple[float, ...]:
-    """Returns what comes out, for each way in which the numbers may be meant; empty where several sums are asked."""
+    """Returns the value of the only sum that a prompt asks for, once per reading of its numbers."""
     if len(prompt) > LONGEST_PROMPT:
         return ()
     return tuple(
@@ -198,7 +198,7 @@ def _values(text: str) -> Iterator[float]:
 
 
 def _asks_only(before: str, behind: str) -> bool:
-    """A few words before it, and hardly any behind: what else is said may change what is asked for."""
+    """Checks whether few words precede the sum and hardly any follow, since more words may change the question."""
     later = [word for word in _WORD.findall(behind.lower()) if word.isascii() and word not in _LATER]
     return not later and len(behind) < 16 and len(_WORD.findall(before)) <= _FRAME
 

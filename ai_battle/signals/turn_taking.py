@@ -1,4 +1,4 @@
-"""Whether an answer is one turn of its own, in the language that is wanted."""
+"""Checks whether an answer is a single turn of its own, in the language that the prompt wants."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from .languages import (
 from .refusals import without_label
 
 LEAST_WORDS = 5
-"""Of a turn that nobody says again by chance."""
+"""A shorter turn may repeat another by chance."""
 _LONGEST = 20_000
 _LABEL = re.compile(r"^[ \t]*(?:\[([^\]\n]{1,30})\]|\*{0,2}([^\W\d_][\w.-]{0,24})\*{0,2}:\*{0,2}(?=\s))", re.MULTILINE)
 _WRITES_TALK = re.compile(
@@ -32,7 +32,7 @@ _SPOKEN = r"(?:\[[^\]\n]{{1,30}}\]|[:\uff1a]|\bsa(?:id|ys)\b)\s*[\"\u201c\u201e\
 
 
 def runs_on(text: str, prompt: str) -> bool:
-    """It goes on with a turn of its user, or with several of others in the talk."""
+    """Checks whether the answer continues with a turn of its user, or with turns of several other speakers."""
     if _WRITES_TALK.search(prompt):
         return False
     if any(text[: found.start()].strip() for found in _role().finditer(text[:_LONGEST])):
@@ -43,7 +43,7 @@ def runs_on(text: str, prompt: str) -> bool:
 
 
 def repeats_turn(text: str, prompt: str, earlier: Sequence[str] = ()) -> bool:
-    """It is, word for word, a turn of another, in the prompt or before it, or what several say there and no more."""
+    """Checks whether the answer is another speaker's turn word for word, or only combines what several said."""
     answer = without_label(text.strip()).strip(" \n\"'\u201c\u201d*")
     if len(answer.split()) < LEAST_WORDS and (answer.isascii() or len(answer) < 2 * LEAST_WORDS):
         return False
@@ -52,7 +52,7 @@ def repeats_turn(text: str, prompt: str, earlier: Sequence[str] = ()) -> bool:
 
 
 def _is_said_in(prompt: str, answer: str) -> bool:
-    """All sentences of it stand in a talk of several, or it is what somebody says there."""
+    """Checks whether a conversation has all sentences of the answer, or a speaker in it says the answer."""
     if len(set(_labels(prompt))) > 1 and all(map(prompt.count, sentences(answer))):
         return True
     at = prompt.rfind(answer)
@@ -61,7 +61,7 @@ def _is_said_in(prompt: str, answer: str) -> bool:
 
 @cache
 def _role() -> re.Pattern[str]:
-    """The name of who speaks with a model at the beginning of a line."""
+    """Returns a pattern for a name of the user ("User:", "Human:") at the beginning of a line."""
     names = "|".join(sorted(words_everywhere("user")))
     return re.compile(
         rf"^[ \t]*(?:\*\*|\#{{1,4}} ?|\[)?(?:{names})(?:\*\*|\])? ?[:\uff1a]", re.IGNORECASE | re.MULTILINE
@@ -69,12 +69,12 @@ def _role() -> re.Pattern[str]:
 
 
 def _labels(text: str) -> Iterator[str]:
-    """Yields the names of those who speak, as they stand at the beginnings of lines."""
+    """Yields the names of the speakers at the beginnings of lines."""
     return ((found[1] or found[2]).casefold() for found in _LABEL.finditer(text[:_LONGEST]))
 
 
 def _is_known(labels: Sequence[str], prompt: str) -> bool:
-    """All of them have a name in the prompt that speaks there, or is spoken to, or are a question and its answer."""
+    """Checks whether the prompt has all labels, and is a conversation or uses one of them as a label itself."""
     lowered = prompt.casefold()
     return all(label in lowered for label in labels) and (
         _TALK.search(prompt) is not None or not set(labels).isdisjoint(_labels(prompt))
@@ -82,17 +82,17 @@ def _is_known(labels: Sequence[str], prompt: str) -> bool:
 
 
 def _is_spoken(before: str) -> bool:
-    """Says whether the text behind is what somebody says."""
+    """Checks whether the text before a place introduces what somebody says."""
     return re.search(_SPOKEN.format(r"\Z"), before[-60:]) is not None
 
 
 LEAST_ASKED, SURE = 2, 6
-"""Votes that tell the language of a prompt, and of an answer that is said to be in another."""
+"""Votes needed to tell the language of a prompt, and of an answer that is reported to be in another one."""
 FEW_WORDS = 7
 LATIN = frozenset(("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr"))
 LEAST, LEAST_OF_SCRIPT, LEAST_UNSPACED = 7, 3, 8
-"""Words of an answer that is in the wrong one of two languages, of one in other letters than those that are wanted, and
-its characters where no spaces part words."""
+"""The least size of a wrong answer: words in the same script as the prompt, words in another script, and characters in
+a script without spaces."""
 _CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{1,400}`")
 _QUOTED = re.compile(
     r"[\"\u201c\u201e\u00ab\u300c][^\"\u201d\u00bb\u300d\n]{2,400}[\"\u201d\u00bb\u300d]|(?<!\w)'[^'\n]{2,200}'(?!\w)"
@@ -105,11 +105,12 @@ _FRAME = " .!\"'\u2018\u2019\u201c\u201d"
 
 
 def is_in_wrong_language(text: str, prompt: str) -> bool:
-    """It is in another language than the prompt, or than the one that the prompt names for the answer.
+    """Checks whether the answer is in another language than the prompt, or than the one the prompt names.
 
-    Of a translation no more is known than that it must not be the text itself, nor in the letters of a third language.
+    A translation only has to differ from its source and to avoid the script of a third language.
     """
     answer = _CODE.sub("", text).strip()
+    # JSON has keys in the language of its schema, whatever the prompt's language is.
     if answer.startswith(("{", "[{", "[\n", '["')):
         return False
     if has_word_anywhere(prompt, "translate"):
@@ -120,7 +121,7 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
 
 
 def _is_foreign(answer: str, prompt: str) -> bool:
-    """Says whether a text is in a foreign language; where the prompt's is unknown, its letters decide."""
+    """Checks whether an answer is in a foreign language. The script decides if the prompt's language is unknown."""
     language, found = _asked_language(_QUOTED.sub("", prompt)), language_of(answer)
     if found in ("", language):
         return False
@@ -128,16 +129,20 @@ def _is_foreign(answer: str, prompt: str) -> bool:
         return len(answer.split()) >= LEAST and language_of(answer, SURE) == found
     if not language and (found in LATIN) != _has_other_letters(prompt):
         return False
+    # Chinese and Japanese share characters, so a short text of one can look like the other.
     return _is_long(answer) and {found, language} != {"zh", "ja"}
 
 
 def _asked_language(prompt: str) -> str:
-    """One function word tells the language of a few words; among more it may be a word of another: ten, die, are."""
+    """Returns the language of a prompt.
+
+    In longer prompts one word is not enough: "ten", "die" and "are" are words of several languages.
+    """
     return language_of(prompt, LEAST_ASKED if len(prompt.split()) <= FEW_WORDS else 2 * LEAST_ASKED)
 
 
 def _is_untranslated(answer: str, prompt: str) -> bool:
-    """Says whether a text is not translated; false where the prompt names no language that is known."""
+    """Checks whether a text is not translated. Returns false if the prompt names no known language."""
     named = _named_languages(prompt)
     if not named or len(answer.split()) < 2:
         return False
@@ -150,7 +155,7 @@ def _is_untranslated(answer: str, prompt: str) -> bool:
 
 
 def _letters(language: str) -> str:
-    """Returns one name for all languages in Latin letters."""
+    """Returns the language, or an empty string for any language in Latin letters."""
     return "" if language in LATIN else language
 
 
@@ -164,14 +169,14 @@ def _is_long(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _to_answer_in(prompt: str) -> tuple[str, ...]:
-    """The languages that a prompt says to answer in."""
+    """Returns the languages that a prompt asks to answer in."""
     clauses = [clause for clause in _CLAUSE.split(prompt[:_FIRST]) if has_word_anywhere(clause, "answer")]
     return tuple(language for clause in clauses for language in _named_languages(clause))
 
 
 @lru_cache(maxsize=256)
 def _named_languages(prompt: str) -> tuple[str, ...]:
-    """The languages that a prompt names."""
+    """Returns the languages that a prompt names."""
     if not has_word_anywhere(prompt, "name"):
         return ()
     return tuple(

@@ -24,7 +24,7 @@ class Dataset(Protocol):
     marks: tuple[str, ...]
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        """Says whether a row that has all `marks` looks like this format."""
+        """Checks whether a row that has all `marks` looks like this format."""
 
     def read(self, path: Path) -> Iterator[Task]:
         """Raises `ConfigError` with the file and the line."""

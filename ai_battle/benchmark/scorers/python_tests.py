@@ -79,7 +79,7 @@ def code_of(text: str, name: str = "") -> str:
 
 
 def _is_program(text: str) -> bool:
-    """Says whether a text is a program; a word or a sentence that happens to be an expression is none."""
+    """Checks whether a text is a program; a word or a sentence that happens to be an expression is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .cli.live import live_view
     from .collaboration.boost import BoostLoop
     from .collaboration.rescue import ModelCollaborationProtocol
-    from .conversation.blocking import ask, run
+    from .conversation.asking import ask, run
     from .conversation.manager import CollaborativeConversationManager, ConversationManager, RunResult
     from .conversation.participant import Participant
     from .core.client import BaseClient, ModelClient
@@ -41,7 +41,7 @@ _HOME = {
     "collaboration.rescue": ("ModelCollaborationProtocol",),
     "assembly.models": ("create_client",),
     "cli.live": ("live_view",),
-    "conversation.blocking": ("ask", "run"),
+    "conversation.asking": ("ask", "run"),
     "conversation.manager": ("CollaborativeConversationManager", "ConversationManager", "RunResult"),
     "conversation.participant": ("Participant",),
     "core.client": ("BaseClient", "ModelClient"),

@@ -45,7 +45,7 @@ def command(question: str, model: str, pair: str, **how: Any) -> None:
     small, big = _pair(model, pair)
     require_files(how["files"])
     text = with_input(question)
-    loaded = asking.question(
+    loaded = asking.load_question(
         text, small, helper=big, **{key: how[key] for key in ("strategy", "files", "describe_with", "max_cost")}
     )
     answer = request_answer(loaded, how, one_line(question or text, TITLE))

@@ -36,7 +36,7 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
         raise click.UsageError("A council has two members or more: -m TYPE -m TYPE. One model answers with ask.")
     require_files(how["files"])
     text = with_input(question, "council")
-    loaded = asking.council(text, members, chair=chair, files=how["files"], max_cost=how["max_cost"])
+    loaded = asking.load_council(text, members, chair=chair, files=how["files"], max_cost=how["max_cost"])
     answer = request_answer(loaded, how, one_line(question or text, TITLE))
     if how["as_json"]:
         print_json({**answer.document, **_ranking(answer.events)})

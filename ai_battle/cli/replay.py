@@ -79,7 +79,7 @@ async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet
             begin = replace(begin, run_dir=str(rundir.create(source.name, out)))
             async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
                 swapped = swap(
-                    run_dir, setup.plan, name, screen or ignore, journal=source.kept_in(journal), begin=begin
+                    run_dir, setup.plan, name, screen or ignore, journal=source.journal_writer(journal), begin=begin
                 )
                 differences = [difference async for difference in swapped]
     finally:

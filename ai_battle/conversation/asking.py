@@ -1,33 +1,39 @@
-"""One answer outside of any run, by a model or a pair, asked in the words of a discussion so that its checks hold."""
+"""Asks one question outside of any run: of a model, a pair or a council. `ask` and `run` do it for scripts."""
 
+import asyncio
+import contextvars
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..config.collaboration import USUAL_STRATEGY
+from ..config.documents import Source
 from ..config.environment import with_dotenv
 from ..config.loading import LoadedDiscussion
 from ..core.errors import ConfigError
-from ..core.events import Emit, Warned
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Wants
+from ..core.events import Emit, Warned, ignore
+from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelRequest, ModelResponse, Wants
 from ..core.ledger import Budget, charge_to
 from ..providers._names import parse
 from .attachments import describe, pictures_of
+from .manager import ConversationManager, RunResult
 from .participant import TurnListener, request_answer
 from .person import keyboard
 from .prompting import opening
 from .setup import FileSetup, RunSetup, load_checked
 from .turn import describe_file
 
+T = TypeVar("T")
 ASKER = "You"
 
 
 def participants(types: Mapping[str, str], helper: str = "", strategy: str = USUAL_STRATEGY) -> dict[str, Any]:
-    """Returns the sections of a discussion YAML for models by name, each of them helped by `helper` if there is one.
+    """Returns the sections of a discussion YAML for models by name, each helped by `helper` if one is given.
 
-    The helper itself, where it takes part, is helped by nobody. Raises `ConfigError`.
+    If the helper takes part itself, nobody helps it. Raises `ConfigError`.
     """
     models: dict[str, Any] = {"models": {name: {"type": type_} for name, type_ in types.items()}}
     if not helper:
@@ -39,15 +45,15 @@ def participants(types: Mapping[str, str], helper: str = "", strategy: str = USU
 
 
 def named_types(models: Sequence[str]) -> dict[str, str]:
-    """Returns the type of each `TYPE` or `NAME=TYPE` by its name in the talk: the one given, else that of the model.
+    """Returns the model type of each `TYPE` or `NAME=TYPE`, by the given name or else by the model's own.
 
-    Raises `ConfigError` for two of one name.
+    Raises `ConfigError` for two participants with the same name.
     """
     types: dict[str, str] = {}
     for spelled in models:
         name, type_ = _split_name(spelled)
         if name in types or name == ASKER:
-            raise ConfigError(f"There are two called {name!r} ; give them names: NAME=TYPE.")
+            raise ConfigError(f"Two participants are called {name!r}; give them names: NAME=TYPE.")
         types[name or _free_name(type_, types)] = type_
     return types
 
@@ -58,7 +64,7 @@ def _split_name(spelled: str) -> tuple[str, str]:
 
 
 def _free_name(type_: str, taken: Mapping[str, str]) -> str:
-    """Returns the model's own name, with a number where another one has it already."""
+    """Returns the model's own name, with a number if it is taken."""
     name = parse(type_)
     stem = (name.model or name.provider).rpartition("/")[-1]
     numbers = (stem, *(f"{stem} {number}" for number in range(2, len(taken) + 3)))
@@ -66,11 +72,11 @@ def _free_name(type_: str, taken: Mapping[str, str]) -> str:
 
 
 def literal(text: str) -> str:
-    """Returns a text of a user as a YAML has to write it to mean just that."""
+    """Escapes `${` in a user's text, so that a YAML file takes it literally."""
     return text.replace("${", "$${")
 
 
-def question(
+def load_question(
     text: str,
     model: str,
     *,
@@ -80,18 +86,18 @@ def question(
     describe_with: str = "",
     max_cost: float | None = None,
 ) -> LoadedDiscussion:
-    """Returns a checked question to `model`; `files` go with it, and `max_cost` is in dollars.
+    """Returns a checked question to `model`; `files` are sent with it, and `max_cost` is in dollars.
 
-    `describe_with` is the model that describes pictures to one that sees none. Raises `ConfigError` with all that is
-    wrong: a model that nobody knows, a file that is not there, no key.
+    `describe_with` is the model that describes pictures to a model that can't see. Raises `ConfigError` listing
+    everything that is wrong: an unknown model, a missing file, a missing key.
     """
     if helper and str(parse(helper)) == str(parse(model)):
         raise ConfigError(f"{model!r} can't help itself; name another model.")
     models = participants({str(parse(model)): model}, helper, strategy)
-    return _load_question(text, {**models, "describe_with": describe_with or None}, files, max_cost)
+    return _load(text, {**models, "describe_with": describe_with or None}, files, max_cost)
 
 
-def council(
+def load_council(
     text: str,
     members: Sequence[str],
     *,
@@ -99,18 +105,18 @@ def council(
     files: Sequence[str | os.PathLike[str]] = (),
     max_cost: float | None = None,
 ) -> LoadedDiscussion:
-    """Returns a checked question on which models deliberate; without a `chair` the first of them has it.
+    """Returns a checked question that models deliberate on. Without `chair`, the first model is the chair.
 
-    Raises `ConfigError` like `question`.
+    Raises `ConfigError` like `load_question`.
     """
     first = str(parse(members[0]))
     named = chair if chair and str(parse(chair)) != first else ()
     pair = {"primary": first, "peers": [*members[1:]], "secondary": named, "strategy": "deliberation"}
     models = participants({first: members[0]})
-    return _load_question(text, {**models, "collaboration": {"pairs": [pair]}}, files, max_cost)
+    return _load(text, {**models, "collaboration": {"pairs": [pair]}}, files, max_cost)
 
 
-def _load_question(
+def _load(
     text: str, discussion: dict[str, Any], files: Sequence[str | os.PathLike[str]], max_cost: float | None
 ) -> LoadedDiscussion:
     discussion["models"][ASKER] = {"role": "user"}
@@ -124,7 +130,7 @@ def _load_question(
 
 
 async def answer(loaded: LoadedDiscussion, emit: Emit, wants: Wants, system: str = "") -> ModelResponse:
-    """Asks once; the usage of the answer is that of all calls that led to it.
+    """Asks once. The answer's usage covers all calls that led to it.
 
     Raises `ProviderError`, `BudgetExceeded`, and `Unreachable` before anything is spent.
     """
@@ -150,3 +156,64 @@ async def _request(setup: RunSetup, system: str, emit: Emit, wants: Wants) -> Mo
         request = ModelRequest((message,), system, options=participant.parameters, wants=wants)
         response = await request_answer(participant, request, listener)
     return replace(response, usage=usage + listener.usage)
+
+
+def ask(
+    question: str,
+    model: str,
+    *,
+    helper: str = "",
+    strategy: str = "rescue",
+    system: str = "",
+    files: Sequence[str | os.PathLike[str]] = (),
+    describe_with: str = "",
+    max_cost: float | None = None,
+    emit: Emit = ignore,
+) -> ModelResponse:
+    """Returns a model's answer to one question. Its `text` is the answer, its `usage` covers all calls.
+
+    `helper` is a larger model that is asked if the answer looks poor, as `strategy` says. `files` are sent with the
+    question, and `describe_with` is the model that describes their pictures to a model that can't see. `max_cost` is in
+    dollars. Raises `ConfigError` and `ProviderError`.
+    """
+    how: dict[str, Any] = {"helper": helper, "strategy": strategy, "describe_with": describe_with}
+    loaded = load_question(question, model, files=files, max_cost=max_cost, **how)
+    wants = WHOLE_ANSWER if emit is ignore else EVERYTHING
+    return wait_for(answer(loaded, emit, wants, system))
+
+
+def run(
+    source: Source | LoadedDiscussion, *, out: str | os.PathLike[str] | None = None, emit: Emit = ignore
+) -> RunResult:
+    """Runs a discussion from beginning to end: a YAML file, a packaged name, or a dictionary of the same shape.
+
+    `out` is the run directory, by default a new one under `runs/`. Raises `ConfigError` listing everything that is
+    wrong.
+    """
+    return wait_for(ConversationManager.from_config(source, out=out).run_discussion(emit))
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Waits for the coroutine and returns its result.
+
+    Ctrl-C, or a notebook's stop button, cancels the coroutine and keeps what is done.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    # A running loop can't wait for its own task, so the notebook's loop blocks while a second one does the work.
+    begun: list[asyncio.Task[Any]] = []
+
+    async def begin() -> T:
+        begun.extend(filter(None, [asyncio.current_task()]))
+        return await work
+
+    with ThreadPoolExecutor(1, "ai-battle") as thread:
+        result = thread.submit(contextvars.copy_context().run, asyncio.run, begin())
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            for task in begun:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            raise

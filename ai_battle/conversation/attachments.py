@@ -1,4 +1,4 @@
-"""Files in what a participant is sent: whole at first, then as a reference, in words where its model sees nothing."""
+"""Prepares files for requests: complete at first, then as a reference, or described if the model can't see them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,34 +9,34 @@ from ..core.messages import Image, Message, Part, Text, file_of
 from ..core.tokens import estimate_parts
 
 KEPT_TOKENS, KEPT_BYTES = 25_000, 4 * 1024 * 1024
-"""Of the files of a message that later requests bring again: about what a prefix cache makes cheap."""
+"""Limits on the files of a message that later requests send again: about what a prefix cache makes cheap."""
 _EXTRA = attrgetter("extra")
 
 
 def file_key(part: Part) -> str:
-    """Returns what tells a file from all others, of its name too: its digest, or in older journals its name."""
+    """Returns a file's identity: its digest, or in older journals its name."""
     known = file_of(part)
     return str(known.get("digest") or known.get("name", ""))
 
 
 def parts_by_file(message: Message) -> Iterator[tuple[str, tuple[Part, ...]]]:
-    """The parts of each file of a message with its key, and between them what is of no file, with an empty one."""
+    """Groups a message's parts by file, each group with the file's key; parts of no file have an empty key."""
     for key, parts in groupby(message.parts, file_key):
         yield key, tuple(parts)
 
 
 def pictures_of(message: Message) -> Iterator[tuple[Part, ...]]:
-    """The parts of each file of a message that has pictures."""
+    """Yields the parts of each file in a message that contains pictures."""
     for key, parts in parts_by_file(message):
         if key and any(isinstance(part, Image) for part in parts):
             yield parts
 
 
 def refer(message: Message) -> Message:
-    """The message as it goes to whoever has answered it before: a large file gives way to a reference.
+    """Replaces large files with references, for a request to a model that has already answered this message.
 
-    An API keeps nothing of earlier requests, so that what is left out is not seen any more. Files stay as long as they
-    come to `KEPT_TOKENS` and `KEPT_BYTES` together; `resend` says otherwise for one.
+    The API remembers nothing of earlier requests, so the model no longer sees what is left out. Files stay as long as
+    they fit within `KEPT_TOKENS` and `KEPT_BYTES` together, unless `resend` decides otherwise for a file.
     """
     if not any(map(_EXTRA, message.parts)):
         return message
@@ -53,7 +53,7 @@ def refer(message: Message) -> Message:
 
 
 def describe(message: Message, descriptions: Mapping[str, str]) -> Message:
-    """The message as it goes to a model that sees no pictures: what has a description, by its key, comes as that."""
+    """Replaces each picture that has a description, by file key, for a model that can't see pictures."""
     parts: list[Part] = []
     for key, of_file in parts_by_file(message):
         is_described = key in descriptions and any(isinstance(part, Image) for part in of_file)

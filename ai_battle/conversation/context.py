@@ -1,4 +1,4 @@
-"""What one participant has in context: the prompt, notes on old turns, and the turns since that it heard."""
+"""Keeps what one participant has in context: the prompt, notes on old turns, and the turns it heard since."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +11,10 @@ from .prompting import Naming, View, prompt, view_of
 
 
 class ListenerContext:
-    """Its owner tells it of the prompt, of turns and of summaries; what its participant must not hear is not in it.
+    """The messages that one participant has heard. Its owner reports the prompt, the turns and the summaries.
 
-    `turns` are those since the last summary, `tokens` an estimate of all in it but the system prompt. `descriptions` of
-    pictures are for one whose model sees none; their owner adds to them.
+    `turns` are those since the last summary; `tokens` estimates everything but the system prompt. `descriptions` are
+    given only if the participant's model can't see pictures; the owner adds to them.
     """
 
     def __init__(self, name: str, naming: Naming, descriptions: Mapping[str, str] | None = None) -> None:
@@ -36,27 +36,26 @@ class ListenerContext:
             self.turns.append(turn)
             self.tokens += tokens_of(turn)
             if turn.speaker == self._name and self.prompt:
-                before, self.prompt = self.prompt, refer(self.prompt)  # from here on it is sent like this
+                # The view replaced large files with references when the participant answered; the estimate follows it.
+                before, self.prompt = self.prompt, refer(self.prompt)
                 self.tokens += estimate_message(self.prompt) - estimate_message(before)
             for message in (*turn.steps, turn.message):
                 self.view.append(message)
 
     def fold(self, through: int, text: str) -> None:
-        """The earlier summary goes on to stand for its turns when later ones were dropped without one."""
+        """Replaces the turns up to `through` with a summary. An empty `text` keeps the earlier summary."""
         self.summary = text or self.summary
         kept = [turn for turn in self.turns if turn.turn > through]
         self.turns.clear()
         self.tokens = 0
-        self.view = View(
-            self._name, self._naming, self._descriptions
-        )  # a view can't forget: it is made again of what is kept
+        self.view = View(self._name, self._naming, self._descriptions)  # a view can't remove messages, so rebuild it
         for message in self._opening():
             self._begin_with(message)
         for turn in kept:
             self.append(turn)
 
     def messages_before(self, number: int) -> tuple[Message, ...]:
-        """Returns what would have been sent before that turn, of which later ones are known already."""
+        """Returns what would have been sent before the turn with this number, even if later turns are known."""
         earlier = (m for turn in self.turns if turn.turn < number for m in (*turn.steps, turn.message))
         return view_of(self._name, (*self._opening(), *earlier), self._naming, self._descriptions)
 
@@ -64,7 +63,7 @@ class ListenerContext:
         return [turn.turn for turn in self.turns if turn.turn <= number]
 
     def has_heard(self, parts: Sequence[Part]) -> bool:
-        """Says whether these came with the prompt, or with a turn since the last summary."""
+        """Checks whether the parts came with the prompt, or with a turn since the last summary."""
         turns = (message for turn in self.turns for message in (*turn.steps, turn.message))
         messages = (*([self.prompt] if self.prompt else []), *turns)
         return any(all(part in message.parts for part in parts) for message in messages)
@@ -81,6 +80,6 @@ class ListenerContext:
 
 
 def tokens_of(turn: TurnFinished) -> int:
-    """Returns what a turn adds to later requests: its steps and its text; what was thought is not sent again."""
+    """Returns what a turn adds to later requests: its steps and its text. Thinking is not sent again."""
     steps = sum(map(estimate_message, turn.steps))
     return steps + TOKENS_PER_MESSAGE + estimate_text(turn.message.text)

@@ -1,4 +1,4 @@
-"""One run of a discussion: it is opened, turns are taken until it is over, and it is closed."""
+"""Plays one run of a discussion: opens it, takes turns until it is over, and closes it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,7 +36,7 @@ Judge = Callable[[Emit], Awaitable["Verdict"]]
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One of several that are under way at once: what is heard of it, and what it comes to."""
+    """One of several concurrent calls: its step, the events it emitted so far, and its future answer."""
 
     step: TurnStep
     log: EventLog
@@ -44,9 +44,9 @@ class _Call:
 
 
 class DiscussionRun:
-    """Takes turns until it is over. All that it knows is the state of its dispatcher, which changes with each event.
+    """Takes turns until the discussion is over. It keeps no state but the dispatcher's, which changes with each event.
 
-    `judge` judges what was said, as it is in the journal.
+    `judge` judges what was said, as recorded in the journal.
     """
 
     def __init__(self, plan: Plan, emit: EventDispatcher, judge: "Judge | None" = None) -> None:
@@ -74,7 +74,7 @@ class DiscussionRun:
         return await self._finish(status, reason)
 
     async def _run_turns(self) -> tuple[Status, str]:
-        if self._state.just_ended:  # the process before may have ended right behind the turn that reached a limit
+        if self._state.just_ended:  # an earlier process may have died right after the turn that reached a limit
             await self._turns.watch_limits()
         await self._open()
         while not self._is_over():
@@ -95,7 +95,7 @@ class DiscussionRun:
             )
 
     async def _judge_once(self) -> None:
-        """It counts within the limits of the run and not in its usage; without a verdict the run ends all the same."""
+        """Judges the run within its limits but outside of its usage. If judging fails, the run still ends normally."""
         state = self._state
         if not self._judge or state.judged or not state.finished:
             return
@@ -116,7 +116,7 @@ class DiscussionRun:
         return end
 
     def _is_over(self) -> bool:
-        """A round in which all answer at once is played to its end: whoever was asked in it is heard."""
+        """Checks whether the run is over. A parallel round is always finished: whoever was asked in it is heard."""
         is_parallel = self._state.position.phase.parallel
         if is_parallel and self._speakers.taken_in_round and not self._turns.ended_by:
             return False
@@ -124,7 +124,7 @@ class DiscussionRun:
 
     @property
     def _reason_to_end(self) -> str:
-        """What people did that leaves nothing more to say."""
+        """Returns what people did to end the discussion, or an empty text."""
         ended_by = self._turns.ended_by
         return f"{ended_by} ended it" if ended_by else self._speakers.reason_to_end
 
@@ -154,7 +154,7 @@ class DiscussionRun:
 
     @property
     def _failure(self) -> str:
-        """Why a run that came to its end has failed all the same: somebody never answered."""
+        """Returns why a run that reached its end still failed: a participant never answered."""
         state = self._state
         if not state.finished:
             return f"nobody answered; the last to fail was {state.last_failure}"
@@ -162,7 +162,7 @@ class DiscussionRun:
         return "; ".join(f"{name} never answered: {state.silent[name]}" for name in silent)
 
     async def _conclude(self) -> None:
-        """The words after the last turn that are still to be said."""
+        """Takes the closing turns that are still missing: the moderator's and the observers'."""
         moderator = self._plan.moderator
         if moderator and self._state.spoken[moderator.name] < 2:
             await self._take(moderator, note="close")
@@ -171,7 +171,7 @@ class DiscussionRun:
                 await self._take(observer, "observation", "observe")
 
     async def _ask_again(self) -> None:
-        """A run that failed as somebody never answered is resumed with a turn of theirs."""
+        """Gives a turn to participants who never answered, when the run that failed because of them is resumed."""
         for participant in self._to_ask_again:
             if participant.name not in self._state.silent:
                 continue
@@ -181,7 +181,7 @@ class DiscussionRun:
                 await self._take(participant)
 
     async def _sum_up(self) -> None:
-        """The outcome, if it is wanted and was not reached before; a limit that is used up is not exceeded for it."""
+        """Requests the outcome, if one is wanted and there is none yet. It never exceeds a limit that is used up."""
         state, plan = self._state, self._plan
         reached = nearest(plan.limits, state.use)
         if not plan.outcome or state.outcome or not state.finished or (reached and reached.share >= 1):
@@ -198,7 +198,7 @@ class DiscussionRun:
         return next_step(self._plan, self._state, participant, kind, note)
 
     async def _take_round(self) -> None:
-        """All answer the same history at once; their answers are then heard as wholes, in speaking order."""
+        """Lets all participants answer the same history at once, then publishes whole answers in speaking order."""
         await self._turns.pause()
         already = self._speakers.taken_in_round
         first = self._state.turn + 1
@@ -213,7 +213,7 @@ class DiscussionRun:
         try:
             while calls:
                 result = await calls[0].answer
-                call = calls.pop(0)  # only now: while it is awaited it is one of those that may be abandoned
+                call = calls.pop(0)  # not earlier: a call that is cancelled while awaited has to be abandoned below
                 await self._replay_events(call)
                 await self._turns.settle(call.step, result)
         finally:
@@ -228,10 +228,10 @@ class DiscussionRun:
             await self._emit(event)
 
     async def _abandon(self, calls: Sequence[_Call]) -> None:
-        """Keeps what the rest of a round that ends early has cost; it will have to be asked again."""
+        """Records what the rest of a round that ends early has cost; these participants have to be asked again."""
         for call in calls:
             call.answer.cancel()
-        # Exceptions are returned, as the first would leave the others running, and what they cost untold.
+        # Collect exceptions: raising the first would leave the other calls running and their cost unrecorded.
         results = await asyncio.gather(*(call.answer for call in calls), return_exceptions=True)
         for call, result in zip(calls, results, strict=True):
             if call.log.events:

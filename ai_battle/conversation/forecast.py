@@ -1,4 +1,4 @@
-"""Says what a run would send first, and about what it would cost, its helpers included, without calling a model."""
+"""Forecasts what a run sends first and what it may cost, helpers included, without calling a model."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from ..assembly.recipes import Recipe
 
 USUAL_ANSWER, ONE_SCORE = 350, 80
-"""Tokens of an answer when nothing is known of it, and of a judge's score with its quotation and reason."""
+"""Tokens assumed for an answer, and for a judge's score with its quotation and reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedHelp:
-    """One model that is called for a participant: `calls` of about `each`; None where nobody can know how many.
+    """A model that is called for a participant: `calls` calls of about `each`; None if the number is unknown.
 
-    `role` is that of the ledger, `when` says in words for which turns.
+    `role` is the ledger's role; `when` says in words for which turns the model is called.
     """
 
     model: str
@@ -50,7 +50,7 @@ class ExpectedHelp:
 
     @property
     def usage(self) -> Usage:
-        """What all the calls come to; nothing where nobody can know how many."""
+        """The usage of all calls; none if their number is unknown."""
         calls, each = self.calls or 0.0, self.each
         if not calls:
             return NOTHING_USED
@@ -67,7 +67,7 @@ def usual_answer(model: Model, most: int | None = None) -> int:
 
 
 def helps(name: str, recipe: "Recipe", turns: int, read: int) -> Iterator[ExpectedHelp]:
-    """Yields the expected calls of all models of a pair of `name`, whose own requests have about `read` tokens."""
+    """Yields the expected calls of every model in the pair of `name`, whose own requests have about `read` tokens."""
     own = usual_answer(recipe.model)
     beside = recipe.traits.own_calls(has_secondary=bool(recipe.help.secondary))
     attempts = own * (1 + len(recipe.help.peers)) if beside else own
@@ -77,9 +77,9 @@ def helps(name: str, recipe: "Recipe", turns: int, read: int) -> Iterator[Expect
     for key, model in recipe.helpers.items():
         kind = key.partition(".")[0]
         if kind == "secondary" and key not in ("secondary", "secondary.0"):
-            continue  # of a pool the others stand in where the first fails
+            continue  # the other members of a pool are called only if the first fails
         called = recipe.traits.call_of(kind)
-        first_blind = called.role == "peer"  # it answers before it sees what others said
+        first_blind = called.role == "peer"  # a peer's first answer is given before it sees the others' answers
         shown = attempts * (called.calls - first_blind) // called.calls
         priced = _estimate_usage(model, read + shown, usual_answer(model, called.max_tokens))
         calls = _within(_calls(called, recipe, turns), recipe)
@@ -91,7 +91,7 @@ def helps(name: str, recipe: "Recipe", turns: int, read: int) -> Iterator[Expect
 
 
 def _calls(called: CalledModel, recipe: "Recipe", turns: int) -> float | None:
-    """The share of turns that get help, where the file says it; of several models after the first nobody knows."""
+    """Estimates the calls from the configured help rate; None if unknown, as for every model after the first."""
     detector = recipe.detector
     if called.often == "each turn":
         return turns * called.calls
@@ -104,7 +104,7 @@ def _calls(called: CalledModel, recipe: "Recipe", turns: int) -> float | None:
 
 
 def _within(calls: float | None, recipe: "Recipe") -> float | None:
-    """Returns no more than the limit of a run."""
+    """Caps the calls at the limit of the run."""
     most = recipe.help.limits.calls if recipe.help.limits.per == "run" else None
     return calls if calls is None or most is None else min(calls, most)
 
@@ -120,7 +120,7 @@ def _priced_usage(model: Model, read: int, written: int = 0) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFile:
-    """A file of a first request, and about the tokens that it is read for."""
+    """A file in a first request, with about how many tokens it takes."""
 
     name: str
     about: str
@@ -129,9 +129,10 @@ class ExpectedFile:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One participant: its first request, what all its turns together may use, and what models beside it may.
+    """What one participant may use: its first request, all its turns together, and the models that help it.
 
-    `files` are those of the request, as its provider counts them, and `file_usage` is what all turns read of files.
+    `files` are those of the first request, as its provider counts them; `file_usage` covers all readings of files in
+    all turns.
     """
 
     name: str
@@ -145,7 +146,7 @@ class Expected:
 
     @property
     def total(self) -> Usage:
-        """With the calls of other models that are certain to be made, or whose share the file says."""
+        """The usage including calls of other models that are certain, or whose rate the configuration gives."""
         return sum((one.usage for one in self.help), self.usage)
 
     def to_json(self) -> dict[str, Any]:
@@ -165,11 +166,11 @@ class Expected:
 
 
 def forecast(loaded: LoadedDiscussion) -> list[Expected]:
-    """Returns what each participant may cost; answers are as long as `max_tokens` allows, at most 350 tokens.
+    """Returns what each participant may cost, assuming answers of `max_tokens` but at most 350 tokens.
 
-    Models and tools are made as for a run, so that what would keep it from starting is found: raises `ConfigError`;
-    servers of tools are started, and stopped again. The requests are for people to look at: what came from the
-    environment is named in them, not shown.
+    Builds models and tools as a run does, so it raises `ConfigError` for everything that would keep the run from
+    starting. Tool servers are started and stopped again. The requests are for people to read: values from the
+    environment are named, not shown.
     """
     setup = FileSetup.of(loaded, keyboard).build({})
     asyncio.run(_equip(setup))
@@ -185,14 +186,14 @@ async def _equip(setup: RunSetup) -> None:
 
 
 def _forecasts(setup: RunSetup) -> Iterator[Expected]:
-    """Yields what each participant may cost; what judging takes is told with the last one."""
+    """Yields each participant's forecast; the cost of judging is added to the last one."""
     *others, last = _of_participants(setup)
     yield from others
     yield replace(last, help=(*last.help, *_judging(setup, (*others, last))))
 
 
 def _judging(setup: RunSetup, expected: Sequence[Expected]) -> Iterator[ExpectedHelp]:
-    """Yields for each judge that it reads all that was said twice, and rates each participant by each criterion."""
+    """Yields the calls of each judge, who reads the discussion twice and rates each participant on each criterion."""
     if not setup.arbiter:
         return
     tokens = sum(one.usage.output_tokens for one in expected) + estimate_message(opening(setup.plan))
@@ -214,7 +215,7 @@ def _of_participants(setup: RunSetup) -> Iterator[Expected]:
 
 
 def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer: float) -> Expected:
-    """Returns what one participant may cost, with answers of `answer` tokens on average."""
+    """Forecasts one participant, assuming answers of `answer` tokens on average."""
     plan, name = setup.plan, participant.name
     request = _first_request(participant, setup)
     turns = sum(phase.rounds for phase in plan.schedule if name in phase.speakers) or 1
@@ -243,7 +244,7 @@ def _files(messages: Iterable[Message], counted: FileTokens) -> Iterator[Expecte
 
 
 def _descriptions(setup: RunSetup) -> Iterator[ExpectedHelp]:
-    """Yields what it takes to describe all pictures once to those who see none."""
+    """Yields the cost of describing every picture once for models that can't see."""
     plan, assembled = setup.plan, setup.assembled
     model = assembled.models.get(plan.describer.name, assembled.outside_describer) if plan.describer else None
     files = [*pictures_of(opening(plan))]
@@ -274,7 +275,7 @@ def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
 
 
 def _usage(model: Model, sizes: tuple[int, int], per_round: float, turns: int) -> Usage:
-    """Each request has all rounds before it, as far as the model's window goes; files may go with the first alone."""
+    """Sums all requests: each holds the rounds before it, up to the model's window; files may be in the first alone."""
     most = model.window or 10**9
     read = sum(min(int(sizes[number > 0] + per_round * number), most) for number in range(turns))
     return _priced_usage(model, read, usual_answer(model) * turns)

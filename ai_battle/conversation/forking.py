@@ -1,4 +1,4 @@
-"""Where a run leaves another: what of it is taken over, and whether anything is left to be said."""
+"""Prepares a fork of a run: selects the events to copy and checks that something is left to be said."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from .state import State
 
 
 def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
-    """The events of the run up to the end of that turn; raises `ConfigError` that names the turns there are."""
+    """Returns the events up to the end of the turn. Raises `ConfigError` naming the turns that exist."""
     events: list[Event] = []
     end = last = 0
     for _, event in read(run_dir):
@@ -22,19 +22,19 @@ def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
             last = event.turn
             end = len(events) if last == turn else end
     if not end:
-        few = {0: "none is over yet", 1: "only turn 1 is over"}
+        few = {0: "no turn is over yet", 1: "only turn 1 is over"}
         there = few.get(last, f"turns 1 to {last} are over")
-        raise ConfigError(f"{run_dir} can't be forked behind turn {turn}; {there}.")
+        raise ConfigError(f"{run_dir} can't be forked after turn {turn}; {there}.")
     return tuple(events[:end])
 
 
-async def take_over(events: Sequence[Event], journal: Emit) -> None:
+async def copy_events(events: Sequence[Event], journal: Emit) -> None:
     for event in events:
         await journal(event)
 
 
 def script_positions(events: Sequence[Event]) -> Mapping[str, int]:
-    """Returns how many entries of its script each scripted participant has used up."""
+    """Returns how many script entries each scripted participant has used."""
     progress = Progress(Path())
     for event in events:
         progress.apply(event)
@@ -42,14 +42,14 @@ def script_positions(events: Sequence[Event]) -> Mapping[str, int]:
 
 
 def new_prompt(events: Sequence[Event], plan: Plan) -> tuple[PromptGiven, ...]:
-    """Returns what the plan says to begin with, where that is not what was said."""
+    """Returns the plan's opening prompt if it differs from the one that was given."""
     opened = [event.message.text for event in events if isinstance(event, PromptGiven)]
     prompt = opening(plan)
     return () if opened[-1:] == [prompt.text] else (PromptGiven(prompt),)
 
 
 def require_turns_left(state: State, plan: Plan, turn: int) -> None:
-    """Raises `ConfigError` where a fork would end before anybody speaks, or has strangers in it."""
+    """Raises `ConfigError` if a fork would end before anybody speaks, or if an earlier speaker has no model now."""
     names = [participant.name for participant in plan.participants]
     if strangers := [name for name in state.spoken if name not in names]:
         raise ConfigError(f"{strangers[0]!r} spoke before turn {turn} and has no model now{near(strangers[0], names)}")
@@ -57,4 +57,4 @@ def require_turns_left(state: State, plan: Plan, turn: int) -> None:
         more = "add a phase" if plan.phases else "name more with --turns"
         raise ConfigError(f"Turn {turn} is the last of {plan.rounds} rounds; fork earlier, or {more}.")
     if state.stop_reason:
-        raise ConfigError(f"The discussion is over behind turn {turn} ({state.stop_reason}); fork it earlier.")
+        raise ConfigError(f"The discussion is over after turn {turn} ({state.stop_reason}); fork it earlier.")

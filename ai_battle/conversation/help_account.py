@@ -1,4 +1,4 @@
-"""What models that help each other cost and saved: a fold over the events of a run."""
+"""Sums up what helping models cost and saved, as a fold over the events of a run."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -10,13 +10,13 @@ from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import AnswersCompared, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
 from .participant import Cost
 
-_TELLING = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
-_ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "chair", "peer")
+_ARRIVAL_EVENTS = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
+_ANSWER_ROLES: tuple[Role, ...] = ("own", "helper", "boost", "chair", "peer")
 
 
 @dataclass(slots=True)
 class _Row:
-    """What a participant's models of one role did."""
+    """The calls and usage of a participant's models in one role."""
 
     calls: int = 0
     usage: Usage = NOTHING_USED
@@ -48,7 +48,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _HelpArrival:
-    """Whether help came in a turn: it did unless the one that was asked failed before the model itself went on."""
+    """Tracks whether help arrived in a turn: it did unless the helper failed before the model itself went on."""
 
     asked: bool = False
     came: bool = False
@@ -57,7 +57,7 @@ class _HelpArrival:
     def has_come(self) -> bool:
         return self.came or self.asked
 
-    def hear(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         match event:
             case HelpAsked():
                 self.came, self.asked = self.has_come, event.is_help
@@ -69,15 +69,16 @@ class _HelpArrival:
 
 @dataclass(slots=True)
 class HelpAccount:
-    """Only events change it, through `apply`; `large` prices a usage on the model that helps, by participant.
+    """Counts help from events given to `apply`. `large` prices a usage on the helping model, by participant.
 
-    Where it says who can be helped, only their turns are counted. `asked` is how often others were, also in vain.
+    If `large` names the participants that can be helped, only their turns are counted. `asked` counts how often helpers
+    were asked, including calls in vain.
     """
 
     large: Mapping[str, Cost] = field(default_factory=dict)
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
-    _coming: defaultdict[str, _HelpArrival] = field(default_factory=lambda: defaultdict(_HelpArrival))
+    _arrivals: defaultdict[str, _HelpArrival] = field(default_factory=lambda: defaultdict(_HelpArrival))
     asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
@@ -87,8 +88,8 @@ class HelpAccount:
     _all_large: float | None = 0.0
 
     def apply(self, event: Event) -> None:
-        if isinstance(event, _TELLING):
-            self._coming[event.speaker].hear(event)
+        if isinstance(event, _ARRIVAL_EVENTS):
+            self._arrivals[event.speaker].apply(event)
         match event:
             case TurnStarted(speaker=speaker):
                 self._begin_turn(speaker)
@@ -108,9 +109,9 @@ class HelpAccount:
         self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
 
     def total(self) -> HelpSummed | None:
-        """Returns the help of all.
+        """Returns the sums for the whole run, or None if nobody could be helped.
 
-        None where nobody could be helped. Clients that tell nothing of calls have no known cost.
+        The cost is unknown if the clients report no calls.
         """
         if not self.large and not self.asked and all(role == "own" for _, role in self._rows):
             return None
@@ -121,19 +122,19 @@ class HelpAccount:
         return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, rows, self._compared, self._replaced)
 
     def _begin_turn(self, speaker: str) -> None:
-        """Begins a turn. What came before it belongs to none: choosing a speaker, a summary, an interrupted turn."""
-        self._coming.pop(speaker, None)
+        """Begins a turn. Calls before it belong to no turn: they chose a speaker, summed up, or were interrupted."""
+        self._arrivals.pop(speaker, None)
         for key in [key for key in self._turn if key[0] == speaker]:
             del self._turn[key]
 
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         speaker = event.speaker
         mine = {role: self._turn.pop((name, role)) for name, role in [*self._turn] if name == speaker}
-        coming = self._coming.pop(speaker, _HelpArrival())
+        arrival = self._arrivals.pop(speaker, _HelpArrival())
         if isinstance(event, TurnFailed):
             return
         self._turns += not self.large or speaker in self.large
-        self._helped += coming.has_come
+        self._helped += arrival.has_come
         if cost := self.large.get(speaker):
             usage = _answer_usage(mine)
             self._all_large = _plus(self._all_large, cost(usage) if usage else None)
@@ -152,8 +153,8 @@ class HelpAccount:
 
 
 def _answer_usage(rows: Mapping[Role, _Row]) -> Usage | None:
-    """The usage of the answer itself: the participant's own, or where it has none that counts, that of another."""
-    return next((rows[role].kept_usage for role in _ANSWERING if role in rows and rows[role].kept_calls > 0), None)
+    """Returns the usage of the answer itself: the participant's own, or that of the model that answered for it."""
+    return next((rows[role].kept_usage for role in _ANSWER_ROLES if role in rows and rows[role].kept_calls > 0), None)
 
 
 def _row(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Input files: what participants get to see with the first prompt, read within bounds that hold for all together."""
+"""Reads input files, which participants see with the first prompt, within limits for all files together."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ from ..files.reading import LARGEST_PICTURE, MIB, FileContent, ReadingOptions, r
 from ..files.texts import NothingToSend
 
 MOST_PICTURE_BYTES, MOST_BYTES = 8 * MIB, 20 * MIB
-"""Of all pictures, which are made smaller until they fit; and of all files as they are sent."""
+"""Limits of all pictures together, which are shrunk to fit, and of all files as they are sent."""
 TEXTS = ("text", "code", "csv", "json")
 _SHARED = ("max_resolution", "frames", "resend")
 NATIVE = FILE_KINDS - {"images"}
@@ -26,7 +26,7 @@ NATIVE = FILE_KINDS - {"images"}
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """`warnings` are for the user."""
+    """The parts of all input files; `warnings` are for the user."""
 
     parts: tuple[Part, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class _InputRead:
-    """What a file or a folder at a place of the configuration came to; `notes` are for the user."""
+    """The result of reading a file or folder at a place in the configuration; `notes` are for the user."""
 
     place: KeyPath
     content: FileContent | None = None
@@ -44,7 +44,7 @@ class _InputRead:
 
 @dataclass(frozen=True, slots=True)
 class _NamedFile:
-    """A file that the configuration names, or that was `found` in a folder that it names."""
+    """A file that the configuration names, or one `found` in a folder that it names."""
 
     place: KeyPath
     file: InputFile
@@ -52,9 +52,9 @@ class _NamedFile:
 
 
 def read_all(loaded: LoadedDiscussion) -> Inputs:
-    """Every input file of a discussion; raises `ConfigError` with the places of those that can't be read."""
+    """Reads every input file of a discussion. Raises `ConfigError` with the places of unreadable files."""
     readings: list[_InputRead] = [*loaded.read] or _read_files(loaded)
-    loaded.read.clear()  # they are large, and a later run reads what is there then
+    loaded.read.clear()  # the contents are large, and a later run has to read the files as they are then
     if wrong := [Problem(each.place, each.error) for each in readings if each.error]:
         raise ConfigProblems(map(loaded.location_of, wrong))
     parts = tuple(part for each in readings if each.content for part in each.content.parts)
@@ -62,7 +62,7 @@ def read_all(loaded: LoadedDiscussion) -> Inputs:
 
 
 def problems(loaded: LoadedDiscussion) -> Iterator[Problem]:
-    """Files that are missing or can't be read; what was read is kept in `loaded` for the first run."""
+    """Yields missing and unreadable files. What could be read is kept in `loaded` for the first run."""
     loaded.read[:] = _read_files(loaded)
     for each in loaded.read:
         if each.error:
@@ -70,7 +70,7 @@ def problems(loaded: LoadedDiscussion) -> Iterator[Problem]:
 
 
 def read_parts(path: str, base: Path) -> tuple[Part, ...]:
-    """A file as it goes with a message, in all its forms; raises `ConfigError` for one that can't be read or sent."""
+    """Reads a file into message parts. Raises `ConfigError` if it can't be read or sent."""
     if not path:
         raise ConfigError("Name a file: /attach FILE.")
     return read_file(_path_of(_file_at(path), base), path, ReadingOptions(native=NATIVE)).parts
@@ -91,7 +91,7 @@ def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
 
 
 def _options(loaded: LoadedDiscussion, files: int) -> ReadingOptions:
-    """Returns how so many files are read, for the models that are sent them."""
+    """Returns how to read the given number of files for the models that receive them."""
     kinds = [*read_as_they_are(loaded)]
     return ReadingOptions(
         most_bytes=min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, files)),
@@ -105,7 +105,7 @@ def _size(part: Part) -> int:
 
 
 def _named_files(loaded: LoadedDiscussion) -> Iterator[_NamedFile | _InputRead]:
-    """Yields each file; of folders the files in it, and what is to be said of the rest."""
+    """Yields each file, the files of each folder, and notes on what was left out."""
     discussion = loaded.file.discussion
     if file := discussion.input_file:
         place: KeyPath = ("discussion", "input_file", "path")
@@ -126,12 +126,12 @@ def _as_folder(file: InputFile) -> InputFiles:
 
 
 def _file_at(path: str) -> InputFile:
-    """A file that stands in no configuration, whose rules for what is written do not bind it."""
+    """Builds an input file without validation, since the rules for written configurations don't apply to it."""
     return InputFile.model_construct(path=path)
 
 
 def _with_defaults(file: InputFile, files: InputFiles) -> InputFile:
-    """Returns the file with what is said for all where it says nothing itself."""
+    """Fills the file's open settings from those that hold for all files."""
     left_open = {key: getattr(files, key) for key in _SHARED if getattr(file, key) is None}
     return file.model_copy(update=left_open)
 
@@ -167,7 +167,7 @@ def _read(named: _NamedFile, base: Path, options: ReadingOptions) -> _InputRead:
             return _InputRead(named.place, notes=(f"Left out: {error}.",))
         return _InputRead(named.place, error=str(error))
     return _InputRead(
-        named.place, content, notes=(*_mistaken_type(file, content), *(f"{note}." for note in content.notes))
+        named.place, content, notes=(*_type_mismatch(file, content), *(f"{note}." for note in content.notes))
     )
 
 
@@ -177,7 +177,7 @@ def _path_of(file: InputFile, base: Path) -> Path:
         is_directory = stat.S_ISDIR(os.stat(path).st_mode)
     except PermissionError as error:
         raise ConfigError(f"{file.path!r} can't be read: {error.strerror}") from error
-    except (OSError, ValueError) as error:  # also a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: the name contains a null byte
         if path.is_symlink():
             raise ConfigError(f"{file.path!r} is a link that leads to no file") from error
         raise ConfigError(f"there is no file {file.path!r} in {base}{near_file(path)}") from error
@@ -186,11 +186,11 @@ def _path_of(file: InputFile, base: Path) -> Path:
     return path
 
 
-def _mistaken_type(file: InputFile, content: FileContent) -> Iterator[str]:
+def _type_mismatch(file: InputFile, content: FileContent) -> Iterator[str]:
     stated = "text" if file.type == "code" else file.type
     kind = "text" if content.kind in TEXTS else content.kind
     if stated and stated != kind:
-        yield f"{file.path} is {_a(kind)}, not {_a(stated)} as the configuration says; it is sent as what it is."
+        yield f"{file.path} is {_a(kind)}, not {_a(stated)} as the configuration says; it is sent as {_a(kind)}."
 
 
 def _a(kind: str) -> str:

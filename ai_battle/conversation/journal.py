@@ -1,4 +1,4 @@
-"""The journal: one JSON line per event, in the hands of the operating system before the next turn starts."""
+"""Writes the journal: one JSON line per event, handed to the operating system before the next turn starts."""
 
 import asyncio
 import os
@@ -22,19 +22,19 @@ Durability = Literal["every_second", "every_turn"]
 
 SECONDS_UNSYNCED = 1.0
 MOST_FAULTS = 20
-"""So many lines that are missing or repeated are told at once."""
+"""How many missing or repeated lines are reported when a journal is reopened."""
 _SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, RunStarted, RunFinished)
 _sync_data = getattr(os, "fdatasync", os.fsync)
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
 
 
 class Journal:
-    """A listener that keeps all but the deltas; holds the run directory's lock until it is closed.
+    """Records every event but deltas, and holds the lock of the run directory until it is closed.
 
-    Each event is one `write`, so whatever kills this process loses no event that was heard, and a reader finds whole
-    lines at any instant. They are synced to disk within a second, or with `every_turn` before a turn is over.
-    After a failed write every further event is refused with the same `JournalError`: nothing more is to be paid for.
-    `warnings` is what reopening found and mended; emit it.
+    Each event is one `write`, so a killed process loses no event that was published, and a reader finds whole lines at
+    any time. Lines are synced to disk within a second, or with `every_turn` before a turn ends. After a failed write
+    the journal refuses every event with the same `JournalError`, so that nothing more is paid for. `warnings` holds
+    what reopening found and repaired; the caller emits it.
     """
 
     def __init__(self, run_dir: Path, durability: Durability, *, fresh: bool, config: str = "") -> None:
@@ -51,7 +51,7 @@ class Journal:
             self._lock = _lock_directory(run_dir)
             undo.callback(self._lock.release)
             if config:
-                _keep(config, run_dir)
+                _save_config(config, run_dir)
             self._fd = _open_file(run_dir / FILE, os.O_EXCL if fresh else 0)
             undo.callback(os.close, self._fd)
             if not fresh:
@@ -60,7 +60,7 @@ class Journal:
 
     @classmethod
     def create(cls, run_dir: Path, durability: Durability = "every_second", config: str = "") -> "Journal":
-        """A new journal in `run_dir`, which is made if need be; beside it the resolved `config`."""
+        """Creates a journal in `run_dir`, which is made if missing, and saves the resolved `config` next to it."""
         try:
             make_private(run_dir)
         except OSError as error:
@@ -69,13 +69,13 @@ class Journal:
 
     @classmethod
     def reopen(cls, run_dir: Path, durability: Durability = "every_second") -> "Journal":
-        """Goes on with the journal of an earlier process; a torn last line is cut off and told in `warnings`."""
+        """Continues the journal of an earlier process. A torn last line is cut off and reported in `warnings`."""
         open_journal(run_dir).close()
         return cls(run_dir, durability, fresh=False)
 
     @property
     def has_unsynced_lines(self) -> bool:
-        """Whether a power loss now would cost something."""
+        """True if a power loss now would lose lines."""
         return self._synced_end < self._end
 
     async def __call__(self, event: Event) -> None:
@@ -95,7 +95,7 @@ class Journal:
         await self.close()
 
     async def close(self) -> None:
-        """Syncs, and lets go of the run directory. Closing twice is closing once."""
+        """Syncs and releases the run directory. Closing again does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -105,7 +105,7 @@ class Journal:
             await self._wait_until_synced()
         finally:
             os.close(self._fd)
-            self._lock.release()  # last, so that whoever waits for it finds all lines
+            self._lock.release()  # last, so that a process that waits for it finds all lines
             self._broken = f"The journal of {self.run_dir} is closed."
 
     def _repair(self) -> None:
@@ -134,14 +134,14 @@ class Journal:
                 written += os.write(self._fd, line[written:])
         except OSError as error:
             self._break(error)
-            with suppress(OSError):  # a full disk may have taken half of the line, which nobody could read on from
+            with suppress(OSError):  # a full disk may hold half of the line, which would make later lines unreadable
                 os.ftruncate(self._fd, self._end)
             self._raise_if_broken()
         self._seq += 1
         self._end += len(line)
 
     def _sync_soon(self) -> None:
-        """A failure is not lost: the next event is refused because of it."""
+        """Starts a sync in the background. If it fails, the next event is refused."""
         self._sync_due = None
         self._syncing = asyncio.get_running_loop().run_in_executor(_threads, self._sync)
 
@@ -153,10 +153,10 @@ class Journal:
             self._raise_if_broken()
 
     def _sync(self) -> None:
-        end = self._end  # read before the sync: lines that are written meanwhile may not be in it
+        end = self._end  # read before the sync, which may miss lines that are written while it runs
         try:
             if not self._synced_end:
-                _sync_way_to(self.run_dir)
+                _sync_directories(self.run_dir)
             _sync_data(self._fd)
             if self._copy:
                 self._copy.store() if self._every_turn else self._copy.require_own()
@@ -184,8 +184,8 @@ def _lock_directory(run_dir: Path) -> RunLock:
         raise JournalError(_unwritable(run_dir, error)) from error
 
 
-def _keep(config: str, run_dir: Path) -> None:
-    """Keeps the journal, unless another process has begun a run there meanwhile."""
+def _save_config(config: str, run_dir: Path) -> None:
+    """Saves the configuration, unless another process has begun a run in the directory meanwhile."""
     if (run_dir / FILE).exists():
         return
     try:
@@ -208,8 +208,8 @@ def _unwritable(run_dir: Path, error: OSError) -> str:
     return f"{run_dir} can't be written: {error.strerror}; name a directory that can with --out DIR."
 
 
-def _sync_way_to(run_dir: Path) -> None:
-    """A new file outlives a power loss only when the directories that lead to it do."""
+def _sync_directories(run_dir: Path) -> None:
+    """Syncs the directories above the journal; without that, a power loss could drop the new file itself."""
     if os.name == "nt":
         return
     config = run_dir / CONFIG

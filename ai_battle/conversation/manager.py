@@ -1,4 +1,4 @@
-"""Discussions from Python or from a file: any number of runs, one after another and at once."""
+"""Runs discussions from Python or from a file: any number of runs, one after another or at once."""
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run went. `messages` are read from the journal when they are asked for, the prompt first.
+    """The result of a run. `messages` are read from the journal on access; the prompt comes first.
 
-    `help` says what models that help each other cost and saved, `verdict` what `judge:` made of it; None where there is
+    `help` says what helping models cost and saved, and `verdict` is the result of `judge:`; each is None if there is
     none.
     """
 
@@ -72,7 +72,7 @@ class RunResult:
 
 
 class DiscussionSettings(TypedDict, total=False):
-    """What else a discussion may say of itself, under the names of the discussion YAML."""
+    """Further settings of a discussion, under the names of the discussion YAML."""
 
     name: str
     initial_prompt: str
@@ -94,10 +94,10 @@ class DiscussionSettings(TypedDict, total=False):
 
 
 class ConversationManager:
-    """Runs discussions. Each run has its own views, state and journal; nothing is shared between runs.
+    """Runs discussions. Each run has its own views, state and journal; runs share nothing.
 
-    `out` is the run directory; without it each run makes one of its own under `runs/`. From Python the clients are the
-    caller's, who also closes them. Without `keep_drafts` the journal lacks the texts of dropped drafts and of helpers.
+    `out` is the run directory; without it each run creates one under `runs/`. Clients passed from Python belong to the
+    caller, who also closes them. Without `keep_drafts` the journal lacks the texts of dropped drafts and of helpers.
     """
 
     _source: SetupSource
@@ -117,7 +117,7 @@ class ConversationManager:
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
         if "turns" in settings and settings.get("phases"):
-            raise ConfigError("turns does not go with phases, whose rounds say how long the discussion is.")
+            raise ConfigError("turns can't be combined with phases, whose rounds set the length of the discussion.")
         plan = Plan(tuple(participants), goal=goal, limits=SpendingLimits.of(limits), **settings)
         given = tuple(tools)
         checked_tools = tuple(ToolRegistry(given)) if given else ()
@@ -136,13 +136,14 @@ class ConversationManager:
         allow_unsandboxed: bool = False,
         approve: Ask | None = None,
     ) -> Self:
-        """Reads a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
+        """Reads a YAML file, a dictionary or a checked configuration.
 
-        `ask` reads a line from a person; it is given a prompt to show and returns None at the end of the input.
-        `recordings` are files: one to record what models are asked and answer, one to answer from.
-        `allow_unsandboxed` lets code of models run without a fence where the file says `sandbox: none`. `approve` is
-        awaited with each call of a tool that a person has to be asked about, and the name of the participant; it
-        returns True or False, an `Answer`, or None where nobody can be asked: then the call is denied.
+        `ask` reads a line from a person: it gets a prompt to show and returns None at the end of the input.
+        `recordings` are two files: one to record what models are asked and answer, one to answer from.
+        `allow_unsandboxed` lets models' code run without a sandbox if the file says `sandbox: none`. `approve` is
+        awaited with each tool call that needs a person's approval and the participant's name. It returns True or False,
+        an `Answer`, or None if nobody can be asked, which denies the call. Raises `ConfigError` listing everything that
+        is wrong.
         """
         manager = cls.__new__(cls)
         loaded = source if isinstance(source, LoadedDiscussion) else load_checked(source, recordings=recordings)
@@ -156,11 +157,11 @@ class ConversationManager:
         self.conversation_history: list[dict[str, str]] = []
 
     async def run_discussion(self, emit: Emit = ignore, wants: Wants | None = None) -> RunResult:
-        """Holds one run from its beginning to its end.
+        """Plays one run from beginning to end.
 
-        `wants` says what of the answers `emit` makes use of: all, if nothing is said; without a listener, nothing on
-        the way, so that models are asked for whole answers.
-        Raises `ConfigError`, `JournalError` and, where nothing listens, `Unreachable` before anything is spent.
+        `wants` says which parts of the answers `emit` uses; the default is all. Without a listener models are asked for
+        whole answers, not for streams. Raises `ConfigError`, `JournalError`, and `Unreachable` before anything is spent
+        if a server does not answer.
         """
         source = self._source
         with source.redactor.errors():
@@ -170,7 +171,7 @@ class ConversationManager:
                     settings = rundir.settings(source.config)
                     begin = RunStarted(source.name, str(run_dir), setup.plan.model_types, settings)
                     dispatcher = EventDispatcher(
-                        source.kept_in(journal), State(setup.plan), emit, source.redactor, wants
+                        source.journal_writer(journal), State(setup.plan), emit, source.redactor, wants
                     )
                     return await _run(setup, journal, dispatcher, begin)
 
@@ -182,9 +183,9 @@ class ConversationManager:
         *,
         accept_changes: bool = False,
     ) -> RunResult:
-        """Goes on after the last turn that is in the journal; a run that is over is only reported.
+        """Continues after the last turn in the journal; for a finished run it only returns the result.
 
-        Nothing is read before the run directory is locked, so nobody can write to it in between.
+        The run directory is locked before anything is read, so that no other process can write to it in between.
         """
         source, run_dir = self._source, Path(run_dir)
         with source.redactor.errors():
@@ -197,17 +198,18 @@ class ConversationManager:
                 async with source.open(progress.positions) as setup:
                     state = _restore_state(setup, (event for _, event in reading.read(run_dir)))
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, setup.plan.model_types)
-                    dispatcher = EventDispatcher(source.kept_in(journal), state, emit, source.redactor, wants)
+                    writer = source.journal_writer(journal)
+                    dispatcher = EventDispatcher(writer, state, emit, source.redactor, wants)
                     return await _run(setup, journal, dispatcher, go_on)
 
     async def fork(
         self, run_dir: str | os.PathLike[str], turn: int, emit: Emit = ignore, wants: Wants | None = None
     ) -> RunResult:
-        """A run that begins with all that was said in another, up to and with `turn`, and goes on live from there.
+        """Starts a run with everything said in another up to and including `turn`, and continues live from there.
 
-        No model is called for what was said, and it counts against no limit. Another goal or initial prompt than the
-        other run had is told to all behind it. Raises `ConfigError` where there is no such turn, where somebody spoke
-        whom this discussion does not know, and where nothing is left to be said behind it.
+        No model is called for the copied turns, and they count against no limit. If the goal or initial prompt differs
+        from the other run's, the participants get the new one after the copied turns. Raises `ConfigError` if the turn
+        does not exist, if a speaker of the other run is unknown here, or if nothing is left to be said.
         """
         source, origin = self._source, Path(run_dir)
         with source.redactor.errors():
@@ -217,12 +219,12 @@ class ConversationManager:
                 state = _restore_state(setup, (*events, begin))
                 forking.require_turns_left(state, setup.plan, turn)
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
-                async with Journal.create(Path(begin.run_dir), source.durability, source.config) as written:
-                    journal = source.kept_in(written)
-                    await forking.take_over(events, journal)
-                    dispatcher = EventDispatcher(journal, state, emit, source.redactor, wants)
+                async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
+                    writer = source.journal_writer(journal)
+                    await forking.copy_events(events, writer)
+                    dispatcher = EventDispatcher(writer, state, emit, source.redactor, wants)
                     new = forking.new_prompt(events, setup.plan)
-                    return await _run(setup, written, dispatcher, begin, RunForked(shown_path(origin), turn), *new)
+                    return await _run(setup, journal, dispatcher, begin, RunForked(shown_path(origin), turn), *new)
 
     async def run_conversation_turn(
         self,
@@ -234,9 +236,10 @@ class ConversationManager:
         file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         system_instruction: str | None = None,
     ) -> str:
-        """Takes one turn outside of a run: `role` answers `prompt`, and both stay in `conversation_history`.
+        """Takes one turn outside of a run: `role` answers `prompt`, and both are added to `conversation_history`.
 
-        The history is told from the point of view of `role`. Raises `ProviderError`; nothing is kept of such a turn.
+        The history is sent from the point of view of `role`. Raises `ProviderError`, and then keeps nothing of the
+        turn.
         """
         if system_instruction is None and mode not in ("no-meta", "no-meta-prompting", "default"):
             system_instruction = role_prompt(mode, role, role)
@@ -252,7 +255,7 @@ class ConversationManager:
         return answer
 
     def _with_prompt(self, prompt: str, role: str) -> list[dict[str, str]]:
-        """The history with the prompt, which the caller may have taken from its end."""
+        """Returns the history with the prompt, unless the caller has already appended it."""
         if self.conversation_history and self.conversation_history[-1]["content"] == prompt:
             return [*self.conversation_history]
         asking = "assistant" if role in ("human", "user") else "user"
@@ -260,13 +263,13 @@ class ConversationManager:
 
 
 def _restore_state(setup: RunSetup, events: Iterable[Event]) -> State:
-    """The state that the journal tells of; what helpers had used and where ladders stood is put back too."""
+    """Rebuilds the state from the journal, together with what helpers had used and where ladders stood."""
     state = State(setup.plan)
     for event in events:
         state.apply(event)
         is_judging = isinstance(event, ModelReplied) and event.role == "arbiter"
         _book(event, state.judging if is_judging else state.use.ledger, setup.assembled.help.use)
-    # Calls are counted by questions, not replies: one that failed used up a call as well.
+    # Count help by requests, not replies, because a failed request used up a call as well.
     for name, use in setup.assembled.help.use.items():
         use.calls = state.help.asked[name]
     state.ladders.restore(setup.assembled.help.standings)
@@ -275,7 +278,7 @@ def _restore_state(setup: RunSetup, events: Iterable[Event]) -> State:
 
 def _book(event: Event, ledger: Ledger, help_use: "Mapping[str, HelpUse]") -> None:
     match event:
-        case RunStarted():  # what stands before it was used by the run that this one was forked from
+        case RunStarted():  # events before it were copied from the forked run, which has paid for them
             for use in help_use.values():
                 use.ledger = Ledger()
         case ModelReplied(speaker=speaker, role=role):
@@ -314,7 +317,7 @@ def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None, judged:
 
 
 class CollaborativeConversationManager(ConversationManager):
-    """A `ConversationManager` to which pairs can be added; those of a file are there without that."""
+    """A `ConversationManager` that pairs can be added to; it has the pairs of its file from the start."""
 
     _elsewhere: dict[str, Pair]
 
@@ -327,7 +330,7 @@ class CollaborativeConversationManager(ConversationManager):
     ) -> None:
         """Lets `primary_model` ask `secondary_model` when it is stuck, from now on.
 
-        Both are participants' names or model types. Raises `ValueError` that names what is missing or wrong.
+        Both are participants' names or model types. Raises `ValueError` naming what is missing or wrong.
         """
         keys = ("primary", "secondary", "threshold", "max_retries")
         settings = dict(zip(keys, (primary_model, secondary_model, threshold, max_retries), strict=True))
@@ -351,9 +354,9 @@ class CollaborativeConversationManager(ConversationManager):
         file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         system_instruction: str | None = None,
     ) -> str:
-        """Takes a turn like `run_conversation_turn`, of a participant or a model type, with the help set up for it.
+        """Takes a turn like `run_conversation_turn`, for a participant or a model type, with the help set up for it.
 
-        Raises `ConfigError` for a model that nobody knows, and `ProviderError`.
+        Raises `ConfigError` for an unknown model, and `ProviderError`.
         """
         async with self._client(model_type) as client:
             return await self.run_conversation_turn(
@@ -361,7 +364,7 @@ class CollaborativeConversationManager(ConversationManager):
             )
 
     def _client_of(self, named: str) -> ModelClient:
-        """Raises `ConfigError`, with the participants whose names are near where it is no model either."""
+        """Returns the client. Raises `ConfigError` with similar participants' names if it is no model type either."""
         try:
             return self._source.client(named)[0]
         except ConfigError as error:

@@ -1,4 +1,4 @@
-"""The final synthesis that `outcome` asks for: a text, or JSON by a schema, kept as a file beside the transcript."""
+"""Requests the final synthesis that `outcome` asks for, as text or as JSON by a schema, and saves it as a file."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ TEXT, JSON = "outcome.md", "outcome.json"
 async def conclusion(
     participant: Participant, request: ModelRequest, wanted: Wanted, emit: EventDispatcher
 ) -> Concluded:
-    """Returns what the participant makes of it all; empty, with a warning, when it gives no answer."""
+    """Returns the participant's outcome. If there is no answer it is empty, with a warning."""
     answer, usage = await request_aside(participant, outcome_request(request, wanted), emit, emit.wants)
     if isinstance(answer, AIBattleError):
         await emit(Warned(f"There is no outcome, {participant.name} gave no answer: {answer}"))
@@ -34,12 +34,12 @@ async def conclusion(
     if not isinstance(wanted, str):
         text = json_in(text) or text
         if file_name(text) != JSON:
-            await emit(Warned(f"The outcome of {participant.name} is no JSON; it is kept as it is, in {TEXT}."))
+            await emit(Warned(f"The outcome of {participant.name} is not JSON; it is kept unchanged in {TEXT}."))
     return Concluded(participant.name, text, usage, answer.model)
 
 
 def outcome_request(request: ModelRequest, wanted: Wanted) -> ModelRequest:
-    """The participant's next request, with what is wanted at its end; by schema where the model's API knows one."""
+    """Appends the request for an outcome. A JSON Schema is also passed on, for APIs that support it."""
     if isinstance(wanted, str):
         note = prompt("outcome", wanted=wanted.strip())
         return replace(request, messages=with_note(request.messages, note), tool_choice="none")
@@ -48,7 +48,7 @@ def outcome_request(request: ModelRequest, wanted: Wanted) -> ModelRequest:
 
 
 def json_in(text: str) -> str:
-    """The JSON object or list in an answer, whatever stands around it; empty when there is none."""
+    """Extracts the JSON object or list from an answer; empty if there is none."""
     for opening, closing in ("{}", "[]"):
         fragment = text[text.find(opening) : text.rfind(closing) + 1] if opening in text else ""
         if (value := _parse_json(fragment)) is not None:
@@ -61,7 +61,7 @@ def file_name(text: str) -> str:
 
 
 def keep(run_dir: Path, text: str) -> None:
-    """Writes the file, whole or not at all; writing it again changes nothing. Raises `JournalError`."""
+    """Writes the file atomically; writing it again changes nothing. Raises `JournalError`."""
     if not text:
         return
     path = run_dir / file_name(text)
@@ -72,7 +72,7 @@ def keep(run_dir: Path, text: str) -> None:
 
 
 def _parse_json(text: str) -> Any:
-    """The object or list that `text` is; None for anything else."""
+    """Parses a JSON object or list; returns None for anything else."""
     try:
         value = from_json(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who takes part, and how one of them is asked: what comes back is an answer, or an error that says why not."""
+"""Defines who takes part and requests their answers; a failed request becomes an error that says why."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 
 ParticipantRole: TypeAlias = Literal["human", "assistant", "moderator", "observer", "user"]
 Cost: TypeAlias = Callable[[Usage], float | None]
-"""What a usage would cost on some model, in dollars; None where its price is unknown."""
+"""Prices a usage on some model, in dollars; None if the price is unknown."""
 
 EVENTS_WITH_SPEAKER = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
@@ -44,12 +44,14 @@ EVENTS_WITH_SPEAKER = (
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """One who speaks. `parameters` are its sampling options, `window` is how many tokens its model reads, if known.
+    """A participant of a discussion.
 
-    The roles: a moderator opens, closes and may choose who speaks; an observer hears all and speaks once, at the end;
-    a user is a person; human and assistant are the two sides of `mode: human-ai`. `large` is what a usage would cost on
-    the model that helps this one, if there is one. `secret` is what only this participant is told, `reads`
-    are the kinds of files that its model is sent as they are.
+    `parameters` are sampling options; `window` is the model's context in tokens, if known. `large` prices a usage on
+    the model that helps this participant, if there is one. Only this participant is shown `secret`; `reads` are the
+    kinds of files that its model receives unchanged.
+
+    A moderator opens, closes and may choose who speaks. An observer hears everything and speaks once, at the end. A
+    user is a person. Human and assistant are the two sides of `mode: human-ai`.
     """
 
     name: str
@@ -66,7 +68,7 @@ class Participant:
 
 
 class TurnListener:
-    """Passes on what one participant's model does, with the participant's name, and keeps count."""
+    """Adds the participant's name to its model's events, and counts attempts and usage."""
 
     def __init__(self, speaker: str, emit: Emit) -> None:
         self.attempts = 1
@@ -89,7 +91,7 @@ class TurnListener:
 
     @property
     def text(self) -> str:
-        """What has come of the present attempt."""
+        """The text of the current attempt so far."""
         return "".join(self._pieces)
 
     @property
@@ -98,12 +100,12 @@ class TurnListener:
 
     @property
     def usage(self) -> Usage:
-        """What all calls on the way came to, also those whose answer came to nothing."""
+        """The usage of all calls, including those without a usable answer."""
         return self.budget.ledger.usage
 
 
 async def request_answer(participant: Participant, request: ModelRequest, listener: TurnListener) -> ModelResponse:
-    """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
+    """Returns a usable answer. Refusals, empty answers and the client's exceptions become a `ProviderError`."""
     with translate_errors(f"The client of {participant.name} failed", ProviderError):
         response = await request_charged(participant.client, request, listener, listener.budget)
         if not isinstance(response, ModelResponse):
@@ -115,7 +117,7 @@ async def request_answer(participant: Participant, request: ModelRequest, listen
     if calls := response.message.tool_calls:
         names = ", ".join(call.name for call in calls)
         await listener(Warned(f"{participant.name} called {names}, which nothing runs; only the text is kept."))
-        # No API takes back calls without results, and others would not hear the text beside them.
+        # APIs reject a history with calls that have no results, and other participants hear no message with calls.
         kept = tuple(part for part in response.message.parts if not isinstance(part, ToolCall))
         return replace(response, message=replace(response.message, parts=kept))
     return response
@@ -124,9 +126,9 @@ async def request_answer(participant: Participant, request: ModelRequest, listen
 async def request_aside(
     participant: Participant, request: ModelRequest, emit: Emit, wants: Wants
 ) -> tuple[ModelResponse | AIBattleError, Usage]:
-    """Asks outside of a turn, where nobody hears the words; returns the answer or why there is none, and what it cost.
+    """Asks outside of a turn, without publishing the text; returns the answer or the error, and the usage.
 
-    Only a journal that can't be written is raised.
+    Raises only `JournalError`, which ends the run.
     """
     listener = TurnListener(participant.name, quiet(emit))
     try:

@@ -1,4 +1,4 @@
-"""A person at the keyboard, who takes part like any model."""
+"""Lets a person take part at the keyboard like any model."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from ..core.messages import Message, Part, assistant
 from .inputs import read_parts
 
 Reader: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""Shows a prompt, whose last line stands before what is typed, and returns that; None at the end of the input."""
+"""Shows a prompt, whose last line precedes the input, and returns the line typed; None at the end of the input."""
 
 T = TypeVar("T")
 COMMANDS = {
@@ -36,11 +36,11 @@ _COMMAND = re.compile(r"/([a-zA-Z]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class PersonLeft(ProviderError):
-    """The person closed the input; the others go on without."""
+    """The person closed the input; the others continue without them."""
 
 
 class PersonEnded(ProviderError):
-    """The person said that the discussion is over."""
+    """The person ended the discussion."""
 
 
 WITHOUT_WORDS: dict[str, tuple[type[ProviderError], str]] = {
@@ -51,7 +51,7 @@ WITHOUT_WORDS: dict[str, tuple[type[ProviderError], str]] = {
 
 
 async def read_in_thread(read: Callable[[], T]) -> T:
-    """Returns what `read` returns; nobody waits for its thread, so Ctrl-C ends the program in the middle of a line."""
+    """Returns the result of `read`. Nothing joins its daemon thread, so Ctrl-C works in the middle of a line."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
 
@@ -60,7 +60,7 @@ async def read_in_thread(read: Callable[[], T]) -> T:
             settle = partial(result.set_result, read())
         except (OSError, ValueError) as error:
             settle = partial(result.set_exception, error)
-        with suppress(RuntimeError):  # the loop may have ended while nobody typed
+        with suppress(RuntimeError):  # the loop may be closed by the time a line is typed
             loop.call_soon_threadsafe(lambda: None if result.done() else settle())
 
     Thread(target=deliver, daemon=True).start()
@@ -68,7 +68,10 @@ async def read_in_thread(read: Callable[[], T]) -> T:
 
 
 class Keyboard:
-    """Lines from standard input; None at its end. It reads past Python's own buffer, which would keep lines back."""
+    """Reads lines from standard input; returns None at its end.
+
+    It bypasses Python's buffer, which would hold back lines that were typed ahead.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
@@ -79,7 +82,7 @@ class Keyboard:
         try:
             typed = await read_in_thread(self._line)
         finally:
-            if typed is None:  # nobody pressed Enter
+            if typed is None:  # the cursor is still on the prompt's line, since nobody pressed Enter
                 print(file=sys.stderr, flush=True)
         return typed
 
@@ -98,10 +101,10 @@ keyboard = Keyboard()
 
 
 class PersonClient(ModelClient):
-    """Says what is typed. An empty line is no answer, which skips the turn; the end of the input leaves.
+    """Answers with what a person types. An empty line skips the turn; the end of the input leaves the discussion.
 
-    A line that begins with a slash and a word is one of `COMMANDS`; `//word` says `/word`. `others` are the names that
-    `/ask` knows; files are found from `base` on. The `secret` is shown before the first line.
+    A line that begins with a slash and a word is one of `COMMANDS`; `//word` says `/word`. `/ask` accepts the names in
+    `others`; relative file names start at `base`. `secret` is shown before the first line.
     """
 
     def __init__(
@@ -113,14 +116,14 @@ class PersonClient(ModelClient):
         secret: str = "",
     ) -> None:
         self._name = name
-        self._told = f"Only you are told this: {secret.strip()}" if secret else ""
+        self._secret_note = f"Only you are told this: {secret.strip()}" if secret else ""
         self._read = read
         self._others = [other for other in others if other != name]
         self._base = base
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         files: dict[str, tuple[Part, ...]] = {}
-        words, note, self._told = None, self._told, ""
+        words, note, self._secret_note = None, self._secret_note, ""
         while words is None:
             line = await self._read(f"{note}\n{self._name}> " if note else f"{self._name}> ")
             if line is None:
@@ -130,12 +133,12 @@ class PersonClient(ModelClient):
             raise ProviderError(f"{self._name} let the turn pass.")
         text = f"{words}\n\n(attached: {', '.join(files)})".strip() if files else words
         await emit(TextDelta(text))
-        # Only what has the role of a user crosses to others whole; so the files come as a step before the words.
+        # Others receive whole only messages with the user role, so the files form a step of their own before the text.
         steps = (Message("user", tuple(chain.from_iterable(files.values()))),) if files else ()
         return ModelResponse(assistant(text), usage=NOTHING_USED, model="person", steps=steps)
 
     async def _obey(self, line: str, files: dict[str, tuple[Part, ...]], emit: Emit) -> tuple[str | None, str]:
-        """Returns the words to say; or None, and what the person has to know before the next line."""
+        """Returns the text to say; or None and a note to show before the next line."""
         found = _COMMAND.fullmatch(line.strip())
         if not found:
             return line[1:] if line.startswith("//") else line, ""
@@ -150,17 +153,17 @@ class PersonClient(ModelClient):
                 return None, await self._attach(rest, files)
             case "help":
                 return None, HELP
-        return None, f"There is no command /{found[1]}; /help lists those there are, //{found[1]} says it as it is."
+        return None, f"There is no command /{found[1]}; /help lists the commands, //{found[1]} says it literally."
 
     async def _call_on(self, rest: str, emit: Emit) -> tuple[str | None, str]:
         name, words = _split_name(rest, self._others)
         if not name:
-            return None, f"Nobody here is called that: {', '.join(self._others)}. You wrote: {rest}"
+            return None, f"Nobody here has that name; choose from {', '.join(self._others)}. You wrote: {rest}"
         await emit(SpeakerSelected(name, "called"))
         return words, ""
 
     async def _attach(self, path: str, files: dict[str, tuple[Part, ...]]) -> str:
-        """Others may be speaking, so that a large file is read beside them."""
+        """Reads a file in a thread, so that a large one does not block participants who are speaking."""
         try:
             files[path] = await asyncio.to_thread(read_parts, path, self._base)
         except ConfigError as error:
@@ -169,7 +172,7 @@ class PersonClient(ModelClient):
 
 
 def _split_name(text: str, names: Sequence[str]) -> tuple[str, str]:
-    """Returns the name that the text begins with, also the beginning of one, and the rest; no name where none fits."""
+    """Splits off the name that the text begins with, or a unique beginning of one; no name if none fits."""
     folded = text.casefold()
     for name in sorted(names, key=len, reverse=True):
         if folded.startswith(name.casefold()):

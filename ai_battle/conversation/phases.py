@@ -1,4 +1,4 @@
-"""The phases of a discussion: who speaks in each of them, in which order, and who hears what is said there."""
+"""Defines the phases of a discussion: who speaks in each, in which order, and who hears it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -10,15 +10,15 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 
 Visibility: TypeAlias = Mapping[str, Sequence[str]]
-"""Those whom a listener hears, by the name of the listener; who is not in it hears everybody."""
+"""The speakers that each listener hears, by listener; a listener that is not in it hears everybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of a discussion: each of `speakers` (none named: all who take turns) speaks once in each of its `rounds`.
+    """A part of a discussion. Each of `speakers`, by default all regulars, speaks once in each of `rounds`.
 
-    `instructions` stand at the end of each request, with `$goal`, `$name` and `$round` filled. `visible_to` has those
-    who hear what is said, beside who says it: names, and groups whose members hear each other; None is everybody.
+    `instructions` are appended to each request, with `$goal`, `$name` and `$round` filled in. `visible_to` lists who
+    hears what is said besides the speaker: names, and groups whose members hear each other; None means everybody.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Phase:
 
     @classmethod
     def of(cls, raw: "Phase | Mapping[str, Any]") -> "Phase":
-        """A phase as the YAML spells it; raises `ConfigError` for a key that there is not."""
+        """Builds a phase from its YAML form. Raises `ConfigError` for an unknown key."""
         if isinstance(raw, Phase):
             return raw
         known = [field.name for field in fields(cls)]
@@ -47,13 +47,13 @@ class Phase:
         return self.rounds * len(self.speakers)
 
     def heading(self, goal: str) -> str:
-        """Returns the instructions as all are told of them: words stand for names and rounds that differ."""
+        """Returns the instructions as everybody sees them, with words in place of names and rounds that vary."""
         name = self.speakers[0] if len(self.speakers) == 1 else "(who speaks)"
         round_ = "1" if self.rounds == 1 else "(the round)"
         return Template(self.instructions.strip()).safe_substitute(name=name, goal=goal.strip(), round=round_)
 
     def check(self, speakers: Sequence[str], names: Sequence[str]) -> None:
-        """Raises `ConfigError` for what can't be played by those who take turns, or before those who take part."""
+        """Raises `ConfigError` for speakers who take no turns, for unknown listeners and for unknown places."""
         if self.rounds < 1:
             raise ConfigError(f"The rounds of phase {self.name!r} are {self.rounds}; it needs 1 or more.")
         for what, named, known in (
@@ -79,9 +79,9 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class PhasePosition:
-    """Where in its phases a discussion is: `taken` turns of the phase with that `number` are over, which counts from 1.
+    """A position in the phases: `taken` turns of the phase with this `number`, counted from 1, are over.
 
-    `rounds_before` are those of earlier phases.
+    `rounds_before` counts the rounds of earlier phases.
     """
 
     number: int
@@ -91,7 +91,7 @@ class PhasePosition:
 
     @classmethod
     def after(cls, phases: Sequence[Phase], taken: int) -> Self:
-        """The position when `taken` turns are over: in the last phase when it is over too."""
+        """Returns the position after `taken` turns. At the end of the discussion this is still the last phase."""
         rounds, *_, last = 0, *phases
         for number, phase in enumerate(phases, 1):
             if taken < phase.turns or phase is last:
@@ -110,7 +110,7 @@ class PhasePosition:
         return min(self.taken // len(self.phase.speakers) + 1, self.phase.rounds)
 
     def instructions(self, name: str, goal: str) -> str:
-        """Returns the instructions of the phase, filled; a dollar sign before anything else is meant as it stands."""
+        """Fills in the instructions of the phase; a dollar sign before any other text stays literal."""
         if not self.phase.instructions:
             return ""
         return Template(self.phase.instructions).safe_substitute(name=name, goal=goal, round=str(self.round))
@@ -119,7 +119,7 @@ class PhasePosition:
 def audience(
     visibility: Visibility, names: Sequence[str], speaker: str, phase: Phase | None = None
 ) -> tuple[str, ...] | None:
-    """The others who hear what `speaker` says; None where all of `names` do."""
+    """Returns the others who hear what `speaker` says; None if all of `names` do."""
     others = [name for name in names if name != speaker]
     hearing = tuple(
         name
@@ -130,7 +130,7 @@ def audience(
 
 
 def _names(raw: Any) -> Any:
-    """A name alone is short for a list of it, as in the YAML."""
+    """Turns names from the YAML into a tuple; a single name is short for a list of one."""
     if isinstance(raw, str):
         return (raw,)
     return tuple(entry if isinstance(entry, str) else tuple(entry) for entry in raw)

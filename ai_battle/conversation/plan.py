@@ -1,4 +1,4 @@
-"""What a discussion is to be: a value, checked once, that any number of runs can start from."""
+"""Describes a discussion as a value that is checked once and that any number of runs can start from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,12 +25,11 @@ GOAL_MODES = get_args(GoalMode)
 
 @dataclass(frozen=True)
 class Plan:
-    """One discussion. `turns` are rounds; `seed` makes `random` selection repeatable; `stop` is as in the YAML.
+    """One discussion. `turns` counts rounds; `seed` makes `random` selection repeatable; `stop` is as in the YAML.
 
-    With `phases` these say how many rounds there are, who speaks in them, and whether all answer at once.
-    `outcome` is a prompt or a JSON Schema: what is to be made of the discussion at its end. `signals` are measures of
-    the conversation and hints, as in the YAML; None: on, but for `no-meta`. `describer` describes pictures to those
-    whose models see none.
+    If there are `phases`, they set the rounds, the speakers and whether all answer at once. `outcome` is a prompt or a
+    JSON Schema for the result of the discussion. `signals` configures measures of the conversation and hints, as in the
+    YAML; None turns them on except in `no-meta`. `describer` describes pictures to participants whose models can't see.
     """
 
     participants: tuple[Participant, ...]
@@ -56,7 +55,7 @@ class Plan:
     visibility: Visibility = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises `ConfigError` for what can't become a discussion."""
+        """Raises `ConfigError` if the settings don't make a discussion."""
         self._check_participants()
         _require(self.mode, MODES, "mode")
         _require(self.goal_mode, GOAL_MODES, "goal_mode")
@@ -67,7 +66,7 @@ class Plan:
             raise ConfigError("A discussion needs a goal (or an initial_prompt).")
         if self.turns < 1:
             raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
-        self.ends_early, self.steering  # noqa: B018 - raise for an unknown condition, and for what is no threshold
+        self.ends_early, self.steering  # noqa: B018 - both raise: for an unknown condition, for a wrong threshold
         self._check_phases()
 
     def _check_participants(self) -> None:
@@ -91,12 +90,12 @@ class Plan:
 
     @property
     def model_types(self) -> dict[str, str]:
-        """The type of each participant's model, or of its client."""
+        """The type of each participant's model, or the class of its client."""
         return {each.name: each.type or type(each.client).__name__ for each in self.participants}
 
     @property
     def prompt(self) -> str:
-        """What the discussion opens with."""
+        """The text that opens the discussion."""
         return self.initial_prompt.strip() or self.goal.strip()
 
     @cached_property
@@ -105,7 +104,7 @@ class Plan:
 
     @cached_property
     def steering(self) -> Signals | None:
-        """How turns are measured and faults are told of; None where no measures are taken."""
+        """The thresholds and steps for hints; None if nothing is measured."""
         is_wanted = self.mode != "no-meta" if self.signals is None else self.signals is not False
         given = self.signals if isinstance(self.signals, Mapping) else {}
         settings = checked_section(Signals, given) if is_wanted else None
@@ -113,12 +112,12 @@ class Plan:
 
     @cached_property
     def regulars(self) -> tuple[Participant, ...]:
-        """Those who take turns."""
+        """The participants who take turns."""
         return tuple(p for p in self.participants if p.role not in ("moderator", "observer"))
 
     @cached_property
     def schedule(self) -> tuple[Phase, ...]:
-        """The phases, each with its speakers; one without a name where none are written."""
+        """The phases with their speakers; a single unnamed phase if none are configured."""
         everybody = tuple(participant.name for participant in self.regulars)
         written = map(Phase.of, self.phases) if self.phases else [Phase("", (), self.turns, parallel=self.parallel)]
         return tuple(replace(phase, speakers=phase.speakers or everybody) for phase in written)
@@ -129,22 +128,22 @@ class Plan:
 
     @cached_property
     def turns_in_all(self) -> int:
-        """Those of all who take turns; what a moderator and observers say comes on top."""
+        """All turns of the regular participants; turns of moderators and observers are extra."""
         return sum(phase.turns for phase in self.schedule)
 
     def position(self, taken: int) -> PhasePosition:
-        """Returns where the discussion is when `taken` turns of those who take turns are over."""
+        """Returns the position after `taken` turns of the regular participants."""
         return PhasePosition.after(self.schedule, taken)
 
     def audience(self, speaker: str, phase: Phase | None = None) -> tuple[str, ...] | None:
-        """The others who hear what `speaker` says, in a phase or outside of any; None where all of them do."""
+        """Returns the others who hear what `speaker` says, in a phase or outside of any; None if all do."""
         if not self.visibility and (phase is None or phase.visible_to is None):
             return None
         return audience(self.visibility, [participant.name for participant in self.participants], speaker, phase)
 
     @property
     def has_private_words(self) -> bool:
-        """Whether something is said, or told, that not everybody hears."""
+        """True if anything is said or shown that not everybody hears."""
         is_private = any(phase.visible_to is not None for phase in self.schedule)
         return is_private or bool(self.visibility) or any(participant.secret for participant in self.participants)
 
@@ -158,7 +157,7 @@ class Plan:
 
     @cached_property
     def human_side(self) -> Participant:
-        """In `human-ai`: the one who asks. The participant with the role human, else a person, else the first."""
+        """The side that asks in `human-ai`: the participant with the role human, else a person, else the first."""
         return next((p for role in ("human", "user") for p in self.regulars if p.role == role), self.regulars[0])
 
 

@@ -1,6 +1,6 @@
-"""What a participant is sent: a system prompt, the message that opens the run, and the conversation as it sees it.
+"""Builds what a participant is sent: a system prompt, the opening message, and the conversation as it sees it.
 
-What it said itself is "assistant" there, what all others said is "user".
+Its own turns are "assistant" messages; everything that others said is "user".
 """
 
 import json
@@ -20,17 +20,17 @@ Naming: TypeAlias = Literal["plain", "prefixed", "nameless"]
 
 
 def prompt(name: str, /, **places: str) -> str:
-    """The packaged prompt `prompts/<name>.md`, filled."""
+    """Returns the packaged prompt `prompts/<name>.md` with its places filled in."""
     return _template(name).substitute(places)
 
 
 def opening(plan: Plan) -> Message:
-    """The first message of the discussion: the input files, and what it is about."""
+    """Returns the first message of the discussion: the input files and the prompt."""
     return Message("user", (*plan.inputs, Text(plan.prompt)))
 
 
 def system_prompt(plan: Plan, participant: Participant) -> str:
-    """Role, persona (verbatim), instructions and facts; empty for `no-meta`, where the prompt is all there is."""
+    """Joins role, verbatim persona, instructions and facts. In `no-meta` it is empty: the prompt is all there is."""
     return "" if plan.mode == "no-meta" else "\n\n".join(filter(None, _sections(plan, participant)))
 
 
@@ -41,20 +41,20 @@ def naming(plan: Plan) -> Naming:
 
 
 def with_note(messages: tuple[Message, ...], note: str) -> tuple[Message, ...]:
-    """The same request with a note at its end, which is for this one answer and stays in nobody's memory."""
+    """Appends a note to a request, for this answer only."""
     *earlier, last = messages
     return (*earlier, Message(last.role, (*last.parts, Text(f"\n\n{note}")), last.speaker))
 
 
 def finish_note(plan: Plan, participant: Participant, round_: int) -> str:
-    """Returns what asks for the finished thing in the last round of a discussion that makes one; else nothing."""
+    """Returns the request for the finished work in the last round of `produce`; empty otherwise."""
     if plan.goal_mode != "produce" or plan.mode == "no-meta" or not 1 < plan.rounds <= round_:
         return ""
     return prompt("finish" + _human(plan, participant))
 
 
 def role_prompt(mode: str, role: str, name: str) -> str:
-    """Returns what a participant is told of its part."""
+    """Returns the prompt that explains a participant's role."""
     if role in ("moderator", "observer"):
         return prompt(role, name=name)
     if mode == "ai-ai":
@@ -89,7 +89,7 @@ def _side(plan: Plan, participant: Participant) -> str:
 
 
 def _human(plan: Plan, participant: Participant) -> str:
-    """The ending of a prompt for the human side: in `ai-ai` nobody is one."""
+    """Returns the suffix of prompts for the human side, which exists only in `human-ai`."""
     return "_human" if plan.mode == "human-ai" and _side(plan, participant) == "human" else ""
 
 
@@ -120,12 +120,12 @@ def view_of(
     naming: Naming = "plain",
     descriptions: Mapping[str, str] | None = None,
 ) -> tuple[Message, ...]:
-    """The request that lets `speaker` speak next: "user" and "assistant" in turns, from a user message to another.
+    """Returns the messages that let `speaker` speak next: alternating roles that begin and end with a user message.
 
-    `history` has what participants said as assistant messages with their names, the steps with tools on the way
-    included, and the prompt as a user message. Of what others did only the text crosses. All that they said since
-    `speaker` last spoke is one message; `prefixed` puts each name before it, `nameless` leaves every name out. Large
-    files come once, and `descriptions` of pictures by name take their place where the model sees none.
+    `history` holds the prompt as a user message and the participants' turns as assistant messages with their names,
+    tool steps included. Only text crosses from other participants. Everything they said since `speaker` last spoke
+    becomes one message; `prefixed` puts the name before each text, `nameless` drops all names. Large files are sent
+    once. If the model can't see pictures, `descriptions` by file key replace them.
     """
     view = View(speaker, naming, descriptions)
     for message in history:
@@ -134,7 +134,7 @@ def view_of(
 
 
 class View:
-    """What `view_of` says, kept up with each message at the cost of that message alone."""
+    """Keeps the result of `view_of` up to date, at the cost of each new message alone."""
 
     def __init__(self, speaker: str, naming: Naming = "plain", descriptions: Mapping[str, str] | None = None) -> None:
         self._speaker = speaker
@@ -153,7 +153,7 @@ class View:
             self._merged = None
 
     def take_descriptions(self) -> None:
-        """Puts those that have come meanwhile into what is not answered yet."""
+        """Puts new descriptions into the message that is still unanswered."""
         self._merged = None
 
     @property
@@ -168,7 +168,7 @@ class View:
         self._new, self._merged = [], None
 
     def _pending(self) -> Message | None:
-        """The user message that is due. It is kept, so that its bytes serve the next request too."""
+        """Returns the user message that is due. It is cached, so that the next request can reuse its encoded bytes."""
         if self._new and self._merged is None:
             merged = _merge(self._new, self._naming)
             self._merged = merged if self._descriptions is None else describe(merged, self._descriptions)
@@ -184,12 +184,12 @@ def _crosses(message: Message) -> bool:
 
 
 def _is_over(seen: Sequence[Message]) -> bool:
-    """Says whether somebody else has to speak: the speaker's own turn came to its end, or there was nothing yet."""
+    """Checks whether another speaker is due: the speaker's own turn has ended, or there is no message yet."""
     return not seen or (seen[-1].role == "assistant" and not seen[-1].tool_calls)
 
 
 def _as_own(message: Message, naming: Naming) -> Message:
-    """Returns a turn as its speaker sees it; thoughts stay only while tools are used, as the model needs them then."""
+    """Returns a turn as its speaker sees it. Thinking stays only in tool steps, where the model still needs it."""
     if not message.tool_calls:
         parts = tuple(part for part in message.parts if not isinstance(part, Thinking))
         message = message if len(parts) == len(message.parts) else replace(message, parts=parts)
@@ -200,7 +200,7 @@ def _merge(messages: Sequence[Message], naming: Naming) -> Message:
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0]
     files = tuple(part for message in messages for part in message.parts if _is_file(message, part))
-    # A message of nothing but files is what a person attached.
+    # A message with files alone has no text: it holds a person's attachments.
     text = BETWEEN.join(filter(None, (_text_with_name(message, naming) for message in messages)))
     return Message("user", (*files, Text(text)), _speaker(messages) if naming == "plain" else "")
 
@@ -211,7 +211,7 @@ def _speaker(messages: Sequence[Message]) -> str:
 
 
 def _is_file(message: Message, part: Part) -> bool:
-    """Files stay parts of their own, in their order, as each may give way to a reference later."""
+    """Checks whether a part is a file. Files stay separate and in order, since each may later become a reference."""
     return message.role == "user" and (not isinstance(part, Text) or bool(file_of(part)))
 
 

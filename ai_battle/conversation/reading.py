@@ -1,4 +1,4 @@
-"""Reads a journal line by line, at any instant and whatever is writing it; and says how far its run has come."""
+"""Reads a journal line by line, even while it is being written, and finds how far its run has come."""
 
 import logging
 from array import array
@@ -34,12 +34,12 @@ from . import records
 VERSION = 1
 FILE = "journal.jsonl"
 CONFIG = "config.yaml"
-_SAID = ("prompt_given", "turn_finished")
+_MESSAGE_TYPES = ("prompt_given", "turn_finished")
 _log = logging.getLogger(__name__)
 
 
 class JournalLine(NamedTuple):
-    """One whole line: where it starts and ends in the file, and what it says."""
+    """A whole line: its start and end in the file, and its record."""
 
     number: int
     start: int
@@ -48,11 +48,10 @@ class JournalLine(NamedTuple):
 
 
 def lines(run_dir: Path) -> Iterator[JournalLine]:
-    """Yields all whole lines, each once: a line whose number was there before is passed over.
+    """Yields each whole line once, skipping lines whose number was there before.
 
-    What a crash left at the end (no newline, or no JSON) is passed over, too; lines that are missing or repeated are
-    told in the log, once. Raises `JournalError` for a malformed line that others follow, for a newer format, and where
-    there is no journal.
+    A torn last line (no newline, or no JSON) is skipped too; missing and repeated lines are logged once. Raises
+    `JournalError` if there is no journal, if its format is newer, or if lines follow a malformed one.
     """
     order = Order(run_dir)
     for line in whole_lines(run_dir):
@@ -63,7 +62,7 @@ def lines(run_dir: Path) -> Iterator[JournalLine]:
 
 
 class Order:
-    """Follows the numbers of the lines: each is one more than the one before."""
+    """Checks the numbers of lines, each of which is one more than the one before."""
 
     def __init__(self, run_dir: Path) -> None:
         self.next = 0
@@ -71,7 +70,7 @@ class Order:
         self._path = run_dir / FILE
 
     def fault(self, line: JournalLine) -> str:
-        """Returns what is wrong with the place of a line, which it names; empty where nothing is."""
+        """Returns what is wrong with the line's number, naming the place; empty if nothing is."""
         seq, expected = line.record["seq"], self.next
         self.is_new = seq >= expected
         self.next = max(expected, seq + 1)
@@ -85,25 +84,25 @@ class Order:
 
 @lru_cache(maxsize=1024)
 def _warn(fault: str) -> None:
-    """Warns once, as a journal is read several times."""
+    """Warns once per fault, because a journal is read several times."""
     _log.warning("%s", fault)
 
 
 def whole_lines(run_dir: Path) -> Iterator[JournalLine]:
-    """Yields the lines as they stand in the file."""
+    """Yields the lines in file order, repeated ones included."""
     with open_journal(run_dir) as file:
         yield from _whole_lines(file, run_dir / FILE)
 
 
 def new_lines(run_dir: Path, start: int) -> Iterator[JournalLine]:
-    """The whole lines from a byte on, which is where a line begins: what was written since the journal was read."""
+    """Yields the whole lines from byte `start` on, where a line must begin."""
     with open_journal(run_dir) as file:
         file.seek(start)
         yield from _whole_lines(file, run_dir / FILE, start)
 
 
 def open_journal(run_dir: Path) -> IO[bytes]:
-    """The journal; an empty one where a run was prepared and nothing was written yet."""
+    """Opens the journal. Returns an empty file if the run was prepared but nothing is written yet."""
     try:
         return open(run_dir / FILE, "rb")
     except FileNotFoundError as error:
@@ -113,13 +112,13 @@ def open_journal(run_dir: Path) -> IO[bytes]:
         raise NoSuchRecord(f"{run_dir} is no run directory: {why}.") from error
     except NotADirectoryError as error:
         way_out = "name the folder that 'ai-battle run' made for a run; its last line says which"
-        raise NoSuchRecord(f"{run_dir} is no run directory but a file; {way_out}.") from error
+        raise NoSuchRecord(f"{run_dir} is a file, not a run directory; {way_out}.") from error
     except OSError as error:
         raise JournalError(f"{run_dir / FILE} can't be read: {error.strerror}.") from error
 
 
 def read(run_dir: Path) -> Iterator[tuple[records.Record, Event]]:
-    """Every journalled event with the record that it was read from, in order; one line in memory at a time."""
+    """Yields every journalled event with its record, in order, holding one line in memory at a time."""
     for line in lines(run_dir):
         yield line.record, event_of(line, run_dir)
 
@@ -132,7 +131,7 @@ def event_of(line: JournalLine, run_dir: Path) -> Event:
 
 
 def messages(run_dir: Path) -> Sequence[Message]:
-    """Returns what was said, in order. The texts stay on disk: a message is read when it is asked for."""
+    """Returns the messages of a run, in order. Texts stay on disk until they are accessed."""
     return _MessageReader(run_dir)
 
 
@@ -142,7 +141,7 @@ class _MessageReader(Sequence[Message]):
 
     @cached_property
     def _starts(self) -> "array[int]":
-        return array("Q", (line.start for line in lines(self._run_dir) if line.record["type"] in _SAID))
+        return array("Q", (line.start for line in lines(self._run_dir) if line.record["type"] in _MESSAGE_TYPES))
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -216,13 +215,12 @@ def _check(record: records.Record, place: str) -> None:
 
 @dataclass(slots=True)
 class Progress:
-    """What the journal says was done.
+    """How far the run in a journal has come.
 
-    `turn` is the last one that is over. `positions` are how many entries of its script each scripted participant has
-    used up for what will not be asked again: turns that are over, selections and summaries; a scripted helper counts
-    as "participant/helper". `started` is None when
-    nothing was journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did,
-    and `outcome` what was made of it.
+    `turn` is the last finished turn. `positions` count the script entries of each scripted participant that are used up
+    for good: by finished turns, selections and summaries. A scripted helper counts as "participant/helper". `started`
+    is None if nothing is journalled yet, and `ended` is None unless the run has ended. `settings` are the last recorded
+    ones; `outcome` is the text of the outcome.
     """
 
     run_dir: Path
@@ -239,7 +237,7 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing left to do; a run that failed or was interrupted can be resumed."""
+        """True if nothing is left to do. A run that failed or was interrupted can be resumed."""
         return self.ended is not None and self.ended.status in ("done", "limit")
 
     @property
@@ -247,7 +245,7 @@ class Progress:
         return str(self.settings.get("config_digest", ""))
 
     def apply(self, event: Event) -> None:
-        """Takes an event. What an open turn used counts only when the turn is over: it will be played again."""
+        """Applies an event. Script entries of an open turn count only when it ends, because it would be taken again."""
         match event:
             case RunStarted() | RunResumed():
                 self._begin(event)
@@ -285,14 +283,14 @@ class Progress:
                 self.ended = event
 
     def _keep_positions(self) -> None:
-        """Keeps the script positions of those who are not in the middle of a turn, selectors and summarisers too."""
+        """Keeps the positions of all scripts, selectors' and summarisers' included, except those in an open turn."""
         for name in [*self._pending]:
             if not any(name == speaker or name.startswith(f"{speaker}/") for speaker in self._open):
                 self.positions[name] = self._pending.pop(name)
 
 
 def progress(run_dir: Path) -> Progress:
-    """Reads the journal once, one line in memory at a time."""
+    """Reads how far a run has come, holding one line of its journal in memory at a time."""
     found = Progress(run_dir)
     for _, event in read(run_dir):
         found.apply(event)

@@ -1,4 +1,4 @@
-"""What a journal line says: an event as a JSON record, and the event back from it."""
+"""Converts events to the JSON records of journal lines, and back."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
@@ -23,7 +23,7 @@ Record = dict[str, Any]
 
 
 class _Column(NamedTuple):
-    """One field of an event: how it is written, how it is read, and whether a record may lack it."""
+    """A field of an event: how to write and read it, and if a record may lack it."""
 
     name: str
     write: Callable[[Any], Any] | None
@@ -33,7 +33,7 @@ class _Column(NamedTuple):
 
 
 def record(event: Event) -> Record:
-    """Returns `{"type": ..., field: value, ...}`; raises KeyError for a delta, which is not journalled."""
+    """Returns `{"type": ..., field: value, ...}`. Raises `KeyError` for deltas, which are not journalled."""
     kind, columns = _LAYOUTS[type(event)]
     line: Record = {"type": kind}
     for name, write, _, _, sparse in columns:
@@ -44,12 +44,12 @@ def record(event: Event) -> Record:
 
 
 def layout(kind: type) -> tuple[str, tuple[str, ...]]:
-    """The type and the fields of the records of one kind of event."""
+    """Returns the type name and the fields of the records of an event class."""
     return _LAYOUTS[kind].kind, tuple(column.name for column in _LAYOUTS[kind].columns)
 
 
 def record_bytes(line: Record) -> bytes:
-    """The record as JSON; text that no encoding can carry (half of a surrogate pair) becomes U+FFFD."""
+    """Encodes the record as JSON. Lone surrogates, which UTF-8 can't encode, become U+FFFD."""
     try:
         return to_json(line, inf_nan_mode="null", fallback=str)
     except PydanticSerializationError:
@@ -61,9 +61,9 @@ def _replace_surrogates(text: str) -> str:
 
 
 def event(record: Mapping[str, Any]) -> Event:
-    """The event that a record stands for; fields that this version does not know are passed over.
+    """Decodes a record into its event, ignoring unknown fields.
 
-    Raises `ValueError` that says what is wrong with the record.
+    Raises `ValueError` saying what is wrong with the record.
     """
     kind = record.get("type")
     found = _CLASSES.get(kind) if isinstance(kind, str) else None

@@ -1,4 +1,4 @@
-"""Plays a run again from its journal; with one client exchanged, it shows what that would have changed."""
+"""Replays a run from its journal, and shows what changes if one participant gets another client."""
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -38,17 +38,17 @@ from .state import EventDispatcher, State
 from .turn import Kind, TurnStep, TurnTaker, next_step, request_for, with_asides
 
 Turn = TurnFinished | TurnFailed
-_OF_THE_WHOLE = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, RunJudged, ModelReplied)
-"""What is not taken over from a run with its turns: how it began and ended, and what it cost."""
+_NOT_COPIED = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, RunJudged, ModelReplied)
+"""Events that a swapped run does not copy: how the recorded run began and ended, and what it cost."""
 _WITH_USAGE = (TurnFinished, TurnFailed, SpeakerSelected, Summarised, FileDescribed, DraftDropped, ModelConsulted)
 
 _NOTES = {"wrap_up": "wrap_up", "observation": "observe"}
-RESTING = {"type": "scripted", "script": ["(as recorded)"]}
+_IDLE = {"type": "scripted", "script": ["(as recorded)"]}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a participant said in a turn, and what its new client says there."""
+    """A participant's recorded answer in a turn, and its new client's answer."""
 
     turn: int
     speaker: str
@@ -57,14 +57,14 @@ class Difference:
 
     @property
     def diff(self) -> str:
-        """Unified; empty where nothing changed."""
+        """A unified diff; empty if nothing changed."""
         label = f"turn {self.turn}, {self.speaker}"
         before, now = self.before.splitlines(), self.now.splitlines()
         return "\n".join(unified_diff(before, now, f"{label}: said", f"{label}: says now", lineterm=""))
 
 
 async def replay(run_dir: Path, emit: Emit = ignore) -> None:
-    """Tells every event of the run again, and what was said as one delta a turn. No model is called."""
+    """Emits every event of the run again, each turn's text as one delta. No model is called."""
     for scene in _scenes(run_dir):
         await _emit_scene(scene, emit)
 
@@ -78,10 +78,10 @@ async def swap(
     journal: Emit = ignore,
     begin: RunStarted | None = None,
 ) -> AsyncIterator[Difference]:
-    """The run with the client that `plan` has for `name`; all others say what they said, and their clients rest.
+    """Plays the run with the client that `plan` has for `name`. The other participants repeat their recorded turns.
 
-    `journal` gets it as a run of its own, which starts with `begin` and which only that client has cost anything.
-    Raises `AIBattleError` when it gives no answer twice in a row, as a run would end then.
+    `journal` records a run of its own, which starts with `begin` and is charged for that client alone. Raises
+    `AIBattleError` if the client gives no answer twice in a row, which would end a run.
     """
     swapped = _SwappedRun(plan, name, journal, emit)
     await swapped.emit(begin or RunStarted(plan.name, "", plan.model_types))
@@ -89,23 +89,22 @@ async def swap(
         over = scene[-1]
         if isinstance(over, Turn) and over.speaker == name:
             yield await swapped.play(over)
-        elif scene := tuple(_as_unpaid(event) for event in scene if not isinstance(event, _OF_THE_WHOLE)):
+        elif scene := tuple(_as_unpaid(event) for event in scene if not isinstance(event, _NOT_COPIED)):
             await _emit_scene(scene, swapped.emit)
     await swapped.finish()
 
 
 def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
-    """The configuration in which `name` is a model of `type_`, and nobody else needs a model: no key, no server.
+    """Returns the configuration with a model of `type_` for `name`, and scripts for all others: no keys, no servers.
 
-    Nobody is helped, so what changes is the answer of that model alone. Raises `ConfigError` where there is no such
-    participant.
+    Nobody is helped, so only that model's own answers change. Raises `ConfigError` for an unknown participant.
     """
     require_participant(name, config["discussion"]["models"])
     return _cast(config, {name: {"type": type_}})
 
 
 def with_model(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
-    """The configuration in which `name` is a model of `type_`, and all else as it was; raises `ConfigError`."""
+    """Returns the configuration with a model of `type_` for `name`. Raises `ConfigError` for an unknown participant."""
     models = config["discussion"]["models"]
     require_participant(name, models)
     swapped = {**models, name: {**_without_model(models[name]), "type": type_}}
@@ -118,7 +117,7 @@ def require_participant(name: str, names: Collection[str]) -> None:
 
 
 def config_without_models(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration in which nobody needs a model, and the input files may be gone: the journal has them."""
+    """Returns the configuration without models and without input files, since the journal contains the files."""
     section = {key: value for key, value in config["discussion"].items() if key not in ("input_file", "input_files")}
     others = {key: value for key, value in config.items() if key != "providers"}
     return _cast({**others, "discussion": section}, {})
@@ -126,7 +125,7 @@ def config_without_models(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cast(config: Mapping[str, Any], chosen: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     models = config["discussion"]["models"]
-    cast = {name: {**_without_model(spec), **chosen.get(name, RESTING)} for name, spec in models.items()}
+    cast = {name: {**_without_model(spec), **chosen.get(name, _IDLE)} for name, spec in models.items()}
     section = {key: value for key, value in config["discussion"].items() if key not in ("collaboration", "judge")}
     return {**config, "discussion": {**section, "models": cast}}
 
@@ -136,7 +135,7 @@ def _without_model(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _SwappedRun:
-    """The discussion as it would have been: recorded turns are heard, those of one participant are taken anew."""
+    """Plays the discussion as it would have been: repeats recorded turns, and takes one participant's turns again."""
 
     def __init__(self, plan: Plan, name: str, journal: Emit, emit: Emit) -> None:
         self._plan, self._name = plan, name
@@ -163,7 +162,7 @@ class _SwappedRun:
 
 
 def _as_unpaid(event: Event) -> Event:
-    """Returns the event as a run has it that did not pay for it."""
+    """Returns the event without its usage, which the recorded run has paid for."""
     return replace(event, usage=NOTHING_USED) if isinstance(event, _WITH_USAGE) else event
 
 
@@ -172,7 +171,7 @@ def _text_of(turn: Turn) -> str:
 
 
 def _scenes(run_dir: Path) -> Iterator[tuple[Event, ...]]:
-    """The events of each turn that is over, and what stands between turns; what a resumed run took back is left out."""
+    """Yields the events of each finished turn, and events between turns; drops turns that a resumed run took again."""
     scene: list[Event] = []
     endings: list[tuple[Event, ...]] = []
     for _, event in read(run_dir):
@@ -204,7 +203,7 @@ async def _emit_scene(scene: tuple[Event, ...], emit: Emit) -> None:
 
 
 def step_of(plan: Plan, state: State, turn: Turn) -> TurnStep:
-    """The step that led to a recorded turn, for a state that has all before it and nothing after."""
+    """Rebuilds the step that led to a recorded turn. `state` must hold everything before the turn and nothing after."""
     participant = participant_named(plan, turn.speaker)
     kind: Kind = "observation" if participant.role == "observer" else "turn"
     if isinstance(turn, TurnFinished):
@@ -222,7 +221,7 @@ def participant_named(plan: Plan, name: str) -> Participant:
 
 
 def find_turn(run_dir: Path, number: int) -> Turn:
-    """The turn of that number; as it was taken last, when it was taken again after an interruption."""
+    """Returns the turn with that number; the last one if it was taken again after an interruption."""
     found: Turn | None = None
     last = 0
     for _, event in read(run_dir):
@@ -237,7 +236,7 @@ def find_turn(run_dir: Path, number: int) -> Turn:
 
 
 def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
-    """Returns the first request of a recorded turn, built again from what came before it, with the tools of then."""
+    """Rebuilds the first request of a recorded turn from the events before it, with the tools offered then."""
     state = State(plan)
     offered: tuple[ToolSpec, ...] = ()
     for _, event in read(run_dir):
@@ -251,7 +250,7 @@ def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
 
 
 def _round_start(plan: Plan, state: State) -> int:
-    """The first turn of a round that is under way: who answers at the same time has not heard it."""
+    """Returns the first turn of a parallel round in progress, whose turns its participants have not heard; else 0."""
     at = state.position
     return state.turn + 1 - at.taken_in_round if at.phase.parallel and at.taken_in_round else 0
 

@@ -1,4 +1,4 @@
-"""The configuration of a run that was made before."""
+"""Loads the configuration of an earlier run, unchanged or with other models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,12 +20,12 @@ from .setup import FileSetup, load_checked
 
 
 def of_run(run_dir: Path) -> LoadedDiscussion:
-    """The configuration that a run was started with."""
+    """Loads the configuration that a run was started with."""
     return replace(load_checked(str(_config_of(run_dir))), name=_name_of(run_dir))
 
 
 def with_changes(run_dir: Path, models: Mapping[str, str], changes: Sequence[str]) -> LoadedDiscussion:
-    """Returns a run's configuration with other models, by participants' names, and other changes (`path=value`)."""
+    """Loads a run's configuration with other models, by participant, and other changes (`path=value`)."""
     config = _kept_config(run_dir)
     for name, model in models.items():
         config = replay.with_model(config, name, model)
@@ -38,25 +38,25 @@ def _name_of(run_dir: Path) -> str:
 
 
 def recast(run_dir: Path, name: str, model: str) -> FileSetup:
-    """Returns what a run needs to be played again with another model for one participant; nobody else gets one."""
+    """Returns the setup that replays a run with another model for one participant and no models for the others."""
     loaded = load_checked(replay.recast(_kept_config(run_dir), name, model))
     return FileSetup.of(replace(loaded, name=f"{_name_of(run_dir)}-{name}-swapped"), keyboard)
 
 
 def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
-    """Returns what the run was to be, without its models, and what is secret in it."""
+    """Returns the plan of a run, without its models, and the redactor for its secrets."""
     source = FileSetup.of(load_checked(replay.config_without_models(_kept_config(run_dir))), keyboard)
     return source.build({}).plan, source.redactor
 
 
 def _kept_config(run_dir: Path) -> dict[str, Any]:
-    """The configuration as it was kept; raises `ConfigError` where it is none any more."""
+    """Reads the saved configuration. Raises `ConfigError` if it no longer holds a discussion."""
     path = _config_of(run_dir)
     compose(text := read_text(path, str(path)), str(path))
     match yaml.safe_load(text):
         case {"discussion": {"models": dict()}} as written:
             return dict(written)
-    raise ConfigError(f"{path} was changed and holds no discussion; it is needed as the run was begun with it.")
+    raise ConfigError(f"{path} was changed and holds no discussion; restore the one that the run was started with.")
 
 
 def _config_of(run_dir: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The run directory: where it is, and whether the configuration in it has changed since its run began."""
+"""Creates run directories, and checks that a run's configuration has not changed since it began."""
 
 import hashlib
 import os
@@ -21,9 +21,9 @@ LEFT_BEHIND = (LOCK, f".{CONFIG}.partial")
 
 
 def create(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> Path:
-    """Makes `out`, or `runs/<UTC time>-<name>`.
+    """Creates `out`, or `runs/<UTC time>-<name>`.
 
-    Raises `ConfigError` for a directory that is in use, `JournalError` for one that can't be made.
+    Raises `ConfigError` if the directory is in use, and `JournalError` if it can't be created.
     """
     try:
         return _use_directory(out) if out is not None else _make_directory(name, runs)
@@ -33,7 +33,7 @@ def create(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> 
 
 
 def settings(config: str) -> Mapping[str, Any]:
-    """Returns the configuration as `RunStarted.settings` has it, so that a change of it is found and can be shown."""
+    """Returns the value of `RunStarted.settings`, from which a later change can be detected and shown."""
     return {"config": config, "config_digest": digest(config)} if config else {}
 
 
@@ -42,9 +42,9 @@ def digest(config: str) -> str:
 
 
 def check_unchanged(progress: Progress, *, accept_changes: bool = False) -> Mapping[str, Any]:
-    """The settings to record with `RunResumed`: new ones when a change was accepted, else none.
+    """Returns the settings to record with `RunResumed`: new ones if a change was accepted, else none.
 
-    Raises `ConfigChanged` with a diff when the configuration in the run directory is not the one that was started.
+    Raises `ConfigChanged` with a diff if the configuration in the run directory has changed since the start.
     """
     path = progress.run_dir / CONFIG
     if not progress.config_digest:
@@ -68,7 +68,7 @@ def _difference(before: str, now: str) -> str:
 
 
 def require_free(out: Path) -> None:
-    """Raises `ConfigError` for a file and for a directory that is in use."""
+    """Raises `ConfigError` if `out` is a file or a directory in use."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory with --out.")
     if out.exists() and any(entry.name not in LEFT_BEHIND for entry in out.iterdir()):
@@ -83,7 +83,7 @@ def _use_directory(out: Path) -> Path:
 
 
 def _make_directory(name: str, runs: Path) -> Path:
-    """Runs of one name that start in the same second are told apart by chance."""
+    """Creates a directory named by the time; a random suffix separates runs of one name in the same second."""
     slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST_NAME] or "run"
     stem = taken = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
     while True:

@@ -1,4 +1,4 @@
-"""The runs of a folder: what each one was, which of them a few letters mean, and how one is removed."""
+"""Lists the runs in a folder, finds them by part of a name, searches their messages, and deletes them."""
 
 import os
 import shutil
@@ -16,17 +16,18 @@ from .reading import CONFIG, FILE, messages
 RUNS = Path("runs")
 LAST = "last"
 TAIL = 65_536
-"""Bytes from the end of a journal in which its last whole line is looked for."""
+"""How many bytes at the end of a journal are searched for its last whole line."""
 MOST_NAMED = 8
 EXCERPT, BEFORE = 100, 30
-"""Characters of what is shown of a message, and of that before the word that was looked for."""
+"""Characters of an excerpt, and of its part before the word that was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOverview:
-    """What the first and the last line of a journal say. `status` is also "running", "unfinished" or "unreadable".
+    """A summary of a run from the first and last line of its journal.
 
-    `cost_usd` is None where it is not known; `begun` is an ISO time in UTC, empty where nothing was journalled yet.
+    `status` can also be "running", "unfinished" or "unreadable". `cost_usd` is None if unknown; `begun` is an ISO time
+    in UTC, empty if nothing is journalled yet.
     """
 
     run_dir: Path
@@ -39,7 +40,7 @@ class RunOverview:
 
     @classmethod
     def read(cls, run_dir: Path) -> "RunOverview":
-        """Costs two reads of a file, however long the run was; a damaged journal is told by its status."""
+        """Reads both ends of a journal, whatever its length. A damaged journal gets the status "unreadable"."""
         try:
             first, last = _ends(run_dir / FILE)
         except FileNotFoundError:
@@ -62,7 +63,7 @@ def _open_status(run_dir: Path) -> str:
 
 
 def _ends(journal: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the first line of a journal and its last whole one; an empty mapping for one that is damaged."""
+    """Returns the first and the last whole line of a journal, each an empty mapping if damaged."""
     with journal.open("rb") as file:
         first = file.readline()
         file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
@@ -79,7 +80,7 @@ def _record(line: bytes) -> dict[str, Any]:
 
 
 def run_directories(folder: Path = RUNS) -> Sequence[Path]:
-    """Returns the run directories in a folder, those that were begun last first: their names begin with the time."""
+    """Returns the run directories in a folder, newest first: their names begin with the time."""
     if not folder.is_dir():
         return ()
     return sorted(filter(_is_run, folder.iterdir()), key=lambda each: each.name, reverse=True)
@@ -90,7 +91,7 @@ def _is_run(place: Path) -> bool:
 
 
 def matching_runs(named: str, folder: Path = RUNS) -> Sequence[Path]:
-    """Returns the runs that `last`, a name, or else a part of a name means."""
+    """Returns the runs that `last`, a full name, or else a part of a name means."""
     known = run_directories(folder)
     found = known[:1] if named == LAST else [run for run in known if run.name == named]
     return found or [run for run in known if named.casefold() in run.name.casefold()]
@@ -99,7 +100,7 @@ def matching_runs(named: str, folder: Path = RUNS) -> Sequence[Path]:
 def find_run(named: str, folder: Path = RUNS) -> Path:
     """Returns the one run directory that a path, a part of a name, or `last` means.
 
-    Raises `ConfigError` where there is none, and where several are meant, with their names.
+    Raises `ConfigError` if there is none, or, listing their names, if there are several.
     """
     found = [Path(named)] if _is_run(Path(named)) else matching_runs(named, folder)
     if len(found) == 1:
@@ -114,20 +115,20 @@ def find_run(named: str, folder: Path = RUNS) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """The first message of a run in which all words stand: who said it, and what."""
+    """The first message of a run that contains all words, with its speaker."""
 
     run_dir: Path
     speaker: str
     text: str
 
     def excerpt(self, words: Sequence[str]) -> str:
-        """Returns what stands around the first of the words."""
+        """Returns the text around the first of the words."""
         at = max(self.text.casefold().find(words[0].casefold()) - BEFORE, 0)
         return f"{'…' if at else ''}{self.text[at : at + EXCERPT]}"
 
 
 def search(words: Sequence[str], folder: Path = RUNS) -> Iterator[SearchHit]:
-    """Yields the runs in which one message, or the name, has all the words; upper and lower case are the same."""
+    """Yields the runs with a message, or a name, that contains all the words in upper or lower case."""
     wanted = [word.casefold() for word in words]
     for run_dir in run_directories(folder):
         for speaker, text in _texts(run_dir):
@@ -138,7 +139,7 @@ def search(words: Sequence[str], folder: Path = RUNS) -> Iterator[SearchHit]:
 
 
 def _texts(run_dir: Path) -> Iterator[tuple[str, str]]:
-    """Yields the name and what was said; a run that can't be read to its end is read as far as it can."""
+    """Yields the run's name and messages, as far as the run can be read."""
     yield "", run_dir.name
     try:
         for message in messages(run_dir):
@@ -148,8 +149,8 @@ def _texts(run_dir: Path) -> Iterator[tuple[str, str]]:
 
 
 def delete(run_dir: Path) -> None:
-    """Removes a run; raises `JournalError` for one that is being written, and then nothing of it is gone."""
+    """Removes a run. Raises `JournalError`, and removes nothing, if the run is being written."""
     if not _is_run(run_dir):
-        raise ConfigError(f"{run_dir} is no run directory, so it is not deleted.")
+        raise ConfigError(f"{run_dir} is not a run directory, so it is not deleted.")
     with lock_directory(run_dir):
         shutil.rmtree(run_dir)

@@ -1,4 +1,4 @@
-"""Where the participants of a run come from: live clients that a program brings, or a checked file."""
+"""Provides the participants of a run, from clients that a program brings or from a checked file."""
 
 import os
 from abc import ABC, abstractmethod
@@ -37,7 +37,10 @@ from .templates import Templates
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:
-    """All that one run needs, made for it alone. `warnings` are for the user; `arbiter` judges it at its end."""
+    """Everything that one run needs, built for it alone.
+
+    `warnings` are for the user; `arbiter` judges the run at its end.
+    """
 
     plan: Plan
     warnings: tuple[str, ...] = ()
@@ -45,7 +48,7 @@ class RunSetup:
     arbiter: Arbiter | None = None
 
     async def require_listeners(self) -> "RunSetup":
-        """Warns of helpers where nothing listens; raises `Unreachable` with all participants for whom that is so."""
+        """Raises `Unreachable` if participants' servers don't answer; servers of helpers only cause warnings."""
         needed, helpful = await self.assembled.find_unreachable()
         if needed:
             raise Unreachable("\n".join(needed))
@@ -54,10 +57,11 @@ class RunSetup:
 
 @dataclass(frozen=True, slots=True)
 class SetupSource(ABC):
-    """`config` is what is recorded of the configuration; `redactor` knows what must leave nowhere.
+    """Builds the setup of each run.
 
-    `approve` puts a call of a tool to a person. `keeps_drafts`: whether the journal has the texts of what never became
-    part of the conversation.
+    `config` is the recorded configuration; `redactor` knows the secrets that must not leave the process. `approve` asks
+    a person about a tool call. Without `keeps_drafts` the journal lacks texts that never became part of the
+    conversation.
     """
 
     name: str
@@ -67,17 +71,17 @@ class SetupSource(ABC):
     approve: Ask | None = field(default=None, kw_only=True)
     keeps_drafts: bool = field(default=True, kw_only=True)
 
-    def kept_in(self, journal: Emit) -> Emit:
-        """Returns the journal as the run writes to it."""
+    def journal_writer(self, journal: Emit) -> Emit:
+        """Returns the listener through which the run writes to its journal."""
         return journal if self.keeps_drafts else lambda event: journal(without_texts(event))
 
     @abstractmethod
     def build(self, starts: Mapping[str, int]) -> RunSetup:
-        """Makes all that a run needs; `starts` counts the script entries that are used up. Raises `ConfigError`."""
+        """Builds everything a run needs; `starts` counts used script entries. Raises `ConfigError`."""
 
     @asynccontextmanager
     async def open(self, starts: Mapping[str, int]) -> AsyncIterator[RunSetup]:
-        """Yields what `build` makes, until the run is over; raises `Unreachable` where nothing listens."""
+        """Yields the built setup until the run is over. Raises `Unreachable` if a needed server does not answer."""
         setup = self.build(starts)
         try:
             yield await setup.require_listeners()
@@ -86,21 +90,21 @@ class SetupSource(ABC):
 
     @abstractmethod
     def with_pair(self, pair: Mapping[str, Any]) -> Self:
-        """The same with one more pair; unchanged where nobody takes part whom it could help. Raises `ConfigError`."""
+        """Returns a source with one more pair, or itself if the pair helps no participant. Raises `ConfigError`."""
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """Those of the participants."""
+        """The names of the participants."""
 
     @abstractmethod
     def client(self, named: str) -> tuple[ModelClient, bool]:
-        """A client for a name or a model type, and whether it is ours to close. Raises `ConfigError`."""
+        """Returns a client for a name or a model type, and whether the caller has to close it. Raises `ConfigError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSetup(SetupSource):
-    """Live clients, which belong to the caller, and tools for all of them; where somebody can be asked, about each."""
+    """A setup of live clients, which belong to the caller, with the same tools for all of them."""
 
     plan: Plan
     tools: tuple[Tool, ...] = ()
@@ -142,20 +146,20 @@ class ClientSetup(SetupSource):
         return next((pair for pair in self.pairs if _is_primary(participant, pair)), None)
 
     def _helps(self, named: str, goal: Participant) -> bool:
-        """Says whether `goal` helps who is called so, directly or through others."""
+        """Checks whether `goal` helps the participant with this name, directly or through others."""
         found = self._participant_named(named)
         pair = self._pair_of(found) if found else None
         return found is goal or bool(pair and self._helps(pair.secondary[0].type, goal))
 
     def _with_help(self, participant: Participant) -> Participant:
-        """Clients that are made for a pair live as long as the program: nobody else knows of them."""
+        """Adds the participant's helper. Clients made for a pair are never closed; nothing else refers to them."""
         if not (pair := self._pair_of(participant)):
             return participant
         helper, _ = self.client(pair.secondary[0].type)
         return replace(participant, client=assembly.pairing.with_help(pair, participant.client, helper))
 
     def _behind_redactor(self, participant: Participant) -> Participant:
-        """It is still known by what it was brought as."""
+        """Redacts the participant's requests, and keeps the class of the original client as its type."""
         type_ = participant.type or type(participant.client).__name__
         return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)
 
@@ -216,9 +220,9 @@ class FileSetup(SetupSource):
         return RunSetup(plan, notes, assembled, judges)
 
     def _describer(self, participants: Sequence[Participant], assembled: Assembled) -> Participant | None:
-        """Returns who is named; else the first participant that is known to see pictures, else the first helper.
+        """Returns the named describer; else the first participant known to see pictures, else the first helper.
 
-        A helper that nobody has named hears nothing that was said in private to others than the one it helps.
+        An unnamed helper is not used if that would show it words that are private to participants it does not help.
         """
         discussion = self.loaded.file.discussion
         named = discussion.describe_with
@@ -265,7 +269,7 @@ def _participant(name: str, spec: ParticipantSettings, model: Model, instruction
 
 
 def _unseen(plan: Plan) -> Iterator[str]:
-    """Yields the participants who see no pictures."""
+    """Yields a note naming the participants who can't see the pictures, if nobody describes them."""
     blind = [participant.name for participant in plan.participants if "images" not in participant.reads]
     if blind and not plan.describer and any(isinstance(part, Image) for part in plan.inputs):
         first_words = f"{', '.join(blind)} can't see the pictures, and {'is' if len(blind) == 1 else 'are'} told so"
@@ -277,7 +281,7 @@ def _pricing(helper: Model) -> Cost:
 
 
 def instructions_of(spec: ParticipantSettings, goal: str, templates: Templates) -> str:
-    """A participant's instructions; raises `ConfigError` for a template that can't be filled."""
+    """Returns a participant's instructions. Raises `ConfigError` if the template can't be filled."""
     template = spec.instructions
     filled = templates.fill(template.template, {"goal": goal, **template.params}) if template.template else ""
     return "\n\n".join(text for text in (filled, template.text) if text)
@@ -289,7 +293,7 @@ def _templates(loaded: LoadedDiscussion) -> Templates:
 
 
 def unused_params(loaded: LoadedDiscussion) -> Iterator[str]:
-    """Says which parameters of templates are left out because the template has no place for them."""
+    """Yields a note for each template parameter that the template does not use."""
     templates = _templates(loaded)
     for name, spec in loaded.file.discussion.models.items():
         written = spec.instructions
@@ -327,18 +331,18 @@ def load_checked(
     recordings: RecordingFiles = NO_RECORDING,
     environment: Mapping[str, str] | None = None,
 ) -> LoadedDiscussion:
-    """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
+    """Loads the file. Raises `ConfigError` with everything that is wrong with it, its models and its inputs."""
     also = lambda loaded: [*check_models(loaded, recordings), *check(loaded)]  # noqa: E731
     return load(source, environment, overrides, also=also)
 
 
 def check(loaded: LoadedDiscussion) -> list[Problem]:
-    """Returns what only the conversation knows to be wrong: templates, input files, and the file of a rubric."""
+    """Returns the problems that only this layer can find: templates, input files and the rubric file."""
     return [*_template_problems(loaded), *inputs.problems(loaded), *_rubric(loaded)]
 
 
 def notes(loaded: LoadedDiscussion) -> tuple[str, ...]:
-    """Returns what the user of a file that is right should know before it runs."""
+    """Returns what the user of a valid file should know before it runs."""
     return (*loaded.notes, *unused_params(loaded), *inputs.read_all(loaded).warnings)
 
 

@@ -1,26 +1,31 @@
-"""Who speaks next: those who are present, and how one of them is found."""
+"""Decides who speaks next among those present, and finds the one name that a selecting model's answer means."""
 
-from collections.abc import Iterable, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
 from random import Random
+from typing import Any, Literal, TypeAlias
 
 from ..core.errors import AIBattleError
 from ..core.events import SpeakerSelected
 from ..core.exchange import ModelRequest
 from ..core.messages import Message, user
-from .name_matching import matching_name
 from .participant import Participant, request_aside
 from .plan import Plan
 from .prompting import prompt
 from .state import EventDispatcher
 
-RAW = 500
-"""Characters of a selector's answer that are recorded."""
-HEARD, LONGEST = 8, 600
-"""Messages that a selector is shown, and characters of each."""
+RECORDED_CHARACTERS = 500
+"""How much of a selector's answer is recorded."""
+SHOWN_MESSAGES, SHOWN_CHARACTERS = 8, 600
+"""How many messages a selector is shown, and how much of each."""
 
 
 class SpeakerScheduler:
-    """Finds the next speaker among those who are present; `left` are the people who have gone."""
+    """Chooses the next speaker among those who are present; `left` are the people who have left."""
 
     def __init__(self, plan: Plan, emit: EventDispatcher, left: Sequence[str]) -> None:
         self._plan = plan
@@ -36,13 +41,16 @@ class SpeakerScheduler:
 
     @property
     def round_to_go(self) -> Sequence[Participant]:
-        """Those who have not yet answered in this round."""
+        """The participants who have not answered in this round yet."""
         phase = self._state.position.phase
         return [self._by_name[name] for name in self._staying(phase.speakers[self.taken_in_round :])]
 
     @property
     def taken_in_round(self) -> int:
-        """The turns of a round that an earlier process began; those who are left begin a round together."""
+        """The turns of this round that an earlier process took.
+
+        Zero if people have left, because the remaining participants begin a round together.
+        """
         return 0 if self._left and not self._plan.phases else self._state.position.taken_in_round
 
     @property
@@ -51,13 +59,13 @@ class SpeakerScheduler:
 
     @property
     def wrap_up_speaker(self) -> Participant:
-        """The moderator, or the next one who is no person."""
+        """The moderator, or the next participant who is not a person."""
         models = [p.name for p in self.present if p.role != "user"] or [p.name for p in self.present]
         return self._plan.moderator or self._by_name[round_robin(models, self._order, self._state.last_regular)]
 
     @property
     def concluder(self) -> Participant:
-        """Who makes something of it all: the moderator, or the last model that spoke."""
+        """The participant who writes the outcome: the moderator, or the last model that spoke."""
         last = self._by_name.get(self._state.last_regular)
         return self._plan.moderator or (last if last and last.role != "user" else self.wrap_up_speaker)
 
@@ -76,15 +84,15 @@ class SpeakerScheduler:
         return self._by_name[state.selected]
 
     def _staying(self, names: Sequence[str]) -> Sequence[str]:
-        """Returns those who have not left.
+        """Drops the people who have left.
 
-        In phases who left keeps the turns, which fail at once, so that each phase lasts as long as it is to.
+        In phases they keep their turns, which fail at once, so that each phase has its full length.
         """
         return names if self._plan.phases or not self._left else [name for name in names if name not in self._left]
 
     @property
     def _selector(self) -> Participant | None:
-        """Whose model is asked: the moderator's, or that of the last speaker if no person; None at the start."""
+        """The moderator, or the last speaker unless that is a person; None at the start."""
         if self._plan.speaker_selection == "moderator" and self._plan.moderator:
             return self._plan.moderator
         if not self._state.last_regular:
@@ -93,7 +101,7 @@ class SpeakerScheduler:
         return last if last.role != "user" else next((p for p in self.present if p.role != "user"), None)
 
     async def _select(self, selector: Participant, names: Sequence[str]) -> None:
-        """Asks for one of `names`, and falls back to the next in order when the answer means none of them."""
+        """Asks the selector for one of `names`. If the answer matches none, the next in order speaks."""
         if len(names) == 1:
             await self._emit(SpeakerSelected(names[0], "chosen"))
             return
@@ -104,30 +112,30 @@ class SpeakerScheduler:
             await self._emit(SpeakerSelected(fallback, "fallback", str(answer), usage))
             return
         speaker, how = matching_name(answer.text, names) or (fallback, "fallback")
-        await self._emit(SpeakerSelected(speaker, how, answer.text[:RAW], usage))
+        await self._emit(SpeakerSelected(speaker, how, answer.text[:RECORDED_CHARACTERS], usage))
 
 
 def round_robin(names: Sequence[str], order: Sequence[str], last: str) -> str:
-    """The first of `names` after `last` in speaking order."""
+    """Returns the first of `names` after `last` in speaking order."""
     start = order.index(last) + 1 if last in order else 0
     return next(name for name in (*order[start:], *order[:start]) if name in names)
 
 
 def random_name(names: Sequence[str], last: str, seed: int, turn: int) -> str:
-    """Anyone but the last speaker; the same seed draws the same speaker for the same turn, whatever happened before."""
+    """Draws anyone but the last speaker. The seed and the turn determine the result, whatever happened before."""
     return Random(f"{seed}:{turn}").choice(_others(names, last))  # noqa: S311 - no secret depends on it
 
 
 def _others(names: Sequence[str], last: str) -> Sequence[str]:
-    """Returns `names` without the last speaker, who goes on where nobody else is there."""
+    """Returns `names` without the last speaker, unless nobody else is there."""
     return [name for name in names if name != last] or names
 
 
 def choice_request(
     opening: str, recent: Iterable[Message], names: Sequence[str], selector: Participant
 ) -> ModelRequest:
-    """Asks for one of `names`, by schema where the model's API knows one; short, so that a model of 1B can follow."""
-    shown = "\n\n".join(f"{message.speaker}: {_shorten(message.text)}" for message in [*recent][-HEARD:])
+    """Builds the question for one of `names`, with a JSON Schema, and short enough for a model of 1B parameters."""
+    shown = "\n\n".join(f"{message.speaker}: {_shorten(message.text)}" for message in [*recent][-SHOWN_MESSAGES:])
     question = prompt("choose", said=f"{_shorten(opening)}\n\n{shown}".strip(), names=", ".join(names))
     schema = {
         "type": "object",
@@ -141,5 +149,168 @@ def choice_request(
 
 
 def _shorten(text: str) -> str:
-    """The beginning and the end: questions to somebody tend to stand last."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} [...] {text[-LONGEST // 2 :]}"
+    """Keeps the beginning and the end of a text: questions to others tend to come last."""
+    half = SHOWN_CHARACTERS // 2
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:half]} [...] {text[-half:]}"
+
+
+Fits: TypeAlias = Callable[[str, Sequence[str]], str]
+How: TypeAlias = Literal["chosen", "normalised", "near match"]
+
+SIMILAR = 0.78
+"""The difflib ratio from which a word counts as a misspelt name."""
+SHORTEST = 3
+DENIED = -4
+
+
+def _pattern(*alternatives: str) -> str:
+    return f"(?i){'|'.join(alternatives)}"
+
+
+_THOUGHT = r"(?si)<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)"
+_CLAUSE_END = r"[.](?=\s|$)|[,;!?\n\u2014\u3002\uff0c]|\s[-\u2013]\s"
+_SENTENCE_END = r"[.](?=\s|$)|[;!?\n\u3002]"
+_WORD = r"[A-Za-z\u00c0-\u024f]+|[^\W\d_A-Za-z\u00c0-\u024f]+|\d+"
+
+_BEFORE_WANTED = _pattern(
+    r"\b(?:next|speaker|answer|choice|choose|chosen|pick|select|go with|hear from|let|let's|floor|over to|must be)\b",
+    r"\b(?:boxed|therefore|hence|leaves|time for|w\u00e4hle|sondern|jetzt|n\u00e4chste[nrs]?)\b|->|=>|\u2192",
+    r"\b(?:prochain|parole|siguiente|pr\u00f3xim[oa]|hablar|turno|tocca|toca)\b|\u4e0b\u4e00|\u6b21",
+    r"\u0441\u043b\u0435\u0434\u0443\u044e\u0449|\b(?:is|be|so)\W*(?:the )?$",
+)
+_AFTER_WANTED = _pattern(
+    r"\W*(?:should|must|would be|could be|next|to (?:speak|go|answer|respond)|goes|please|knows|rather than)\b",
+    r"\W*(?:it is|is (?:next|needed|better|the one)|can (?:answer|bring)|'s turn)\b",
+    r"\W*(?:de parler|bitte|dran|sollte|deber\u00eda)\b",
+)
+_BEFORE_UNWANTED = _pattern(
+    r"\b(?:not|neither|nor|except|instead of|rather than|never|(?:any|every)(?:one|body) but)\b|n't\b",
+    r"\b(?:nicht|statt|pas|no|non)\b",
+)
+_AFTER_UNWANTED = _pattern(
+    r"\W*(?:should(?:n't| not)|(?:has|have) (?:just|already|both|said|spoken|talked|dominated|nothing))\b",
+    r"\W*(?:already|just|too|spoke|said|asked|raised|talked|makes|speaks)\b",
+    r"\W*(?:ya|vient de|schon|hat (?:gerade|schon|bereits)|ihn|ha (?:gi\u00e0|ya))\b",
+)
+_POSSESSIVE = r"['\u2019]s\b(?! turn)"
+_REASON = _pattern(
+    r"\b(?:because|since|given that|as|after|before|while|what|reason|by|then|weil|denn|porque|car|puisque)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    name: str
+    start: int
+    before: str
+    after: str
+    stands_alone: bool
+
+    @property
+    def weight(self) -> int:
+        """Scores how much the clause around a mention speaks for the name.
+
+        What comes before the name counts most, and a denial outweighs everything else.
+        """
+        return (
+            3 * bool(re.search(_BEFORE_WANTED, self.before))
+            + 2 * bool(re.match(_AFTER_WANTED, self.after))
+            - 6 * bool(re.search(_BEFORE_UNWANTED, self.before))
+            - 3 * bool(re.match(_AFTER_UNWANTED, self.after) or re.match(_POSSESSIVE, self.after))
+            - 2 * bool(re.search(_REASON, self.before))
+            + 4 * self.stands_alone
+            + self._is_addressed
+        )
+
+    @property
+    def _is_addressed(self) -> bool:
+        """True if the mention opens the answer, as in "Ada: ..." and "Ada, what do you think?"."""
+        return self.start == 0 and (not self.after or self.after.startswith(":"))
+
+
+def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
+    """Returns the name that an answer to "who speaks next?" means and how it was found, or None."""
+    reply = re.sub(_THOUGHT, "", answer).strip()
+    if literal := next((text for text in _strings(reply) if text in names), ""):
+        return literal, "chosen"
+    if exact := _favourite(_mentions(reply, names, _equal)):
+        return exact, "normalised"
+    if close := _favourite(_mentions(reply, names, _alike)):
+        return close, "near match"
+    return None
+
+
+def _strings(reply: str) -> Iterator[str]:
+    """Yields the answer itself and, if it is JSON, the texts in it."""
+    yield reply
+    start, end = reply.find("{"), reply.rfind("}")
+    try:
+        yield from _texts(json.loads(reply[start : end + 1] if start >= 0 else reply))
+    except ValueError:
+        return
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from _texts(inner)
+        case list():
+            for inner in value:
+                yield from _texts(inner)
+
+
+def _favourite(mentions: Iterable[_Mention]) -> str:
+    """Returns the name with the highest weight, and the last mentioned among equals."""
+    best = max(mentions, key=lambda mention: (mention.weight, mention.start), default=None)
+    return best.name if best and best.weight > DENIED else ""
+
+
+def _mentions(reply: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:
+    for name, start, end in _places(reply, names, fits):
+        before = re.split(_CLAUSE_END, reply[:start])[-1]
+        after = re.split(_CLAUSE_END, reply[end:], maxsplit=1)[0]
+        sentence = re.split(_SENTENCE_END, reply[:start])[-1] + re.split(_SENTENCE_END, reply[end:], maxsplit=1)[0]
+        is_asked = reply[end:].lstrip("\"'*`").startswith("?")
+        yield _Mention(name, start, before, after, not is_asked and not re.search(_WORD, sentence))
+
+
+def _places(reply: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str, int, int]]:
+    """Yields each name in the text with its start and end, preferring the longest at each place."""
+    found = [(match.group(), match.start(), match.end()) for match in re.finditer(_WORD, reply)]
+    longest = max(len(re.findall(_WORD, name)) for name in names)
+    position = 0
+    while position < len(found):
+        for length in range(min(longest, len(found) - position), 0, -1):
+            run = found[position : position + length]
+            if name := fits("".join(word for word, _, _ in run).casefold(), names):
+                yield name, run[0][1], run[-1][2]
+                position += length - 1
+                break
+        position += 1
+
+
+def _equal(word: str, names: Sequence[str]) -> str:
+    return next((name for name in names if word == _key(name)), "")
+
+
+def _alike(word: str, names: Sequence[str]) -> str:
+    """Returns the name with this unique part, or the name nearest to this misspelling; empty if ambiguous."""
+    if len(word) < SHORTEST:
+        return ""
+    if len(having := [name for name in names if word in _words(name)]) == 1:
+        return having[0]
+    closeness = sorted(((SequenceMatcher(None, word, _key(name)).ratio(), name) for name in names), reverse=True)
+    nearest, second = closeness[0], closeness[1] if len(closeness) > 1 else (0.0, "")
+    return nearest[1] if nearest[0] >= SIMILAR and nearest[0] > second[0] else ""
+
+
+def _key(name: str) -> str:
+    return "".join(_words(name))
+
+
+@cache
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in re.findall(_WORD, name))

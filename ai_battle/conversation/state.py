@@ -1,4 +1,4 @@
-"""How far a run has come: a fold over its events, the same for a live run and for one that is taken up again."""
+"""Folds the events of a run into its state, in the same way for a live run and for a resumed one."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from ..collaboration.ladder import LadderState
 
 RECENT = 12
-"""Messages that conditions to stop may look at."""
-LEARNT_FROM, BOUNDS = 200, (0.5, 3.0)
-"""Tokens below which a request teaches nothing of estimates, and by what factors these may be off at the most."""
+"""How many messages stop conditions can look at."""
+MIN_SAMPLE_TOKENS, SCALE_BOUNDS = 200, (0.5, 3.0)
+"""The smallest request that corrects the estimate of tokens, and the bounds of the correction factor."""
 
 
 class LadderPositions:
-    """Only events change it, through `apply`; a turn that was interrupted is done again and counts once."""
+    """Tracks each ladder's position. A turn that was interrupted is taken again and counts once."""
 
     def __init__(self) -> None:
         self._settled: dict[tuple[str, int], LadderStood] = {}
@@ -67,21 +67,21 @@ class LadderPositions:
                 self._settled |= {key: stood for key, stood in self._of_turn.items() if key[0] == speaker}
 
     def restore(self, standings: "Mapping[str, Sequence[LadderState]]") -> None:
-        """Ladders that have just been made go on from where those of the run stood."""
+        """Lets newly built ladders continue from the recorded positions."""
         for (speaker, ladder), stood in self._settled.items():
             for standing in standings.get(speaker, ())[ladder : ladder + 1]:
                 standing.go_on_from(stood)
 
 
 class State:
-    """Only events change it, through `apply`; its owner reads the attributes.
+    """The state of a run. Only `apply` changes it; its owner reads the attributes.
 
-    `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included, and
-    `position` is where in the phases the next one stands; `just_ended` says that nothing was spent for it yet. `spoken`
-    counts the turns that each one was given, `silent` has those who were asked and never answered, and why.
-    `contexts` are what each participant has heard, `recent` the last few messages whatever was folded. `scale` is how
-    far the estimate of tokens was off for each participant's model, by what it reported for its last request. `phase`
-    is the number and the name of the last one that began.
+    `turn` is the last finished turn; `taken` counts the regular participants' turns, skipped ones included; `position`
+    is the place of the next turn in the phases. `just_ended` is True until something is spent on the next turn.
+    `spoken` counts each participant's turns; `silent` maps those who were asked but never answered to the reason.
+    `contexts` hold what each participant has heard; `recent` holds the last few messages, folded or not. `scale`
+    corrects the estimate of tokens for each participant's model, by the usage of its last request. `phase` is the
+    number and name of the last phase that began.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -140,23 +140,23 @@ class State:
         return [turn.message for turn in self._recent]
 
     def recent_for(self, name: str) -> Sequence[Message]:
-        """Returns the messages, of the last few, that a participant has heard."""
+        """Returns the recent messages that a participant has heard."""
         return [turn.message for turn in self._recent if turn.is_heard_by(name)]
 
     def measures(self, turn: TurnFinished) -> Mapping[str, float] | None:
-        """The measures of the conversation with a turn that was just taken; None where it is not measured."""
+        """Returns the measures of the conversation including this new turn; None if it is not measured."""
         return self._signals.measure(turn.speaker, turn.message.text).figures() if self._is_measured(turn) else None
 
     def _is_measured(self, turn: TurnFinished) -> bool:
         return bool(self._plan.steering) and turn.kind == "turn" and turn.speaker in self._regulars
 
     def fixed_tokens(self, name: str) -> int:
-        """Returns what no summary can shorten: the system prompt and the prompt."""
+        """Returns the tokens that no summary can shorten: the system prompt and the prompt."""
         prompt = self.contexts[name].prompt
         return self._system_tokens[name] + (estimate_message(prompt) if prompt else 0)
 
     def tokens_needed(self, name: str, notes: Sequence[str] = ()) -> int:
-        """The tokens of a participant's next request, with notes at its end, as its model is likely to count them."""
+        """Estimates the tokens of a participant's next request, with notes at its end, by its model's count."""
         of_notes = sum(map(estimate_text, notes))
         return int((self._system_tokens[name] + self.contexts[name].tokens + of_notes) * self.scale.get(name, 1.0))
 
@@ -199,16 +199,16 @@ class State:
         self._replies += 1
 
     def _learn(self, turn: TurnFinished) -> None:
-        """Learns the size of tokens from a turn of one request; the usage of several measures none of them."""
+        """Corrects the estimate of tokens by a turn of one request; the usage of several can't be told apart."""
         estimated = self._system_tokens.get(turn.speaker, 0) + self._tokens_heard(turn)
         if hint := self.steering.pending.get(turn.speaker):
             estimated += estimate_text(hint.text)
-        if self._replies <= 1 and estimated >= LEARNT_FROM and turn.usage.input_tokens:
-            low, high = BOUNDS
+        if self._replies <= 1 and estimated >= MIN_SAMPLE_TOKENS and turn.usage.input_tokens:
+            low, high = SCALE_BOUNDS
             self.scale[turn.speaker] = min(max(turn.usage.input_tokens / estimated, low), high)
 
     def _tokens_heard(self, turn: TurnFinished) -> int:
-        """The tokens of what its speaker had heard; nothing of a round in which all answer at once."""
+        """Returns the tokens that the speaker had heard, without other turns of the same parallel round."""
         context = self.contexts.get(turn.speaker)
         if context is None:
             return 0
@@ -229,7 +229,7 @@ class State:
 
     def _leave_turn(self, event: TurnFinished | TurnFailed) -> None:
         self.turn, self.just_ended = event.turn, True
-        if event.speaker == self.selected:  # else a person has just called on somebody
+        if event.speaker == self.selected:  # otherwise the speaker, a person, has just called on somebody: keep it
             self.selected = ""
         self.spoken[event.speaker] += 1
         if event.speaker in self._regulars and not self.wrapped_up:
@@ -251,7 +251,7 @@ class State:
                 context.fold(event.through, event.text)
 
     def _begin_phase(self, event: PhaseStarted) -> None:
-        """Begins a phase, in which a person's call on somebody in the phase before is void."""
+        """Begins a phase, and voids a person's call on somebody in the phase before."""
         self.phase, self.selected = (event.number, event.name), ""
 
     def _select(self, event: SpeakerSelected) -> None:
@@ -261,7 +261,7 @@ class State:
         self.ended = None
 
     def _start(self, event: RunStarted) -> None:
-        """Starts the run. What it was forked from is heard, and its cost counts in the run that it was said in."""
+        """Starts a run. A fork keeps what its participants heard, but the cost counts in the run it was copied from."""
         self.use, self.judging, self.judged, self.help = RunUse(), Ledger(), None, self._no_help()
         self.limit = self.ended = None
 
@@ -285,9 +285,10 @@ _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
 
 
 class EventDispatcher:
-    """An event counts when the journal has it. A listener that fails is told of once, and never ends a run.
+    """Passes events to the journal, the state and the listener.
 
-    `wants` says what of answers is listened to; by default all where somebody listens, else nothing on the way.
+    A listener's failure is reported once and never ends a run. `wants` says which parts of answers are used: by default
+    everything if there is a listener, else whole answers only.
     """
 
     def __init__(
@@ -303,13 +304,13 @@ class EventDispatcher:
         self._redactor = redactor
         self.state = state
         self._listener = None if listener is ignore else listener
-        self._border = translate_errors("A listener failed, and the run goes on without regard to it", AIBattleError)
+        self._border = translate_errors("A listener failed; the run continues", AIBattleError)
         self._has_complained = False
 
     async def __call__(self, event: Event) -> None:
         if not isinstance(event, DELTAS):
-            # The journal comes first: what is not on disk has not happened, whoever hears of it. What leaves has no
-            # secrets in it; the state keeps the words themselves, as models are sent what was really said.
+            # Write the journal first, so that nobody hears of an event that a resumed run would not know. Journal and
+            # listener get redacted events; the state keeps the original, as models are sent what was really said.
             original, event = event, self._redactor.value(event)
             await self._journal(event)
             self.state.apply(original)

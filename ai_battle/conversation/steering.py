@@ -1,4 +1,4 @@
-"""Steering: what a participant is told at the end of its request where the conversation goes wrong."""
+"""Adds hints to a participant's request when the conversation goes wrong."""
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
@@ -22,20 +22,20 @@ TEMPLATE_AGAINST: Mapping[str, str] = {
     "drift": "structured",
     "formulaic": "synthesis",
 }
-"""The template whose instructions are the last step against each fault; the first fault in this order is told of."""
+"""The template used as the last step against each fault. The order is the faults' priority: one hint per turn."""
 
 
 class _LastHint(NamedTuple):
-    """The last step that a participant was told of a fault, and in which of its own turns."""
+    """A participant's last hint about a fault: its step, and the number of the participant's own turn."""
 
     step: int
     own_turn: int
 
 
 class SteeringState:
-    """What was measured and who was told what; only events change it, through `apply`.
+    """What was measured and which hints were given, folded from events by `apply`.
 
-    `pending` are the hints of turns that are under way. A turn that was interrupted is taken again and counts once.
+    `pending` are the hints of turns in progress. A turn that was interrupted is taken again and counts once.
     """
 
     def __init__(self, speakers: int) -> None:
@@ -54,15 +54,15 @@ class SteeringState:
                 self._end_turn(event)
 
     def measures(self, listener: str, before: int) -> Mapping[str, float]:
-        """Returns the measures of the last turn before `before` (0: of all), if the listener heard that far."""
+        """Returns the measures of the last turn before `before` (0: of all), if the listener heard all recent turns."""
         last = [turn for turn in self._measured if not 0 < before <= turn.turn][-RECENT:]
         return (last[-1].signals or {}) if last and all(turn.is_heard_by(listener) for turn in last) else {}
 
     def next_step(self, speaker: str, fault: str, steps: int, cool_down: int) -> int:
-        """The step that is due where the fault is there, from 1 on, or 0: silence.
+        """Returns the step to take against a fault, counted from 1; 0 to stay silent.
 
-        What is there again in the next turn of the same speaker is told of more strongly; whether it went away or the
-        steps are used up, nothing is said for `cool_down` turns, and then it begins anew.
+        If the fault is back in the speaker's next turn, the next stronger step follows. Once it went away or the steps
+        are used up, the speaker gets no hint for `cool_down` turns; then the steps start again.
         """
         if not (last := self._last_hints.get((speaker, fault))):
             return 1
@@ -80,7 +80,7 @@ class SteeringState:
 
 
 def choose_hint(plan: Plan, state: SteeringState, step: "TurnStep") -> HintGiven | None:
-    """The hint for a turn that begins, or None: for most turns, as most conversations go well."""
+    """Returns the hint for a turn that begins, or None, as for most turns."""
     settings, name = plan.steering, step.participant.name
     if not settings or not settings.steps or step.kind != "turn" or not is_steered(plan, step.participant):
         return None
@@ -94,17 +94,17 @@ def choose_hint(plan: Plan, state: SteeringState, step: "TurnStep") -> HintGiven
 
 
 def is_steered(plan: Plan, participant: Participant) -> bool:
-    """The human side, or each of two AIs; never a person, nor who is not told what it is."""
+    """Checks whether a participant gets hints: the human side, or both of two AIs, but never a person."""
     if participant.role in ("user", "moderator", "observer"):
         return False
     return plan.mode == "ai-ai" or (plan.mode == "human-ai" and participant == plan.human_side)
 
 
 def _faults(plan: Plan, measures: Mapping[str, float], step: "TurnStep") -> Iterator[tuple[str, float]]:
-    """Yields the faults that passed their thresholds.
+    """Yields the faults whose measures exceed their thresholds.
 
-    To agree at the end, or in a phase that may ask for it, is no fault; nor does a thing that is made draft by draft
-    repeat itself.
+    Agreement is no fault at the end, or in a phase whose instructions may ask for it. Repetition is no fault in
+    `produce`, where drafts repeat each other.
     """
     may_agree = step.round >= plan.rounds or bool(step.instructions)
     excused = ("agreement",) * may_agree + ("repetition",) * (plan.goal_mode == "produce")

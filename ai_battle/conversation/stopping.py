@@ -1,4 +1,4 @@
-"""When a discussion ends before its turns do: limits that are near, and conditions on what was said and used."""
+"""Decides when a discussion ends before its turns do: limits that are near, and conditions on content and usage."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from ..signals.consensus import agrees, parts
 from ..signals.languages import novelty
 
 NEAR = 0.9
-LAST_WORDS = 3
-"""Turns as dear as the dearest so far that have to fit into what is left: one more, one that sums up, and a margin."""
+RESERVED_TURNS = 3
+"""How many turns, as dear as the dearest so far, have to fit into the rest: one more, one to sum up, and a margin."""
 
 
 @dataclass(slots=True)
 class RunUse:
-    """What a run has used so far: its ledger, and what a turn has taken at the most."""
+    """What a run has used so far: its ledger, and the most that a turn has taken."""
 
     ledger: Ledger = field(default_factory=Ledger)
     dearest_usd: float = 0.0
@@ -32,13 +32,13 @@ class RunUse:
 
 
 def nearest(limits: SpendingLimits, use: RunUse) -> BudgetReached | None:
-    """The limit that is used up most, when it is time for last words."""
+    """Returns the most used limit, once it is time to wrap up."""
     return max(filter(_is_near, _shares(limits, use)), key=lambda reached: reached.share, default=None)
 
 
 def _is_near(reached: BudgetReached) -> bool:
     left = reached.allowed - reached.used
-    return reached.share >= NEAR - ROUNDING or left < LAST_WORDS * reached.needed - ROUNDING
+    return reached.share >= NEAR - ROUNDING or left < RESERVED_TURNS * reached.needed - ROUNDING
 
 
 def _shares(limits: SpendingLimits, use: RunUse) -> Iterator[BudgetReached]:
@@ -49,18 +49,17 @@ def _shares(limits: SpendingLimits, use: RunUse) -> Iterator[BudgetReached]:
         yield BudgetReached("tokens", ledger.usage.total_tokens, limits.tokens, use.longest_tokens)
     if limits.seconds is not None:
         yield BudgetReached("seconds", ledger.seconds, limits.seconds)
-    if limits.tool_calls:  # with none at all there is nothing to use up
+    if limits.tool_calls:  # a limit of 0 forbids tools; it must not end the run
         yield BudgetReached("tool_calls", ledger.tool_calls, limits.tool_calls)
 
 
-LITTLE = 0.25
-UNINFORMATIVE = 4
+MIN_NOVELTY, REPEATS = 0.25, 4
 
 
 def consensus(recent: Sequence[Message]) -> bool:
-    """Says whether the last message of each speaker agrees and leaves nothing open, or only says goodbye.
+    """Checks whether every speaker's last message agrees and leaves nothing open, or only says goodbye.
 
-    Courtesies among those who have said nothing else yet do not count.
+    Courtesies of speakers who have said nothing else yet do not count.
     """
     speakers = {message.speaker for message in recent}
     last = recent[-max(2, len(speakers)) :]
@@ -71,17 +70,17 @@ def consensus(recent: Sequence[Message]) -> bool:
 
 
 def no_novelty(recent: Sequence[Message]) -> bool:
-    """Four messages in a row that add next to nothing to the messages before them, or only say goodbye."""
+    """Checks whether each of the last four messages adds next to nothing to those before it, or only says goodbye."""
     texts = [message.text for message in recent]
-    if len(texts) <= UNINFORMATIVE:
+    if len(texts) <= REPEATS:
         return False
-    latest = range(len(texts) - UNINFORMATIVE, len(texts))
-    return all(parts(texts[i]) or novelty(texts[i], texts[:i]) < LITTLE for i in reversed(latest))
+    latest = range(len(texts) - REPEATS, len(texts))
+    return all(parts(texts[i]) or novelty(texts[i], texts[:i]) < MIN_NOVELTY for i in reversed(latest))
 
 
 @dataclass(frozen=True, slots=True)
 class StopContext:
-    """What a condition may look at; `recent` are the last messages only."""
+    """The data that conditions can use; `recent` holds only the last messages."""
 
     messages: int
     turns: int
@@ -93,9 +92,10 @@ Condition = Callable[[StopContext], str]
 
 
 def condition(spec: Mapping[str, Any] | Sequence[Any]) -> Condition:
-    """A test that says why to stop, or nothing. `{any: [...]}`, `{all: [...]}`, `{max_messages: 40}` and so on.
+    """Returns a test that gives the reason to stop, or an empty text if the discussion goes on.
 
-    A list, and a mapping with several keys, stop at the first that holds.
+    `spec` is `{any: [...]}`, `{all: [...]}`, `{max_messages: 40}` and so on. A list, or a mapping with several keys,
+    stops at the first condition that holds.
     """
     if not isinstance(spec, Mapping):
         return _any([condition(entry) for entry in spec])
@@ -126,8 +126,10 @@ def _all(conditions: Sequence[Condition]) -> Condition:
 
 
 def _phrase(context: StopContext, phrase: str) -> bool:
-    """Anywhere in the last message, in any case, with any white space between its words: small models rarely put it
-    on a line of its own."""
+    """Finds the phrase anywhere in the last message: small models rarely put it on a line of its own.
+
+    Case and white space don't matter.
+    """
     return bool(context.recent) and _normalize(phrase) in _normalize(context.recent[-1].text)
 
 

@@ -1,4 +1,4 @@
-"""The context budget: before a request grows too long, the oldest turns are folded into a summary."""
+"""Folds the oldest turns into a summary before a request exceeds the context budget."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -15,16 +15,16 @@ from .prompting import prompt
 from .state import EventDispatcher
 
 ANSWER_ROOM = 4096
-"""Tokens that an answer may take where no `max_tokens` says it."""
+"""How many tokens are left for an answer without `max_tokens`."""
 LONGEST_SUMMARY, SHORTEST_SUMMARY = 2048, 128
-SUMMARY_SHARE, KEPT = 0.2, 0.5
-"""Of the context: what a summary may take, and what is left after folding, so that the next turns have room."""
-CHARACTERS = 3
-"""To a token, at the least."""
+SUMMARY_SHARE, KEPT_SHARE = 0.2, 0.5
+"""Shares of the context: for a summary, and for what is left after folding, so that the next turns have room."""
+CHARACTERS_PER_TOKEN = 3
+"""A low estimate."""
 
 
 class ContextMemory:
-    """Those who have heard the same share one summary of old turns, written from nothing else than what they heard."""
+    """Summarises old turns. Participants who heard the same share one summary, written only from what they heard."""
 
     def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
         self._plan = plan
@@ -33,14 +33,14 @@ class ContextMemory:
         self._folding = asyncio.Lock()
 
     async def make_room(self, participant: Participant, notes: Sequence[str] = ()) -> None:
-        """Folds while the next request, with `notes` at its end, would exceed what the model or the budget allows."""
+        """Folds turns while the next request, with `notes` at its end, would exceed the window or the budget."""
         budget = None if participant.role == "user" else self._budget(participant)
         while budget and self._state.tokens_needed(participant.name, notes) > budget:
-            if not await self._fold(participant, int(budget * KEPT), budget):
+            if not await self._fold(participant, int(budget * KEPT_SHARE), budget):
                 return
 
     async def shorten(self, participant: Participant) -> bool:
-        """Folds old turns after a model has found a request too long; says whether there was anything to fold."""
+        """Folds old turns after a model rejected a request as too long. Returns False if there was nothing to fold."""
         needed = self._state.tokens_needed(participant.name)
         return await self._fold(participant, needed // 2, needed)
 
@@ -53,7 +53,7 @@ class ContextMemory:
         return min(allowed, default=None)
 
     async def _fold(self, participant: Participant, target: int, budget: int) -> bool:
-        async with self._folding:  # in a round all may find their context too long at once, and one fold serves all
+        async with self._folding:  # in a parallel round several may exceed their budget at once; one fold serves all
             old = self._oldest(int(target / self._state.scale.get(participant.name, 1.0)), participant)
             if not old:
                 return False
@@ -61,7 +61,7 @@ class ContextMemory:
             return True
 
     def _oldest(self, target: int, participant: Participant) -> Sequence[TurnFinished]:
-        """The turns to leave out so that system prompt, prompt and the rest are within `target`; the last one stays."""
+        """Returns the turns to drop so that both prompts and the rest fit into `target`; the last turn always stays."""
         turns = [*self._state.contexts[participant.name].turns]
         room = target - self._state.fixed_tokens(participant.name)
         kept = 0
@@ -73,7 +73,7 @@ class ContextMemory:
         return turns[: len(turns) - kept]
 
     async def _summarise(self, participant: Participant, old: Sequence[TurnFinished], budget: int) -> Summarised:
-        """Sums up by the participant's own model; marked decisions that it leaves out are added to its notes."""
+        """Summarises with the participant's own model, and appends marked decisions that the summary omits."""
         through, listeners = old[-1].turn, self._listeners(participant, old[-1].turn)
         if self._plan.mode == "no-meta":
             await self._emit(Warned(f"The turns up to {through} no longer fit the context and were dropped."))
@@ -85,11 +85,11 @@ class ContextMemory:
             await self._emit(Warned(f"The turns up to {through} were dropped, they could not be summed up: {answer}"))
             return Summarised(through, "", usage, listeners=listeners)
         texts = [self._state.contexts[participant.name].summary, *(turn.message.text for turn in old)]
-        notes = with_decisions(answer.text.strip(), texts, room * CHARACTERS)
+        notes = with_decisions(answer.text.strip(), texts, room * CHARACTERS_PER_TOKEN)
         return Summarised(through, notes, usage, answer.model, listeners)
 
     def _listeners(self, participant: Participant, through: int) -> tuple[str, ...] | None:
-        """Returns the participants who heard the same up to that turn; None where all did."""
+        """Returns the participants who heard the same up to that turn; None if all did."""
         contexts = self._state.contexts
         own = contexts[participant.name]
         turns = own.turns_through(through)
@@ -111,7 +111,7 @@ class ContextMemory:
 
 
 def with_decisions(notes: str, texts: Iterable[str], longest: int) -> str:
-    """The notes, and the marked decisions that they lack, word for word; when room runs out the oldest go first."""
+    """Appends the marked decisions that the notes lack, verbatim; if room runs out, the oldest are dropped."""
     notes = notes[:longest]
     missing = [decision for decision in decisions(texts) if decision not in notes]
     while missing and sum(map(len, missing)) > longest:

@@ -1,4 +1,4 @@
-"""Templates of instructions: files with `$places`, packaged ones and those of a user's own folder."""
+"""Loads templates of instructions with `$places`: packaged ones, and files in the user's folder."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from ..core.plugins import near
 OTHER_NAMES = {"ai_system_instructions": "ai_assistant_instructions"}
 SUFFIX = ".md"
 LARGEST = 100_000
-"""Bytes of a file that is taken for a template."""
+"""The largest template, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """The templates that a discussion knows by name: the files of `folder`, and the packaged ones behind them."""
+    """The templates of a discussion by name: the files of `folder`, then the packaged ones."""
 
     folder: Path | None = None
 
@@ -29,9 +29,10 @@ class Templates:
         return sorted({*packaged_templates(), *(path.stem for path in own if path.is_file())})
 
     def fill(self, name: str, params: Mapping[str, Any]) -> str:
-        """The instructions; raises `ConfigError` that names what is unknown, missing or can't be read.
+        """Returns the filled-in instructions. Raises `ConfigError` naming each parameter that is missing.
 
-        Parameters that the template has no place for are left out; `without_place` names them.
+        Also raises it if the template is unknown or unreadable. Parameters without a place are ignored; `without_place`
+        names them.
         """
         template = self.read(name)
         places = template.get_identifiers()
@@ -41,12 +42,12 @@ class Templates:
         return template.substitute({place: str(params[place]) for place in places})
 
     def without_place(self, name: str, params: Iterable[str]) -> list[str]:
-        """The parameters that a template does not use; raises `ConfigError` as `fill` does."""
+        """Returns the parameters that a template does not use. Raises `ConfigError` like `fill`."""
         places = self.read(name).get_identifiers()
         return [param for param in params if param not in places]
 
     def read(self, name: str) -> Template:
-        """The template of that name; raises `ConfigError` where there is none, or none that can be read."""
+        """Returns the template. Raises `ConfigError` if there is none, or if it can't be read."""
         if name in self.names:
             own = self.folder / f"{name}{SUFFIX}" if self.folder else None
             return _own_template(own) if own and own.is_file() else _packaged_template(name)
@@ -60,7 +61,7 @@ PACKAGED = Templates()
 
 @cache
 def packaged_templates() -> tuple[str, ...]:
-    """The names of those that come with the package."""
+    """Returns the names of the packaged templates."""
     found = files(__package__).joinpath("prompts", "templates").iterdir()
     return tuple(sorted(each.name.removesuffix(SUFFIX) for each in found if each.name.endswith(SUFFIX)))
 
@@ -71,7 +72,7 @@ def _packaged_template(name: str) -> Template:
 
 
 def _own_template(path: Path) -> Template:
-    """Read anew for each run, as its user may have changed it."""
+    """Reads a user's template. It is not cached, because its user may change it between runs."""
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST + 1)
@@ -79,7 +80,7 @@ def _own_template(path: Path) -> Template:
     except OSError as error:
         raise ConfigError(f"the template {path} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"the template {path} is no text in UTF-8") from error
+        raise ConfigError(f"the template {path} is not UTF-8 text") from error
     if len(text) > LARGEST:
         raise ConfigError(f"the template {path} is larger than {LARGEST:,} bytes")
     if not template.template:

@@ -1,4 +1,4 @@
-"""One turn: a participant is asked, answers, and what came of it is settled for all."""
+"""Takes one turn: asks a participant, and settles its answer or its failure for all."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,23 +36,22 @@ Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 FailurePolicy: TypeAlias = Literal["skip", "stop"]
 
 LONGEST_DESCRIPTION = 1024
-"""Of a picture, in tokens."""
+"""The limit for the description of a picture, in tokens."""
 FATAL = (401, 403, 404)
-"""HTTP statuses of a provider that no later turn mends: a wrong key, a model that there is not."""
+"""HTTP statuses that no later turn can recover from: a wrong key, an unknown model."""
 
 
 class RunFailed(AIBattleError):
-    """A participant can't go on, so the run can't either."""
+    """A participant can't continue, so the run can't either."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStep:
-    """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
+    """The next step: who is asked, in which capacity, and with which notes for this one request.
 
-    `hint` steers it; `asides` are further notes for this request, in full, that of the hint among them.
-
-    Where all answer at once, nobody has heard the turns from `hide_turns_from` on, although some may be over already.
-    `instructions` are those of the phase; `heard_by` are the others who will hear the answer, None is everybody.
+    `instructions` come from the phase, `note` names a prompt, and `asides` are further notes in full, the text of
+    `hint` included. In a parallel round, nobody hears the turns from `hide_turns_from` on, although some may be over
+    already. `heard_by` are the others who will hear the answer; None means everybody.
     """
 
     participant: Participant
@@ -68,7 +67,7 @@ class TurnStep:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All that stands at the end of the request: what the phase wants, what the step wants, and the asides."""
+        """All notes at the end of the request: the phase's instructions, the step's prompt and the asides."""
         return tuple(filter(None, (self.instructions, self.note and prompt(self.note), *self.asides)))
 
     @property
@@ -78,7 +77,7 @@ class TurnStep:
 
 @dataclass(frozen=True, slots=True)
 class TurnFault:
-    """Why a turn brought no answer, and what it cost all the same."""
+    """Why a turn has no answer, what it cost, and the text received so far."""
 
     error: AIBattleError
     usage: Usage
@@ -86,7 +85,7 @@ class TurnFault:
 
 
 def next_step(plan: Plan, state: State, participant: Participant, kind: Kind = "turn", note: str = "") -> TurnStep:
-    """The turn of a participant now: which round it is in, what its phase wants, and who hears it."""
+    """Returns a participant's next turn with its round, its phase's instructions and its listeners."""
     at, name = state.position, participant.name
     phase = at.phase if kind == "turn" and name in at.phase.speakers else None
     wanted = at.instructions(name, plan.goal) if phase else ""
@@ -96,7 +95,7 @@ def next_step(plan: Plan, state: State, participant: Participant, kind: Kind = "
 
 
 def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTHING) -> ModelRequest:
-    """Returns what the participant has heard, and what its phase wants and the note of this step at its end."""
+    """Builds a request from what the participant has heard, with the step's notes at its end."""
     name = step.participant.name
     is_hidden = 0 < step.hide_turns_from <= state.turn
     context = state.contexts[name]
@@ -108,7 +107,7 @@ def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTH
 
 
 def with_asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> TurnStep:
-    """A regular turn with what asks for the finished thing, and with what steers it."""
+    """Adds to a regular turn the request for the finished work, if due, and the hint that steers it."""
     if step.kind != "turn" or step.participant == plan.moderator:
         return step
     texts = tuple(filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else "")))
@@ -118,7 +117,7 @@ def with_asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> TurnStep:
 async def describe_file(
     plan: Plan, reader: Participant, parts: Sequence[Part], emit: Emit, wants: Wants
 ) -> FileDescribed:
-    """Asks the describer of the plan what a file shows; where it can't say, `emit` hears for whom that is missing."""
+    """Asks the plan's describer what a file shows. If it fails, `emit` is warned whose description is missing."""
     assert plan.describer
     name, key = file_of(parts[0])["name"], file_key(parts[0])
     asking = replace(plan.describer, name=plan.describer.name or reader.name)
@@ -133,9 +132,9 @@ async def describe_file(
 
 
 class TurnTaker:
-    """Takes turns: `ask` brings an answer or a fault, `settle` makes it known.
+    """Takes turns: `ask` returns an answer or a fault, and `settle` publishes it.
 
-    `left` are the people who have gone, `ended_by` is the one who said that it is over.
+    `left` are the people who have left; `ended_by` is the person who ended the discussion.
     """
 
     def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
@@ -148,7 +147,7 @@ class TurnTaker:
         self._unpriced: set[str] = set()
 
     async def take(self, step: TurnStep) -> None:
-        """Takes one turn: all hear the answer, which is journalled, or why there is none and what follows."""
+        """Takes one turn: journals and publishes the answer, or why there is none and what follows from that."""
         await self.pause()
         step = self.steer(step)
         await self.prepare(step.participant, step.notes)
@@ -156,17 +155,17 @@ class TurnTaker:
         await self.settle(step, await self.ask(step, self._emit))
 
     def steer(self, step: TurnStep) -> TurnStep:
-        """The step with what its participant is told for this turn alone."""
+        """Adds to the step what its participant is told for this turn alone."""
         return with_asides(self._plan, step, choose_hint(self._plan, self._state.steering, step))
 
     async def prepare(self, participant: Participant, notes: tuple[str, ...] = ()) -> None:
-        """Prepares a request: describes pictures that its model can't see, and sums up what is too long."""
+        """Makes the participant's context fit its model: describes pictures it can't see, and folds old turns."""
         if self._plan.describer and "images" not in participant.reads:
             await self._describe_pictures(participant, self._plan.describer)
         await self.memory.make_room(participant, notes)
 
     async def _describe_pictures(self, participant: Participant, describer: Participant) -> None:
-        """Describes each file once, by a model that sees it, whoever else needs it too."""
+        """Describes each file once, for all who need it."""
         for parts in chain.from_iterable(map(pictures_of, self._state.contexts[participant.name].view.messages[-1:])):
             if self._may_describe(describer, parts):
                 await self._emit(await describe_file(self._plan, participant, parts, self._emit, self._emit.wants))
@@ -176,7 +175,7 @@ class TurnTaker:
             await self._emit(FileDescribed(name, "", NOTHING_USED, digest=file_key(parts[0])))
 
     def _may_describe(self, describer: Participant, parts: Sequence[Part]) -> bool:
-        """One who takes part is shown what it has heard, and nothing that was said in private to others."""
+        """Checks that the describer sees nothing private: a participant may be shown only what it has heard."""
         context = self._state.contexts.get(describer.name)
         if not context or not self._plan.has_private_words:
             return True
@@ -188,7 +187,7 @@ class TurnTaker:
 
     async def ask(self, step: TurnStep, emit: Emit) -> TurnFinished | TurnFault:
         listener = TurnListener(step.participant.name, emit)
-        if step.hint:  # an event before it is in a request
+        if step.hint:  # before the request that contains it, because replays rebuild requests from earlier events
             await emit(step.hint)
         try:
             with span("invoke_agent", step.participant.name, agent=step.participant.name):
@@ -199,12 +198,12 @@ class TurnTaker:
         except AIBattleError as error:
             return _fault(error, listener)
         except asyncio.CancelledError:
-            # What was asked has cost something, and a resumed run has to know it: that is told on the way out.
+            # Record what the interrupted call has cost before leaving, so that a resumed run counts it.
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
 
     async def _answer_in_time(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
-        """Ends a call when the seconds of the run are over, however its models hang; a person may finish."""
+        """Cancels a call when the run's time is over, even if its models hang. A person may finish typing."""
         limit, ledger = self._plan.limits.seconds, self._state.use.ledger
         if limit is None or step.participant.role == "user":
             return await self._request_answer(step, listener)
@@ -214,6 +213,7 @@ class TurnTaker:
         except TimeoutError:
             if not clock.expired():
                 raise
+            # The timer may fire a little early; report more than the limit, so that it counts as used up.
             reached = BudgetReached("seconds", max(ledger.seconds, nextafter(limit, inf)), limit)
             raise BudgetExceeded(f"the {limit:g} seconds of the run are over", reached) from None
 
@@ -241,7 +241,7 @@ class TurnTaker:
 
     async def watch_limits(self) -> None:
         reached = None if self._state.limit else nearest(self._plan.limits, self._state.use)
-        if reached and self._state.turn:  # before the first turn there is nothing that last words could sum up
+        if reached and self._state.turn:  # before the first turn there is nothing to sum up
             await self._emit(reached)
 
     async def _warn_of_unknown_price(self, turn: TurnFinished) -> None:
@@ -252,7 +252,7 @@ class TurnTaker:
             )
 
     async def _give_up(self, step: TurnStep, fault: TurnFault) -> None:
-        """The turn is left out; the second in a row of the same model, or one that no retry can mend, ends the run."""
+        """Skips the turn, or ends the run after the same model's second failure in a row or a fatal error."""
         if isinstance(fault.error, BudgetExceeded) and fault.error.reached:
             if not self._state.limit:
                 await self._emit(fault.error.reached)
@@ -268,7 +268,10 @@ class TurnTaker:
             raise RunFailed(self._state.last_failure)
 
     def _failure_policy(self, participant: Participant, error: AIBattleError) -> FailurePolicy:
-        """A person never stops the run; where nobody answers in the first round, its last turn can be taken again."""
+        """Decides whether a failed turn ends the run. A person's never does.
+
+        If nobody answers in the first round, its last turn ends the run, so that resuming can take that turn again.
+        """
         state, regulars = self._state, self._plan.regulars
         if participant.role == "user":
             return "skip"
@@ -276,7 +279,7 @@ class TurnTaker:
         stops = (
             _is_fatal(error)
             or state.failed_in_a_row[participant.name] > 0
-            # A model that is not there from the start is a matter of the set-up: others need not spend on it.
+            # A model that was never reachable is a set-up error: stop before the others spend money.
             or (_is_absent(error) and not state.spoken[participant.name])
             or is_last_of_silent_round
         )

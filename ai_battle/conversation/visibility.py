@@ -1,4 +1,4 @@
-"""What people who take part may see of a run while it goes on: what they hear, and what concerns nobody's words."""
+"""Filters events for a view that people who take part can see: what they hear, and what reveals nobody's words."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,10 +19,10 @@ from ..providers.person import NAME as PERSON
 
 
 class VisibilityFilter:
-    """Stands before a view, and says what that may show of each event; where only models take part, all of it.
+    """Decides what a view may show of each event. If only models take part, it shows everything.
 
-    Of a turn that no person here hears, the view learns who speaks to whom and what it costs. Once there was one, what
-    a selector said may quote it.
+    Of a turn that no person here hears, the view learns who speaks to whom and what it costs. After such a turn,
+    selectors' answers are hidden too, because they may quote it.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class VisibilityFilter:
         self._is_hidden = self._was_hidden = False
 
     def filter_event(self, event: Event) -> Event | None:
-        """Returns the event as it may be shown; None where nothing of it may be known."""
+        """Returns the event as it may be shown; None if nothing of it may be known."""
         match event:
             case RunStarted(participants=participants) | RunResumed(participants=participants):
                 self._people = _people(participants)
@@ -55,7 +55,7 @@ def _people(participants: Mapping[str, str]) -> set[str]:
 
 
 def _outline(event: Event) -> Event | None:
-    """Returns what may be known of a turn that is not for these people; None for all that would tell of its words."""
+    """Returns what may be known of a hidden turn; None for events that would reveal its words."""
     match event:
         case TurnStarted() | ModelReplied():
             return event

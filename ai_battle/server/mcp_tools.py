@@ -93,7 +93,7 @@ class FolderTools:
         how: dict[str, Any] = {"helper": big.strip(), "strategy": arguments.strategy, "max_cost": most}
         how["describe_with"] = arguments.describe_with
         files = [self._inside(file) for file in arguments.files]
-        loaded = asking.question(arguments.question, arguments.model or small.strip(), files=files, **how)
+        loaded = asking.load_question(arguments.question, arguments.model or small.strip(), files=files, **how)
         self.require_trust(loaded)
         listener = _ProgressListener(tell)
         response = await asking.answer(loaded, listener, WHOLE_ANSWER, arguments.system)
@@ -102,7 +102,7 @@ class FolderTools:
 
     async def judge(self, arguments: JudgeArguments, tell: ProgressReporter) -> JudgeResult:
         for model in arguments.models:  # a type may name a module, which would be imported
-            self.require_trust(asking.question("?", model))
+            self.require_trust(asking.load_question("?", model))
         run_dir = self.run_dir(arguments.run)
         packaged = packaged_rubric(arguments.rubric)
         rubric = load_rubric(arguments.rubric if packaged or not arguments.rubric else self._inside(arguments.rubric))

@@ -223,7 +223,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (("--at", 9), "can't be forked behind turn 9; turns 1 to 6 are over"),
+            (("--at", 9), "can't be forked after turn 9; turns 1 to 6 are over"),
             (("--at", 6), "fork earlier, or name more with --turns"),
             (("--at", 2, "--swap", "Bob"), "PARTICIPANT=TYPE"),
             (("--at", 2, "--swap", "Rob=gpt-4o"), "did you mean 'Bob'"),

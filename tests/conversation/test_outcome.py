@@ -72,7 +72,7 @@ async def test_what_is_no_json_is_kept_as_text_and_said(tmp_path: Path) -> None:
 
     assert (tmp_path / "run/outcome.md").read_text() == "Bob, clearly.\n"
     assert [e.message for e in log.events if isinstance(e, Warned)] == [
-        "The outcome of bob is no JSON; it is kept as it is, in outcome.md."
+        "The outcome of bob is not JSON; it is kept unchanged in outcome.md."
     ]
 
 

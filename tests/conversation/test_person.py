@@ -134,8 +134,8 @@ async def test_a_name_that_nobody_has_and_an_unknown_command_are_asked_again(tmp
     _, prompts = await converse(tmp_path / "run", "/ask Eve why?", "/sing", "/help", "Hi.", turns=1)
 
     assert prompts[0] == "you> "
-    assert prompts[1] == "Nobody here is called that: Ann, Bob. You wrote: Eve why?\nyou> "
-    assert prompts[2].startswith("There is no command /sing; /help lists those there are, //sing says it as it is.")
+    assert prompts[1] == "Nobody here has that name; choose from Ann, Bob. You wrote: Eve why?\nyou> "
+    assert prompts[2].startswith("There is no command /sing; /help lists the commands, //sing says it literally.")
     assert "/attach FILE" in prompts[3]
 
 

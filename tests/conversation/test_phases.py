@@ -184,7 +184,7 @@ def test_what_was_private_stays_so_when_a_fork_changes_the_phases(tmp_path: Path
 
 
 def test_turns_and_phases_do_not_go_together(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="turns does not go with phases"):
+    with pytest.raises(ConfigError, match="turns can't be combined with phases"):
         discussion(talkers(), tmp_path / "run", [Phase("all")], turns=3)
 
 

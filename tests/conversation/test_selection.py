@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.conversation.name_matching import matching_name
-from ai_battle.conversation.speakers import random_name, round_robin
+from ai_battle.conversation.speakers import matching_name, random_name, round_robin
 
 ANSWERS = [
     json.loads(line)

@@ -92,7 +92,7 @@ def test_nothing_outside_of_the_folder_is_a_template(mine: Path) -> None:
     [
         (b"Doubt $ 5", "write '$$' for a dollar"),
         (b"", "is empty"),
-        (b"\xff\xfe\x00", "is no text in UTF-8"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
         (b"x" * 100_001, "larger than 100,000 bytes"),
     ],
 )

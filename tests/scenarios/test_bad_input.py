@@ -441,7 +441,7 @@ class TestWhatIsNoRunAnyMore:
     @pytest.mark.parametrize("command", OF_A_RUN)
     def test_a_yaml_in_the_place_of_a_run_is_told(self, ai_battle: Command, command: str) -> None:
         message = refusal(ai_battle(*command.format(written(SCRIPTED)).split()))
-        assert message.startswith("talk.yaml is no run directory but a file; name the folder that 'ai-battle run' made")
+        assert message.startswith("talk.yaml is a file, not a run directory; name the folder that 'ai-battle run' made")
 
     @pytest.mark.parametrize("command", OF_A_RUN)
     def test_a_folder_that_is_not_there_is_told(self, ai_battle: Command, command: str) -> None:

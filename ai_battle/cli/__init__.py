@@ -1,4 +1,4 @@
-"""The command line: one file per command, which is imported when the command is used."""
+"""The command line: one module per command, imported when the command is used."""
 
 import gc
 import os
@@ -14,24 +14,22 @@ from ai_battle.core.errors import AIBattleError, ConfigError, translate_errors
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-# What `--help` shows of each command, which is the beginning of its own words; so none need be imported for that.
+# The first lines of each command's own help, repeated here so that `--help` imports no command.
 COMMANDS = {
     "run": "Run the discussion of CONFIG. That is a YAML file, or the name of a packaged one such as quickstart.",
     "talk": "Let models talk about TOPIC, also with you (--me). No file is needed.",
-    "ask": "Answer QUESTION once. What comes on standard input goes with it, or is the question where none is given.",
+    "ask": "Answer QUESTION once. Standard input is added to it, or is the question if none is given.",
     "council": (
-        "Let models answer QUESTION, and make one answer of theirs. They rank each other's answers without names."
+        "Let models answer QUESTION, and merge their answers into one. They rank each other's answers without names."
     ),
-    "resume": (
-        "Go on with the run of RUN_DIR. Nothing that is finished is done again, and a finished run stays as it is."
-    ),
-    "runs": "List, search, open and delete what was run before.",
+    "resume": ("Continue the run of RUN_DIR. Finished turns are not repeated, and a finished run stays as it is."),
+    "runs": "List, search, open and delete earlier runs.",
     "configs": "List and show the discussions that come with ai-battle.",
     "replay": "Play the run of RUN_DIR again without calling a model. With --swap only that participant calls one.",
-    "fork": "Go on from a turn of the run in RUN_DIR, in a run of its own. It is live, and once or several times.",
+    "fork": "Continue from a turn of the run in RUN_DIR, in a new run. It is live; -n makes several.",
     "judge": "Judge each RUN by a rubric. Models score its participants, and a score needs a true quotation.",
     "show": (
-        "Show one TURN of the run in RUN_DIR. It tells what was said, by which model, what it took, and what led to it."
+        "Show one TURN of the run in RUN_DIR. This includes its model, tokens and cost, and what led to the answer."
     ),
     "validate": (
         "Check files of discussions, benchmarks, servers and rubrics. Nothing is run; exit code 2 means a problem."
@@ -40,24 +38,24 @@ COMMANDS = {
     "init": (
         "Write a discussion to start from. TEMPLATE is the name of a packaged one; without it, one for your models."
     ),
-    "doctor": "Tell what this machine has, and how to get what it lacks.",
+    "doctor": "Check what this machine has, and say how to get what it lacks.",
     "models": "List the models in reach, and show or probe what one can do.",
     "tools": "List the tools that models can use, and call one.",
     "export": (
         "Write the run of RUN_DIR in one or more formats. They go to standard output unless --output names a place."
     ),
     "calibrate": "Choose when a small model is helped, from answers of your own.",
-    "lessons": "Show or delete what large models taught small ones.",
-    "pair": "Tell what a pair of models loses and saves on your requests.",
-    "ui": "Open a page to start, watch, search and compare runs. It is for this folder, and seen on this machine only.",
+    "lessons": "Show, export or delete what large models taught small ones.",
+    "pair": "Report what a pair of models loses and saves on your requests.",
+    "ui": "Open a page to start, watch, search and compare runs. It shows this folder, to this machine only.",
     "serve": "Serve models as an Anthropic- and OpenAI-compatible server.",
-    "mcp": "Serve discussions, questions and runs as an MCP server. Its clients are other assistants.",
-    "bench": "Compare settings on real tasks: quality, cost and time. It tells how sure each difference is.",
+    "mcp": "Serve discussions, questions and runs over MCP. The clients are other assistants.",
+    "bench": "Compare settings on real tasks: quality, cost and time. The report says how certain each difference is.",
 }
 
 
 class Commands(click.Group):
-    """Imports the module of a command when that is used: all of them cost each start a tenth of a second."""
+    """Imports the module of a command when it is used: importing all would cost each start a tenth of a second."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -65,7 +63,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # What is imported stays, so nobody need look for garbage in it, now or later; that is a tenth of a start.
+        # Imported modules stay for good, so collecting garbage among them would waste a tenth of each start.
         gc.disable()
         try:
             command: click.Command = import_module(f"{__name__}.{cmd_name}").command
@@ -78,7 +76,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Says of a name that there is not which one may have been meant."""
+        """Suggests a similar command for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from ai_battle.core.plugins import near
 
@@ -103,7 +101,7 @@ def commands() -> None:
 
 
 def _name_variables(command: click.Command, prefix: str) -> None:
-    """Let each option be given by a variable that is called like the option as it is typed."""
+    """Gives each option an environment variable with the option's name."""
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             parameter.envvar = f"{prefix}_{max(parameter.opts, key=len).lstrip('-').replace('-', '_').upper()}"
@@ -112,20 +110,20 @@ def _name_variables(command: click.Command, prefix: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit with its code: 0 done, 1 failed or stopped by a limit, 2 misused, 130 interrupted."""
+    """Runs one command and exits with its code: 0 done, 1 failed or stopped by a limit, 2 misused, 130 interrupted."""
     _replace_unknown_signs()
     sys.exit(run_command(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def _replace_unknown_signs() -> None:
-    """A sign that the terminal's encoding lacks becomes a question mark, and the line is said all the same."""
+    """Replaces characters that the terminal's encoding lacks by question marks instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def run_command(arguments: list[str]) -> int:
-    """Returns the exit code; an error of ours is a message on stderr."""
+    """Returns the exit code. Prints an error of ours to stderr."""
     try:
         with translate_errors("This is an error in ai-battle itself; please report it", AIBattleError):
             return _dispatch(arguments)
@@ -142,7 +140,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code; None is success."""
+    """Runs the command and returns its exit code. A command that returns None succeeded."""
     try:
         return commands.main(arguments, prog_name="ai-battle", standalone_mode=False, color=_colour()) or 0
     except click.ClickException as error:
@@ -156,5 +154,5 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _colour() -> bool | None:
-    """Returns whether to use colour; None leaves it to the terminal (no-color.org)."""
+    """Returns False if NO_COLOR is set (no-color.org), else None, which lets click decide by the terminal."""
     return False if os.environ.get("NO_COLOR") else None

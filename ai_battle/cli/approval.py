@@ -28,7 +28,7 @@ NARROWEST = 20
 
 
 def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> Iterator[str]:
-    """The lines of it, none of them wider than `width`; what the model wrote stands behind a bar in each of them."""
+    """Yields the lines of the question, none wider than `width`. A bar marks each line that the model wrote."""
     who, tool = visible(participant), visible(call.name)
     bar = _style("│ ", colour, fg="yellow")
     for number, row in enumerate(chop_cells(f"{who} wants to use {tool}", max(width - 2, NARROWEST))):
@@ -41,7 +41,7 @@ def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> I
 
 
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
-    """Yields `name: value` on one line where that fits, else a block with numbered lines."""
+    """Yields `name: value` on one line if that fits, else a block with numbered lines."""
     width = max(width, NARROWEST)
     shown = visible(name)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
@@ -72,13 +72,13 @@ YES, NO, ALWAYS, NEVER = ("y", "yes"), ("n", "no"), ("a", "always"), ("never",)
 
 
 class TerminalPrompt:
-    """One person at one terminal: is asked one thing at a time, and meanwhile nothing else is written there."""
+    """Asks one person at one terminal, one question at a time; nothing else is written there meanwhile."""
 
     def __init__(self) -> None:
         self.watch(None)
 
     def watch(self, view: LiveView | PlainLines | None) -> Emit:
-        """A run begins that is shown by `view`: who is to be told of its events."""
+        """Starts a run shown by `view`. Returns the listener for its events."""
         self._view = view
         self._visibility = VisibilityFilter()
         self._turn = asyncio.Lock()
@@ -86,12 +86,12 @@ class TerminalPrompt:
         return self._hear if view else ignore
 
     async def line(self, prompt: str) -> str | None:
-        """Returns what a participant types; None at the end of the input."""
+        """Returns what a participant types, or None at the end of the input."""
         async with self._turn:
             return await read_line(prompt)
 
     async def approve(self, call: ToolCall, participant: str) -> Answer | None:
-        """Asks the person about a call; None where there is no terminal."""
+        """Asks the person about a call. Returns None if there is no terminal."""
         async with self._turn:
             if (out := _terminal()) is None:
                 return None
@@ -110,7 +110,7 @@ class TerminalPrompt:
 
     @contextlib.asynccontextmanager
     async def _silence(self, doing: str) -> AsyncIterator[None]:
-        """Holds back what happens meanwhile, and shows it afterwards."""
+        """Holds back events meanwhile and shows them afterwards."""
         later: list[Event] = []
         self._later = later
         if isinstance(self._view, LiveView):
@@ -126,7 +126,7 @@ class TerminalPrompt:
 
 
 async def _ask(call: ToolCall, participant: str, out: TextIO) -> Answer:
-    """Asks until it is answered; the end of the input is a no. What was typed before the question is no answer."""
+    """Asks until there is an answer; the end of the input means no. Discards what was typed before the question."""
     colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
     lines = (*question(call, participant, width, colour=colour), _style(HINTS, colour, dim=True))
@@ -150,7 +150,7 @@ def _flush_input() -> None:
 
 
 def parse_answer(typed: str) -> Answer | None:
-    """The answer in a line; None for one that is none, and for an empty one."""
+    """Returns the answer in a line, or None for an empty line and for anything else."""
     word, _, reason = typed.strip().partition(" ")
     word = word.lower().rstrip(",.:;")
     if word in NO:
@@ -161,7 +161,7 @@ def parse_answer(typed: str) -> Answer | None:
 
 
 def _terminal() -> TextIO | None:
-    """Returns the stream where a question can be seen, if it can also be answered."""
+    """Returns the stream on which a question can be seen, if it can also be answered."""
     if sys.stdin is None or not sys.stdin.isatty():
         return None
     return next((out for out in (sys.stderr, sys.stdout) if out is not None and out.isatty()), None)
@@ -171,7 +171,7 @@ VERDICTS = get_args(Verdict)
 
 
 def with_approval(loaded: LoadedDiscussion, option: str) -> LoadedDiscussion:
-    """The discussion with that in `tools.approval`; raises `click.BadParameter` for a word or a tool that is none."""
+    """Returns the discussion with the option merged into `tools.approval`. Raises `click.BadParameter`."""
     tools = loaded.file.discussion.tools
     if not option.strip():
         return loaded
@@ -191,7 +191,7 @@ def _overrides(default: str, wanted: Mapping[str, str], tools: Tools) -> Iterato
 
 
 def _parse(option: str, tools: Tools) -> tuple[str, dict[str, str]]:
-    """The word for all tools, and those for single ones."""
+    """Returns the verdict for all tools, and those for single tools."""
     wanted: dict[str, str] = {}
     for entry in option.split(","):
         tool, equals, word = (part.strip() for part in entry.rpartition("="))
@@ -199,7 +199,7 @@ def _parse(option: str, tools: Tools) -> tuple[str, dict[str, str]]:
         if equals:
             _require_known(tool, tools)
         if tool in wanted:
-            raise _wrong(f"{tool or 'what holds for all tools'} is said twice")
+            raise _wrong(f"{tool or 'the word for all tools'} is given twice")
         wanted[tool] = verdict
     return wanted.pop("", ""), wanted
 
@@ -207,12 +207,12 @@ def _parse(option: str, tools: Tools) -> tuple[str, dict[str, str]]:
 def _verdict(word: str) -> str:
     if word.lower() not in VERDICTS:
         hint = near(word.lower(), [*VERDICTS]).partition("; there is")[0]
-        raise _wrong(f"{word!r} is none of {', '.join(VERDICTS)}{hint}")
+        raise _wrong(f"{word!r} is not one of {', '.join(VERDICTS)}{hint}")
     return word.lower()
 
 
 def _require_known(tool: str, tools: Tools) -> None:
-    """Tools of files and servers get their names when they are loaded; there a wrong one is told of by the run."""
+    """Raises for an unknown tool, unless files or servers bring tools: their names are known at the run only."""
     known = [entry.name for entry in tools.registry]
     if tool not in known and not tools.paths and not tools.mcp.servers:
         raise _wrong(f"this discussion has no tool {tool!r}{near(tool, known)}")

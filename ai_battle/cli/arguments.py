@@ -17,10 +17,10 @@ from .options import FOLDER, UNCLAIMED, Folder
 
 MOST_RUNS = 200
 SECONDS = 2.0
-"""Longer nobody waits for a completion."""
+"""The longest that a completion may take."""
 
 
-class ConfigName(click.ParamType):  # type: ignore[type-arg]  # it is generic since click 8.3 only
+class ConfigName(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.3
     """A YAML file, or the name of a packaged configuration."""
 
     name = "config"
@@ -31,7 +31,7 @@ class ConfigName(click.ParamType):  # type: ignore[type-arg]  # it is generic si
         return [*_beginning_with(incomplete, packaged_names()), CompletionItem(incomplete, type="file")]
 
 
-class RunName(click.ParamType):  # type: ignore[type-arg]  # it is generic since click 8.3 only
+class RunName(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.3
     """A run directory: a path, an address, a part of the name of one under `runs`, or `last`."""
 
     name = "run_dir"
@@ -40,7 +40,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # it is generic since
         self._folder = folder
 
     def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Returns the path of a run, also where none is meant: whoever reads it says what is wrong there."""
+        """Returns the path of a run, even if it does not exist: the reader reports what is wrong there."""
         if is_address(value):
             found: Path = self._folder.convert(value, param, ctx)
             return found
@@ -52,8 +52,8 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # it is generic since
         return [*_beginning_with(incomplete, [LAST, *known]), CompletionItem(incomplete, type="dir")]
 
 
-class ModelType(click.ParamType):  # type: ignore[type-arg]  # it is generic since click 8.3 only
-    """A model type; behind `ollama/` those that this machine has."""
+class ModelType(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.3
+    """A model type. After `ollama/` it completes to the models on this machine."""
 
     name = "type"
 
@@ -71,7 +71,7 @@ def _common_types() -> Iterator[str]:
 
 
 def _types_of(provider: str) -> Iterable[str]:
-    """Returns what a provider lists now; nothing where it is not there, as a completion has no place for an error."""
+    """Returns a provider's current models, or nothing if it can't be reached: a completion can't show errors."""
     from ai_battle.providers._listing import list_models
 
     with suppress(ConfigError, ProviderError, TimeoutError):

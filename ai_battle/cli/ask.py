@@ -1,4 +1,4 @@
-"""`ai-battle ask`: one answer, by a model or by a small one that a large one helps."""
+"""`ai-battle ask`: one answer, by one model or by a small one with the help of a large one."""
 
 import asyncio
 import sys
@@ -41,7 +41,7 @@ TITLE = 70
 @verbose
 @as_json
 def command(question: str, model: str, pair: str, **how: Any) -> None:
-    """Answer QUESTION once. What comes on standard input goes with it, or is the question where none is given."""
+    """Answer QUESTION once. Standard input is added to it, or is the question if none is given."""
     small, big = _pair(model, pair)
     require_files(how["files"])
     text = with_input(question)
@@ -57,7 +57,7 @@ def command(question: str, model: str, pair: str, **how: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """An answer, with what happened on the way to it; a terminal had it while it came where it was `streamed`."""
+    """An answer with the events that led to it. If `streamed`, the terminal has shown it already."""
 
     response: ModelResponse
     events: Sequence[Event]
@@ -66,7 +66,7 @@ class AnsweredQuestion:
 
     @property
     def replies(self) -> Iterable[ModelReplied]:
-        """What each model that was called replied."""
+        """The replies of all models that were called."""
         return (event for event in self.events if isinstance(event, ModelReplied))
 
     @property
@@ -86,7 +86,7 @@ class AnsweredQuestion:
 
 
 def request_answer(loaded: LoadedDiscussion, how: Mapping[str, Any], title: str) -> AnsweredQuestion:
-    """Asks once, and shows what happens meanwhile as the options of the command say in `how`."""
+    """Asks once, and shows progress as the command's options in `how` require."""
     shown = None if how["quiet"] or how["as_json"] else view(sys.stdout, ViewOptions(turns=1, verbose=how["verbose"]))
     begun, events = time.monotonic(), list[Event]()
     try:
@@ -100,7 +100,7 @@ def request_answer(loaded: LoadedDiscussion, how: Mapping[str, Any], title: str)
 async def _ask(
     loaded: LoadedDiscussion, shown: LiveView | PlainLines | None, system: str, title: str, events: list[Event]
 ) -> ModelResponse:
-    """Returns the answer; `events` gets what happens on the way, without the pieces of texts."""
+    """Returns the answer. `events` collects everything but text deltas."""
     tell = _tell_remarks if isinstance(shown, PlainLines) else shown or ignore
 
     async def listen(event: Event) -> None:
@@ -119,13 +119,13 @@ async def _ask(
 
 
 async def _tell_remarks(event: Event) -> None:
-    """Tells on standard error what happens on the way: standard output is for the answer."""
+    """Prints remarks to standard error, as standard output is for the answer."""
     if line := Remarks().line(event):
         click.echo(printable(line), err=True)
 
 
 def show_answer(answer: AnsweredQuestion, *, quiet: bool) -> None:
-    """Shows an answer that was not streamed, and on standard error what it took."""
+    """Prints an answer that was not streamed, and its cost on standard error."""
     response = answer.response
     if not answer.streamed:
         click.echo(printable(response.text))
@@ -136,7 +136,7 @@ def show_answer(answer: AnsweredQuestion, *, quiet: bool) -> None:
 
 
 def with_input(question: str, command: str = "ask") -> str:
-    """Returns the question with what was piped to the command; raises `click.UsageError` where there is neither."""
+    """Returns the question with the text piped to the command. Raises `click.UsageError` if both are empty."""
     piped = "" if sys.stdin is None or sys.stdin.isatty() else _decode(sys.stdin.buffer.read(LARGEST_TEXT + 1))
     if not (question.strip() or piped.strip()):
         raise click.UsageError(f"Ask something: ai-battle {command} QUESTION, or pipe the question to it.")
@@ -144,17 +144,17 @@ def with_input(question: str, command: str = "ask") -> str:
 
 
 def _decode(piped: bytes) -> str:
-    """Returns the text that was piped; raises `ConfigError` for more than a question may have, and for what is none."""
+    """Returns the piped text. Raises `ConfigError` if it is too long or not UTF-8."""
     if len(piped) > LARGEST_TEXT:
         raise ConfigError(f"Standard input has more than {LARGEST_TEXT // MIB} MiB of text, which is the most.")
     try:
         return piped.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigError("Standard input is no text in UTF-8; a picture goes with the question by -f FILE.") from None
+        raise ConfigError("Standard input is not UTF-8 text; attach a picture with -f FILE.") from None
 
 
 def _pair(model: str, pair: str) -> tuple[str, str]:
-    """Returns the model that answers and the one that helps it; raises `click.UsageError`."""
+    """Returns the model that answers and the one that helps it. Raises `click.UsageError`."""
     if model and pair:
         raise click.UsageError("-m TYPE asks one model, --pair SMALL+BIG asks two: leave one of them out.")
     return (model, "") if model else _split_pair(pair)

@@ -1,4 +1,4 @@
-"""`ai-battle bench`: settings compared on real tasks."""
+"""`ai-battle bench`: compares settings on real tasks."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ class WithFormats(click.Command):
 
 @click.group("bench")
 def command() -> None:
-    """Compare settings on real tasks: quality, cost and time. It tells how sure each difference is."""
+    """Compare settings on real tasks: quality, cost and time. The report says how certain each difference is."""
 
 
 @command.command("run", cls=WithFormats)
@@ -94,7 +94,7 @@ def run(suite: str, out: Path | None, **how: Any) -> int:
 @allow_unsandboxed
 @as_json
 def resume(results: Path, **how: Any) -> int:
-    """Go on with the RESULTS of a benchmark that did not end. Nothing that is finished is done again."""
+    """Continue the benchmark in RESULTS that did not end. Nothing that is finished is done again."""
     loaded, store = reopen(results, _load_options(how))
     require_trust_in(loaded.document, named_code(loaded), given=how["trust"])
     return _play(loaded, store, how)
@@ -104,7 +104,7 @@ def resume(results: Path, **how: Any) -> int:
 @click.argument("results", type=FOLDER)
 @as_json
 def report(results: Path, *, as_json: bool) -> None:
-    """Write the report of RESULTS anew. That is summary.json, results.csv and report.html beside them."""
+    """Write the report of RESULTS again. That is summary.json, results.csv and report.html in its folder."""
     with closing(Store.open(results)) as store, lock_directory(results):
         show(store, as_json=as_json)
 
@@ -149,7 +149,7 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
 
 
 def _play(suite: Suite, store: Store, how: dict[str, Any]) -> int:
-    """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
+    """Returns the exit code: a limit, Ctrl-C, no answer at all, or success."""
     set_up_telemetry(os.environ, partial(click.echo, err=True))
     shown = ProgressDisplay(suite.benchmark.limits.cost_usd, quiet=how["quiet"])
     again, unfenced = how.get("retry_failed", False), how["allow_unsandboxed"]
@@ -178,7 +178,7 @@ def _folder(name: str) -> Path:
 
 
 async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
-    """The synthesis of the discussion where its file asks for an `outcome`, else the last thing that was said."""
+    """Returns the discussion's synthesis if its file asks for an `outcome`, else the last message."""
     concluded: list[str] = []
 
     async def forward(event: Event) -> None:
@@ -198,7 +198,7 @@ async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
 
 
 def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:
-    """Tasks are no requests of the user's, so nothing is learned from them of how a pair does on those."""
+    """Removes shadows: benchmark tasks are not the user's requests, so they must not count as evidence of a pair."""
     file, discussion = loaded.file, loaded.file.discussion
     if not discussion.collaboration:
         return loaded
@@ -209,5 +209,5 @@ def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:
 
 
 def _yaml(value: object) -> str:
-    """Writes a value so that what looks like a variable in a task is none."""
+    """Encodes a value as YAML, escaping what looks like a variable in a task."""
     return json.dumps(value, ensure_ascii=False).replace("${", "$${")

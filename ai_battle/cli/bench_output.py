@@ -1,4 +1,4 @@
-"""How far a benchmark is, and what it found: on the terminal or as JSON."""
+"""Shows the progress and the results of a benchmark on the terminal or as JSON."""
 
 import shutil
 import sys
@@ -23,11 +23,11 @@ from .output import dollars, duration, print_json
 from .tables import show_columns
 
 OFTEN, SELDOM = 0.2, 10.0
-"""Seconds between two looks at it, on a terminal and elsewhere."""
+"""Seconds between two updates, on a terminal and elsewhere."""
 
 
 class StatusLine:
-    """A line on stderr about work under way: on a terminal it is written over, elsewhere repeated now and then."""
+    """A progress line on stderr: rewritten in place on a terminal, repeated now and then elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -46,7 +46,7 @@ class StatusLine:
         self._out.flush()
 
     def show_step(self, step: str) -> None:
-        """Shows each step on a terminal, as nobody knows which one takes long; elsewhere only where all take long."""
+        """Shows each step on a terminal, as any may take long; elsewhere only if all together take long."""
         if self._live:
             self._next = 0.0
         elif not self._next:
@@ -54,7 +54,7 @@ class StatusLine:
         self.show(step)
 
     def close(self) -> None:
-        """Leaves the last line where it is."""
+        """Leaves the last line on the screen."""
         if self._live and self._next:
             self._out.write("\n")
 
@@ -65,7 +65,7 @@ class StatusLine:
 
 
 class ProgressDisplay:
-    """A listener for progress, on stderr."""
+    """Shows a benchmark's progress on stderr."""
 
     def __init__(self, limit: float | None, *, quiet: bool) -> None:
         self._limit = limit
@@ -76,7 +76,7 @@ class ProgressDisplay:
         self._line.show(progress_line(progress, self._limit), is_last=progress.finished >= progress.total)
 
     def tell(self, words: str) -> None:
-        """Shows a sentence that stays."""
+        """Shows a line that stays."""
         if not self._quiet:
             self._line.erase()
             click.echo(words, err=True)
@@ -102,7 +102,7 @@ def progress_line(progress: BenchmarkProgress, limit: float | None) -> str:
 
 
 def forecast_line(expected: Forecast) -> str:
-    """Says what a run is going to cost, before it starts."""
+    """Returns the expected cost of a run as a sentence."""
     low, high = dollars(expected.low), dollars(expected.high)
     cost = low if expected.low == expected.high else f"{low} to {high}"
     unknown = f"; no price is known for: {', '.join(expected.unknown)}" if expected.unknown else ""
@@ -114,7 +114,7 @@ COLOURS = {"worse": "red", "better": "green", "not enough data": "yellow"}
 
 
 def show(store: Store, *, as_json: bool, quiet: bool = False) -> BenchmarkSummary:
-    """The settings and which differ; writes the reports beside the results, and prints where they are last."""
+    """Writes the reports into the results' folder and shows the settings, how they differ, and the reports' path."""
     status = StatusLine(quiet=quiet)
     summary = write_benchmark_reports(store, status.show_step)
     status.erase()
@@ -129,7 +129,7 @@ def show(store: Store, *, as_json: bool, quiet: bool = False) -> BenchmarkSummar
 
 
 def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
-    """Regressions first."""
+    """Shows the changes, regressions first."""
     if as_json:
         print_json(found.as_json())
         return
@@ -143,7 +143,7 @@ def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
 
 
 def _say(line: str) -> None:
-    """Prints a line; on a terminal no word is broken at its end, and no number is parted from its percent sign."""
+    """Prints a line. On a terminal it wraps between words and keeps a number with its percent sign."""
     if sys.stdout.isatty():
         tied = line.replace(" %", "\N{NO-BREAK SPACE}%")
         line = click.wrap_text(tied, shutil.get_terminal_size().columns, subsequent_indent="  ")

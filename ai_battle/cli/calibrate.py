@@ -1,4 +1,4 @@
-"""`ai-battle calibrate`: when a pair asks for help, chosen from answers of one's own."""
+"""`ai-battle calibrate`: chooses when a pair asks for help, from answers of one's own."""
 
 import json
 from collections.abc import Sequence
@@ -30,6 +30,7 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
 
 
 TARGETS = {"help_rate": "target_help_rate", "quality": "target_quality", "pgr": "target_pgr"}
+"""The option for each kind of target."""
 TARGETS |= {"promise": "promise", "max_cost": "max_cost"}
 """The option of each kind of target."""
 
@@ -38,17 +39,19 @@ _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 @click.command("calibrate")
 @click.argument("data", type=click.Path(path_type=str), required=False)
-@click.option("--from-shadow", "pair", metavar="PAIR", help="Use what the shadow of this pair has found, not DATA.")
+@click.option(
+    "--from-shadow", "pair", metavar="PAIR", help="Use the answers that this pair's shadow has collected, not DATA."
+)
 @in_state
 @click.option(
     "--target-help-rate", type=float, callback=_share, help="Share of answers that get help; needs no labels."
 )
 @click.option(
-    "--target-quality", type=float, callback=_share, help="Mean quality to reach, with as little help as that takes."
+    "--target-quality", type=float, callback=_share, help="Mean quality to reach, with as little help as possible."
 )
 @click.option("--target-pgr", type=float, callback=_share, help="Share of the helper's advantage to reach.")
-@click.option("--promise", type=_LOSS, help="Share of the answers that may be lost to the helper's at the most.")
-@click.option("--confidence", type=_LOSS, default=0.95, help="How sure that promise is; usually 0.95.")
+@click.option("--promise", type=_LOSS, help="The largest share of answers that may be worse than the helper's.")
+@click.option("--confidence", type=_LOSS, default=0.95, help="Confidence of that promise; usually 0.95.")
 @click.option("--models", metavar="SMALL+LARGE", help="The models that answered; a promise holds for no others.")
 @click.option("--max-cost", type=click.FloatRange(0), help="Dollars that an answer may cost on average.")
 @click.option("--helper-price", type=click.FloatRange(0), default=0.0, help="Dollars of one answer of the helper.")
@@ -65,12 +68,12 @@ def command(
 ) -> None:  # fmt: skip
     """Choose when a small model is helped, from answers of your own.
 
-    DATA has one answer a line: {"prompt", "response"}, and where they are known "correct" and "helper_correct"; for
-    several models also "peers", what the others answered, and "peers_correct". In the place of DATA, the shadow of a
-    pair has answers with labels; `ai-battle pair report` lists the pairs.
+    DATA has one answer a line: {"prompt", "response"}, and if known "correct" and "helper_correct"; for several models
+    also "peers", what the others answered, and "peers_correct". Instead of DATA, the shadow of a pair has labelled
+    answers; `ai-battle pair report` lists the pairs.
 
-    A promise needs labels only of the answers that get no help. `--sort` puts these first: label as many as you can
-    from the top. Answers behind them that have no labels count as if they got help.
+    A promise needs labels only for the answers that get no help. `--sort` puts these first: label as many as you can
+    from the top. Unlabelled answers after them count as if they got help.
     """
     if sort:
         _sort(data, sort)
@@ -100,7 +103,7 @@ def _sort(data: str | None, path: str) -> None:
 
 
 def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -> Report:
-    """Calibrates; what is wrong with the answers is told with where they come from."""
+    """Calibrates. Adds the source of the answers to an error."""
     try:
         return calibrate(answers, target)
     except ConfigError as error:
@@ -108,7 +111,7 @@ def _calibrate(source: str, answers: Sequence[LabelledAnswer], target: Target) -
 
 
 def _read_source(data: str | None, pair: str | None, state: Path | str) -> tuple[str, Sequence[LabelledAnswer]]:
-    """Returns where the answers come from, and these."""
+    """Returns the source of the answers, and the answers."""
     if data and not pair:
         return data, read_answers(Path(data))
     if pair and not data:
@@ -118,7 +121,7 @@ def _read_source(data: str | None, pair: str | None, state: Path | str) -> tuple
 
 
 def _models(named: str | None, pair: str) -> tuple[str, ...]:
-    """Returns the small and the large model, as they are named or as the name of a shadow's pair says."""
+    """Returns the small and the large model, from `--models` or from the name of a shadow's pair."""
     if named is None:
         return tuple(pair.rpartition(" (")[0].split(" + ", 1)) if pair else ()
     small, plus, large = (each.strip() for each in named.partition("+"))

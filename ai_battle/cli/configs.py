@@ -23,7 +23,7 @@ def command(context: click.Context) -> None:
 @command.command("list")
 @as_json
 def list_(as_json: bool) -> None:
-    """List them, each with what it shows and what it needs."""
+    """List them, with what each shows and needs."""
     found = {name: description(_text(name)) for name in packaged_names()}
     if as_json:
         print_json(found)

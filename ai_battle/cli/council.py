@@ -1,4 +1,4 @@
-"""`ai-battle council`: models answer a question and rank each other's answers, and one answer is made of them."""
+"""`ai-battle council`: models answer a question, rank each other's answers, and merge them into one."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,8 +22,8 @@ HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")
 
 @click.command("council")
 @click.argument("question", required=False, default="")
-@click.option("-m", "--model", "members", type=MODEL, multiple=True, help="A member; say it for each of two or more.")
-@click.option("--chair", type=MODEL, default="", help="The model that makes one answer of all; by default the first.")
+@click.option("-m", "--model", "members", type=MODEL, multiple=True, help="A member; repeat it for two or more.")
+@click.option("--chair", type=MODEL, default="", help="The model that merges the answers; by default the first member.")
 @click.option("--system", metavar="TEXT", default="", help="A system prompt.")
 @attached
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
@@ -31,7 +31,7 @@ HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")
 @verbose
 @as_json
 def command(question: str, members: Sequence[str], chair: str, **how: Any) -> None:
-    """Let models answer QUESTION, and make one answer of theirs. They rank each other's answers without names."""
+    """Let models answer QUESTION, and merge their answers into one. They rank each other's answers without names."""
     if len(members) < 2:
         raise click.UsageError("A council has two members or more: -m TYPE -m TYPE. One model answers with ask.")
     require_files(how["files"])
@@ -51,7 +51,7 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
 
 
 def _rows(ranked: AnswersRanked, members: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The members that answered, best first."""
+    """Yields the members that answered, best first."""
     for row in ranked.rows:
         points = "not ranked" if row["points"] is None else f"{row['points']:.2f}"
         rank = "" if row["points"] is None else str(row["rank"])
@@ -68,7 +68,7 @@ def _chair_row(answer: AnsweredQuestion, chair: str) -> tuple[str, ...]:
 
 
 def _ranking(events: Sequence[Event]) -> dict[str, Any]:
-    """Returns what a document has of the ranking, and of what became of each answer."""
+    """Returns the ranking and the fate of each answer as JSON."""
     found: dict[str, Any] = {"ranking": [], "rankings": [], "missing": [], "used": [], "left_out": {}}
     for event in events:
         match event:

@@ -1,4 +1,4 @@
-"""`ai-battle doctor`: what is installed, reachable and usable here, each finding with the way to mend it."""
+"""`ai-battle doctor`: checks what is installed, reachable and usable here, and says how to fix what is not."""
 
 import importlib.util
 import os
@@ -35,7 +35,7 @@ MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "
 @click.command("doctor")
 @as_json
 def command(as_json: bool) -> None:
-    """Tell what this machine has, and how to get what it lacks."""
+    """Check what this machine has, and say how to get what it lacks."""
     found = findings()
     if as_json:
         print_json([asdict(finding) for finding in found])
@@ -62,10 +62,10 @@ def _printable(mark: str) -> str:
 
 EXTRAS = {
     "xllamacpp": ("local", "GGUF files inside this process"),
-    "PIL": ("images", "pictures that are made smaller"),
+    "PIL": ("images", "scaling down large pictures"),
     "mcp": ("mcp", "tools of MCP servers"),
     "pypdf": ("pdf", "the text of PDF files"),
-    "redis": ("redis", "what servers on several machines count together"),
+    "redis": ("redis", "counts shared by servers on several machines"),
     "sqlalchemy": ("database", "databases other than SQLite"),
 }
 
@@ -75,7 +75,7 @@ KINDS = {STRATEGIES: "strategy", TOOLS: "tool", DATASETS: "format of datasets", 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`optional` is what is not there and need not be; `mend` is what to do about it."""
+    """One finding. `optional` means missing but not needed; `mend` says how to fix it."""
 
     subject: str
     state: Literal["ok", "missing", "optional"]
@@ -98,7 +98,7 @@ def _installation() -> Iterator[Finding]:
 
 
 def _plug_ins() -> Iterator[Finding]:
-    """Yields what other packages bring, but for providers, which are asked for their models."""
+    """Yields the plug-ins of other packages, except providers, which are asked for their models."""
     for package, kind in KINDS.items():
         for name, point in plugins.plug_ins(package).items():
             try:

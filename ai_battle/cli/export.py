@@ -1,4 +1,4 @@
-"""`ai-battle export`: a run in other formats, rendered from its journal."""
+"""`ai-battle export`: renders a run in other formats from its journal."""
 
 import sys
 from contextlib import nullcontext
@@ -47,10 +47,10 @@ def command(run_dir: Path, formats: str, output: Path | None) -> None:
 
 
 def _tell_of_ending(run_dir: Path) -> None:
-    """Tells who exports a run that has not come to its end that more might have been said."""
+    """Warns that an exported run did not come to its end."""
     ended = progress(run_dir).ended
     if ended is None:
-        click.echo("The run has not ended; this is what there is of it until now.", err=True)
+        click.echo("The run has not ended; this is what there is of it so far.", err=True)
     elif ended.status in ("failed", "interrupted"):
         words = without_secrets(one_line(ended.stop_reason, 300))
         click.echo(f"The run {WORDS[ended.status]} ({words}); what was said before is exported.", err=True)

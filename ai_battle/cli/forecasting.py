@@ -1,4 +1,4 @@
-"""What a dry run shows: the first requests, and about what the run, or a series of runs, would cost."""
+"""Shows a dry run: the first requests, and the approximate cost of a run or a series."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -20,13 +20,13 @@ from .tools import tool_descriptions
 def show_forecast(
     loaded: LoadedDiscussion, series: Sequence[PlannedRun] = (), *, as_json: bool, kind: str = MODE
 ) -> None:
-    """Shows the forecast of one run; of a `series`, by variants of a `kind`, and of all runs together."""
+    """Shows the forecast of one run, or of a `series` by its variants of a `kind` and in total."""
     if series:
         _show_series(series, kind, as_json=as_json)
     else:
         _show_run(forecast(loaded), as_json=as_json)
     if loaded.file.discussion.judge and not as_json:
-        click.echo("A judge reads all that was said twice; where a quotation is false, it is asked once more.")
+        click.echo("A judge reads the whole discussion twice, and once more if a quotation is false.")
 
 
 def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:
@@ -73,11 +73,11 @@ def _show_files(one: Expected) -> None:
         click.echo(f"  file: {printable(file.name)}, {printable(file.about)}: about {count_of(file.tokens, 'token')}")
     if one.files:
         read, cost = count_of(one.file_usage.input_tokens, "token"), dollars(one.file_usage.cost_usd)
-        click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {cost} where nothing is cached")
+        click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {cost} if nothing is cached")
 
 
 def _help_line(one: ExpectedHelp) -> str:
-    """A model that is called beside a participant; what is not in the sum says so."""
+    """Describes a model that helps a participant, and says if its cost is not in the sum."""
     if one.calls is None:
         cost = f"{bill(one.each)} each time"
         return f"{one.role} {printable(one.model)}, {one.when}: {cost}, not in the sum"
@@ -88,7 +88,7 @@ def _help_line(one: ExpectedHelp) -> str:
 def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:
     click.echo(f"\nAll together about {bill(usage)}. No model was called.")
     if any(one.calls is None for each in expected for one in each.help):
-        click.echo("What is not in the sum comes to that: how often help is needed, only the answers tell.")
+        click.echo("Calls that are not in the sum come on top: how often help is needed depends on the answers.")
 
 
 def _usage(expected: Iterable[Expected]) -> Usage:

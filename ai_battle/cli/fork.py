@@ -1,4 +1,4 @@
-"""`ai-battle fork`: live branches of a run from one of its turns, with something changed or as it was."""
+"""`ai-battle fork`: continues a run from one of its turns in new live runs, with or without a change."""
 
 import json
 import re
@@ -31,28 +31,30 @@ AT_ONCE = 4
 
 @click.command("fork")
 @run_dir
-@click.option("--at", "turn", type=click.IntRange(1), required=True, help="The last turn that is taken over.")
-@click.option("--swap", "swaps", multiple=True, metavar="PARTICIPANT=TYPE", help="Let another model speak from there.")
-@click.option("--goal", help="Give all another goal from there.")
+@click.option("--at", "turn", type=click.IntRange(1), required=True, help="The last turn to keep.")
+@click.option(
+    "--swap", "swaps", multiple=True, metavar="PARTICIPANT=TYPE", help="Let another model speak from there on."
+)
+@click.option("--goal", help="Give all participants another goal from there on.")
 @changes
 @turns
 @click.option("-n", "--branches", type=click.IntRange(1, MOST), default=1, help="How many branches; one by default.")
 @click.option(
     "--baseline",
     type=click.IntRange(0, MOST),
-    help="How many branches without the change, to compare with; as many as with it, and none beside a single one.",
+    help="How many branches without the change to compare with; by default as many as with it, none for a single one.",
 )
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")
-@click.option("--max-cost", type=USD, metavar="USD", help="The most that all may cost.")
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that all branches may cost.")
 @click.option("--out", type=FOLDER, help="The folder of all branches, instead of runs/.")
 @for_several
 @quiet
 @for_tools
 def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: Any) -> int:
-    """Go on from a turn of the run in RUN_DIR, in a run of its own. It is live, and once or several times.
+    """Continue from a turn of the run in RUN_DIR, in a new run. It is live; -n makes several.
 
-    Nothing that was said before is paid for again. With a change and several branches, as many go on without the
-    change, so that both can be compared.
+    Earlier turns are not paid for again. With a change and several branches, as many runs continue without the change,
+    so that both can be compared.
     """
     pattern = _pattern(expect)
     goal = () if how["goal"] is None else (f"discussion.goal={json.dumps(how['goal'])}",)
@@ -66,9 +68,9 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     limits = SpendingLimits(how["max_cost"], seconds=how["max_time"])
     executor = how["executor"] or LOCAL
     at_once = runs_at_once(runs, how["at_once"], executor, usual=AT_ONCE)
-    # Of settings the names alone: a value may be a key.
+    # Without the values of settings, as one may be a secret key.
     named = ", ".join((*how["swaps"], *(each.partition("=")[0] for each in settings)))
-    change = f" behind turn {turn}{named and f', changed: {named}'}"
+    change = f" after turn {turn}{named and f', changed: {named}'}"
     unfenced, address = how["allow_unsandboxed"], how["address"]
     return Series(
         runs, display, limits, unfenced, "branch", original, pattern, at_once, change, executor, address
@@ -78,7 +80,7 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
 def _plan(
     run_dir: Path, turn: int, with_change: LoadedDiscussion, branches: int, *, is_changed: bool, how: Mapping[str, Any]
 ) -> Iterator[PlannedRun]:
-    """Yields the runs; those without the change come first, as the others are compared with them."""
+    """Yields the runs. Those without the change come first, as the others are compared with them."""
 
     plan = partial(plan_run, out=how["out"], origin=(run_dir.absolute(), turn))
     baseline = how["baseline"]

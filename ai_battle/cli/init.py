@@ -1,4 +1,4 @@
-"""`ai-battle init`: a starter YAML, for the models that this machine has or from a packaged discussion."""
+"""`ai-battle init`: writes a starter YAML, for the models on this machine or from a packaged discussion."""
 
 import re
 import shutil
@@ -44,7 +44,7 @@ NO_CONVERSATION = ("embed", "bge-", "whisper", "tts", "rerank")
 
 
 def copy_packaged(name: str, path: Path) -> Sequence[Path]:
-    """A packaged discussion, with the files that it reads, under a name of the user's."""
+    """Copies a packaged discussion with the files that it reads to the user's `path`."""
     source = packaged_config(name)
     if source is None:
         raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
@@ -54,7 +54,7 @@ def copy_packaged(name: str, path: Path) -> Sequence[Path]:
 
 
 def write_starter(path: Path) -> Sequence[Path]:
-    """A discussion between two models that are there now; between scripted ones when there are none."""
+    """Writes a discussion between two available models, or between scripted ones if there are none."""
     local, cloud = _choice(survey())
     types = [*local[:1], *cloud[:1], *local[:0:-1], *cloud[1:2]][:2]
     if not types:
@@ -67,20 +67,20 @@ def write_starter(path: Path) -> Sequence[Path]:
 
 
 def _choice(found: Sequence[SurveyedProvider]) -> tuple[list[str], list[str]]:
-    """The models of this machine, the smallest first, and those that providers propose to begin with."""
+    """Returns the models of this machine, the smallest first, and the starter models that cloud providers name."""
     ready = [(one, provider_traits(one.provider).starter) for one in found if one.state == "ready"]
     local = [f"{one.provider}/{model}" for one, starter in ready if not starter for model in _talking(one)]
     return _small_first(local), [starter for _, starter in ready if starter]
 
 
 def _small_first(models: Sequence[str]) -> list[str]:
-    """Sorts by size; those whose names tell none keep their place behind those whose names do."""
+    """Sorts models by the size in their names, those without one last."""
     sizes = {each: float(found[1]) for each in models if (found := BILLIONS.search(each))}
     return sorted(models, key=lambda each: sizes.get(each, float("inf")))
 
 
 def _is_larger(large: str, small: str, cloud: Sequence[str]) -> bool:
-    """A model of the cloud is larger than one on this machine; of two here the name tells how large they are."""
+    """Compares two models: a cloud model is larger than a local one; local ones compare by the size in their names."""
     of_cloud = [each in cloud for each in (large, small)]
     sizes = [float(found[1]) for each in (large, small) if (found := BILLIONS.search(each))]
     return of_cloud == [True, False] or (of_cloud == [False, False] and len(sizes) == 2 and sizes[0] >= 2 * sizes[1])
@@ -95,7 +95,7 @@ def _schema_line() -> str:
 
 
 def _with_schema(path: Path) -> Iterator[Path]:
-    """The schema beside the file, so that the folder can be moved and shared."""
+    """Copies the schema next to the file, so that the folder can be moved and shared."""
     copy = path.parent / SCHEMA_FILE
     if not copy.exists() or copy.read_bytes() != SCHEMA.read_bytes():
         write_file(copy, [SCHEMA.read_text(encoding="utf-8")], "--output")

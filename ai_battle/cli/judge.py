@@ -1,4 +1,4 @@
-"""`ai-battle judge`: runs that are over, judged by models that took no part in them."""
+"""`ai-battle judge`: lets models that took no part judge finished runs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,7 +32,15 @@ Judge: TypeAlias = Callable[[Path], Awaitable[Verdict]]
 
 @click.command("judge")
 @click.argument("runs", type=RunName(), nargs=-1, required=True, metavar="RUN...")
-@click.option("-m", "--model", "models", type=MODEL, multiple=True, required=True, help="A model that judges; several.")
+@click.option(
+    "-m",
+    "--model",
+    "models",
+    type=MODEL,
+    multiple=True,
+    required=True,
+    help="A model that judges; repeat it for several.",
+)
 @click.option("--rubric", metavar="FILE", default="", help="What is judged: a YAML file; by default a packaged one.")
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that judging all runs may cost.")
 @quiet
@@ -42,12 +50,12 @@ def command(
 ) -> int:
     """Judge each RUN by a rubric. Models score its participants, and a score needs a true quotation.
 
-    Participants are judged under labels, twice, in both orders. The verdict is kept beside the journal, and reports
-    show it; the run itself stays as it was.
+    Participants are judged under labels, twice, in both orders. The verdict is stored in the run's folder and shown in
+    its reports; the run itself stays as it was.
     """
     judged_by, limits = load_rubric(rubric), SpendingLimits(max_cost)
     for run_dir in runs:
-        Transcript.read(run_dir)  # before anything is spent
+        Transcript.read(run_dir)  # raises for an unreadable run before anything is spent
     emit = ignore if quiet else _tell
     judge = partial(judge_run, models=models, rubric=judged_by, limits=limits, emit=emit)
     found = asyncio.run(judge_all(runs, judge, Budget(limits, payer="--max-cost")))
@@ -57,20 +65,20 @@ def command(
 
 
 def _report(verdicts: Sequence[tuple[Path, Verdict]], *, as_json: bool) -> None:
-    """Shows the verdicts, and of several runs where they stand beside each other."""
+    """Shows the verdicts and, for several runs, the path of a comparison."""
     if as_json:
         print_json([{"run": shown_path(run_dir), **verdict.to_json()} for run_dir, verdict in verdicts])
     else:
         for run_dir, verdict in verdicts:
             show_verdict(run_dir, verdict)
     if len(verdicts) > 1:
-        click.echo(f"All beside each other: {_compare([run_dir for run_dir, _ in verdicts])}", err=as_json)
+        click.echo(f"Comparison of all: {_compare([run_dir for run_dir, _ in verdicts])}", err=as_json)
 
 
 def _compare(run_dirs: Sequence[Path]) -> Path:
-    """Writes a page with all runs, beside the first of them, and returns its path; here where that is in a store.
+    """Writes a page comparing all runs next to the first one, or here if that is in an object store. Returns its path.
 
-    A series has a page of its own there, which stays.
+    A series has a comparison page of its own there, which must not be overwritten.
     """
     first = run_dirs[0]
     path = (Path() if copy_of(first) else first.parent) / f"{first.name}-judged.html"
@@ -90,7 +98,7 @@ async def judge_all(runs: Sequence[Path], judge: Judge, budget: Budget) -> list[
 
 
 async def try_to_judge(run_dir: Path, judge: Judge) -> Verdict | None:
-    """The verdict, once reports show it; None where no score stands, which is told."""
+    """Judges a run and updates its reports. Returns None, and says so, if no score can be used."""
     try:
         verdict = await judge(run_dir)
     except ProviderError as error:

@@ -1,4 +1,4 @@
-"""`ai-battle lessons`: what small models were taught by the large ones, to be looked at and deleted."""
+"""`ai-battle lessons`: what large models taught small ones, to view, export and delete."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @click.group("lessons")
 def command() -> None:
-    """Show or delete what large models taught small ones."""
+    """Show, export or delete what large models taught small ones."""
 
 
 @command.command("list")
@@ -33,7 +33,7 @@ def command() -> None:
 def list_(state: Path | str, as_json: bool) -> None:
     """List the lessons of all pairs.
 
-    With each stand its request, and how often it was shown and help was needed all the same.
+    Each comes with its request, how often it was shown, and how often help was needed all the same.
     """
     with closing(EvidenceStore.existing(state)) as store:
         known = _read(store)
@@ -73,7 +73,7 @@ def show(key: str, state: Path | str) -> None:
     "wanted",
     type=click.Choice(["sft", "dpo"]),
     required=True,
-    help="Answers, or answers beside poorer ones.",
+    help="Answers, or answers paired with poorer ones.",
 )
 @click.option(
     "--for",
@@ -81,7 +81,7 @@ def show(key: str, state: Path | str) -> None:
     type=click.Choice(["openai", "trl"]),
     default="trl",
     show_default=True,
-    help="Whose trainer reads it.",
+    help="The trainer that reads it.",
 )
 @click.option(
     "-o",
@@ -89,7 +89,7 @@ def show(key: str, state: Path | str) -> None:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FOLDER",
-    help="Gets train.jsonl and validation.jsonl.",
+    help="The folder for train.jsonl and validation.jsonl.",
 )
 @in_state
 def export(
@@ -124,7 +124,7 @@ def delete(keys: tuple[str, ...], everything: bool, state: Path | str) -> None:
 
 
 def _require(known: Sequence[T], keys: Iterable[str], key_of: Callable[[T], str]) -> list[T]:
-    """Raises `ConfigError` for a key that is none."""
+    """Returns the chosen lessons. Raises `ConfigError` for an unknown key."""
     names = [key_of(one) for one in known]
     if missing := [key for key in keys if key not in names]:
         raise ConfigError(f"There is no lesson {missing[0]!r}{near(missing[0], names)}")

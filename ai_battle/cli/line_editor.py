@@ -1,4 +1,4 @@
-"""The line editor of a person at a terminal: history, several lines, pasted text, completion of commands."""
+"""Edits lines typed at a terminal: history, several lines, pasted text, completion of commands."""
 
 import os
 import sys
@@ -23,15 +23,15 @@ PASTE_OFF = "\x1b[?2004l"
 SETTINGS = (
     "set enable-bracketed-paste on",
     "set blink-matching-paren off",
-    r'"\e\C-m": "\C-v\C-j"',  # Alt-Enter begins a new line: what follows \C-v is taken as it is
+    r'"\e\C-m": "\C-v\C-j"',  # Alt-Enter begins a new line: \C-v inserts the next character literally
     "tab: complete",
 )
 
 
 async def read_line(prompt: str) -> str | None:
-    """Returns what a person types behind the prompt, by lines from a pipe, with an editor on a terminal.
+    """Returns what a person types after the prompt, with an editor on a terminal, else plainly.
 
-    None at the end of the input. A line that ends in a backslash goes on in the next one.
+    Returns None at the end of the input. A line that ends in a backslash continues on the next one.
     """
     if not _can_edit():
         return await keyboard(prompt)
@@ -50,7 +50,7 @@ def _can_edit() -> bool:
 
 
 def _edit(prompt: str) -> str | None:
-    """Reads on the thread of its own that may be left behind; nothing that it does outlives the line."""
+    """Reads a line. Runs in a thread that may be abandoned, so it leaves nothing to clean up."""
     _prepare()
     try:
         typed = input(prompt)
@@ -63,7 +63,7 @@ def _edit(prompt: str) -> str | None:
 
 
 def _prepare() -> None:
-    """Sets the editor up, once; bytes that are no text become question marks instead of an error."""
+    """Sets up the editor once. Bytes that are not text become question marks instead of errors."""
     if readline.get_completer() is _complete:
         return
     sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -78,7 +78,7 @@ def _prepare() -> None:
 
 
 def _complete(text: str, state: int) -> str | None:
-    """Returns a command that begins like the first word; else None, and readline completes names of files."""
+    """Returns a command that begins like the first word, else None, and readline completes file names."""
     known = [command.partition(" ")[0] for command in COMMANDS]
     found = [f"{name} " for name in known if name.startswith(text)] if readline.get_begidx() == 0 and text else []
     return found[state] if state < len(found) else None
@@ -86,7 +86,7 @@ def _complete(text: str, state: int) -> str | None:
 
 @contextmanager
 def _terminal_as_it_was() -> Iterator[None]:
-    """Gives the terminal back also when nobody pressed Enter: the editor goes on waiting in its thread."""
+    """Restores the terminal even if nobody pressed Enter: the editor keeps waiting in its thread."""
     before, is_over = termios.tcgetattr(sys.stdin), False
     try:
         yield
@@ -98,7 +98,7 @@ def _terminal_as_it_was() -> Iterator[None]:
 
 
 def _remember(typed: str) -> None:
-    """Keeps a line for the arrow keys; in the file of later runs only short ones, without secrets."""
+    """Adds a line to the history. The history file gets only short lines, without secrets."""
     if not typed.strip():
         return
     readline.add_history(typed)

@@ -1,4 +1,4 @@
-"""A run as it happens: streamed on a terminal, as plain lines elsewhere."""
+"""Shows a run while it happens: streamed on a terminal, as plain lines elsewhere."""
 
 import asyncio
 import os
@@ -46,20 +46,21 @@ from .screen import Screen
 
 COLOURS = (31, 133, 28, 130, 63, 162)
 REMARK = 130
-"""Colours of the usual 256 that are legible on white and on black: a contrast of at least 4 to both."""
+"""Colours of the 256-colour palette that are legible on white and black: a contrast of at least 4 to both."""
 TICK = 0.25
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 DRAFT_SHOWN = 40
-LONG, SHOWN = 4_000, 1_000  # a longer text that opens a discussion is shown with so many characters
+LONG, SHOWN = 4_000, 1_000  # characters: an opening text over LONG is cut to SHOWN
 YOUR_TURN = "your turn: Enter says it, an empty line passes, /help shows more"
 
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """Says how a run is shown: `turns` are expected, `spent` was used before, `notify_on` is what is remarked on.
+    """Options of a view: `turns` expected, `spent` before it, `notify_on` for the remarks to show.
 
-    `verbose` shows reasoning too, and all that helpers said. `output_price` is what a token costs that a model writes,
-    in dollars, 0 where nobody knows it. `typing`: people type into the same terminal, which shows that all by itself.
+    `verbose` also shows reasoning and everything that helpers said. `output_price` returns a model's price of one
+    output token in dollars, or 0 if unknown. `typing` means that people type into the same terminal, which echoes that
+    itself.
     """
 
     turns: int = 0
@@ -72,7 +73,7 @@ class ViewOptions:
 
     @classmethod
     def of(cls, loaded: LoadedDiscussion, *, verbose: bool = False) -> "ViewOptions":
-        """Takes what the discussion file says, on this terminal."""
+        """Returns the options from the discussion file and this terminal."""
         discussion = loaded.file.discussion
         typing = sys.stdin is not None and sys.stdin.isatty()
         prices = cache(partial(_output_price, {name: price.model_dump() for name, price in loaded.file.prices.items()}))
@@ -81,7 +82,7 @@ class ViewOptions:
 
 
 def _output_price(stated: Mapping[str, Any], type_: str) -> float:
-    """Returns a model's price of an output token, when it first speaks: to load the list of prices takes a while."""
+    """Returns a model's price of an output token. Called when it first speaks, as loading the price list is slow."""
     from ai_battle.providers._names import parse
     from ai_battle.providers._prices import price
 
@@ -92,7 +93,7 @@ def _output_price(stated: Mapping[str, Any], type_: str) -> float:
 
 
 class PlainLines:
-    """Who speaks, by which model, then one paragraph for each finished turn; without colours or cursor movements."""
+    """Prints the speakers and their models, then a paragraph per finished turn, without colours or cursor movements."""
 
     def __init__(self, out: TextIO, options: ViewOptions) -> None:
         self._out = out
@@ -125,9 +126,9 @@ class PlainLines:
 
 
 class LiveView:
-    """Names in colours, text as it comes, and a status line with turn, tokens, cost, time and what is done.
+    """Shows coloured names, streamed text, and a status line with turn, tokens, cost, time and activity.
 
-    A narrow terminal lacks what comes last: what is done, unless something is asked of the person before it.
+    A narrow terminal cuts the end off: the activity, or the figures while a person is asked something.
     """
 
     def __init__(self, out: TextIO, options: ViewOptions) -> None:
@@ -168,13 +169,13 @@ class LiveView:
         self._hear.get(type(event), self._remark)(event)
 
     def close(self) -> None:
-        """Stops the clock and gives the terminal back; may be called twice."""
+        """Stops the clock and releases the terminal. May be called twice."""
         if self._ticking:
             self._ticking.cancel()
         self._screen.close()
 
     def pause(self, doing: str) -> None:
-        """Leaves the terminal alone until `go_on`, and says in the status line what is waited for."""
+        """Leaves the terminal alone until `go_on`; the status line says what it waits for."""
         self._screen.end_line()
         before, self._doing = self._doing, doing
         self._show_status(asking=True)
@@ -191,13 +192,13 @@ class LiveView:
             self._stream(event.text)
 
     def _stream(self, text: str) -> None:
-        """Shows a model's words; where there are no colours, their Markdown as it is written."""
+        """Shows a model's words. Without colours, their Markdown stays as it is written."""
         text = printable(text)
         self._screen.stream(self._markdown.feed(text) if self._options.colour else text)
 
     def _book(self, event: ModelReplied) -> None:
         self._unbooked = ""
-        if event.role == "arbiter":  # who has a bill of its own
+        if event.role == "arbiter":  # judging is billed separately
             self._doing, self._waiting_since = "judging", time.monotonic()
             return
         self._ledger.book(event)
@@ -209,7 +210,7 @@ class LiveView:
             self._screen.stream(self._style(printable(event.text), dim=True))
 
     def _draft(self, event: DraftDelta) -> None:
-        """Shows what may never be said in the status line, from its end."""
+        """Shows the end of a draft in the status line, as it may never become an answer."""
         self._unbooked += event.text
         self._drafted = (self._drafted + event.text)[-DRAFT_SHOWN:]
         self._doing = f"drafting: …{one_line(self._drafted, DRAFT_SHOWN)}"
@@ -219,7 +220,7 @@ class LiveView:
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
-        """Prints a remark on a line; hints and helpers' words are dim, and have more lines where all is shown."""
+        """Prints a remark on a line. Hints and helpers' words are dim, with more lines if `verbose`."""
         if not is_wanted(event, self._options.notify_on):
             return
         self._screen.stream(self._markdown.flush())
@@ -247,7 +248,7 @@ class LiveView:
         self._waiting_since = None if self._is_typed else time.monotonic()
         self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
-        if not self._is_typed:  # else the prompt is a head of its own
+        if not self._is_typed:  # else the prompt names the speaker
             name = self._style(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
             about = printable(" · ".join(filter(None, (model, audience_text(event.heard_by)))))
             self._screen.line(f"{name} {self._style(about, dim=True)}")
@@ -255,7 +256,7 @@ class LiveView:
 
     def _open(self, event: PromptGiven) -> None:
         opening = printable(_opening(event.message))
-        if opening != self._name:  # a short topic is the name of its run too
+        if opening != self._name:  # a short topic was shown as the name of the run
             self._screen.stream(opening)
             self._screen.end_line()
 
@@ -278,7 +279,7 @@ class LiveView:
         self._screen.end_line()
 
     def _fail(self, event: TurnFailed) -> None:
-        """A person who says nothing is no failure."""
+        """Shows a failed turn. A person who says nothing has not failed."""
         self._waiting_since = None
         if self._models.get(event.speaker) == PERSON:
             self._screen.line(self._style(printable(event.error), dim=True))
@@ -305,7 +306,7 @@ class LiveView:
 
     @property
     def _usage(self) -> Usage:
-        """What is booked, and an estimate of what is being said and is not booked yet."""
+        """The booked usage, plus an estimate for text that is streaming and not booked yet."""
         if not self._unbooked:
             return self._ledger.usage
         output = estimate_text(self._unbooked)
@@ -314,7 +315,7 @@ class LiveView:
 
     @property
     def _doing_now(self) -> str:
-        """What is done, with a sign that turns and the seconds while nothing is said."""
+        """The activity, with a spinner and seconds while waiting for text."""
         if self._waiting_since is None:
             return self._doing
         waited = time.monotonic() - self._waiting_since
@@ -328,7 +329,7 @@ class LiveView:
 
 
 class StreamedText:
-    """Text as it comes, under the name of its speaker, for what scrolls and has no cursor, such as a notebook."""
+    """Streams text under the name of its speaker, for output without a cursor, such as a notebook."""
 
     def __init__(self, out: TextIO, options: ViewOptions) -> None:
         self._out = out
@@ -357,7 +358,7 @@ class StreamedText:
 
 
 def _remark_line(line: str) -> str:
-    """The line without what steers a terminal, and not too long; quoted ones keep their mark."""
+    """Shortens a line and removes control characters. Keeps the mark of quoted lines."""
     mark = "  | " if line.startswith("  | ") else ""
     return mark + one_line(line.removeprefix(mark), 2_000)
 
@@ -373,7 +374,7 @@ def _paragraph(turn: TurnFinished) -> str:
 
 
 def _opening(message: Message) -> str:
-    """Returns what the discussion begins with; of a long text, such as a file, the beginning alone."""
+    """Returns the text that opens the discussion; of a long one, such as a file, only the beginning."""
     texts = (part.text for part in message.parts if isinstance(part, Text))
     return "".join(
         text if len(text) <= LONG else f"{text[:SHOWN].rstrip()}\n[... {len(text) - SHOWN:,} more characters]\n\n"
@@ -382,16 +383,16 @@ def _opening(message: Message) -> str:
 
 
 def view(out: TextIO, options: ViewOptions = ViewOptions()) -> LiveView | PlainLines:
-    """Returns what suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
+    """Returns the view that suits `out`: streaming on a terminal, plain lines for a pipe or a file."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
         return LiveView(out, replace(options, colour=options.colour and not os.environ.get("NO_COLOR")))
     return PlainLines(out, options)
 
 
 def live_view() -> LiveView | PlainLines | StreamedText:
-    """A listener that shows a run while it happens, for `run(..., emit=live_view())`.
+    """Returns a listener that shows a run while it happens, for `run(..., emit=live_view())`.
 
-    In a terminal it has a status line, in a notebook the text comes as it is said, elsewhere each turn is a line.
+    In a terminal it has a status line, in a notebook text streams, elsewhere each turn is a line.
     """
     in_notebook = "ipykernel" in sys.modules and not sys.stdout.isatty()
     return StreamedText(sys.stdout, ViewOptions()) if in_notebook else view(sys.stdout)

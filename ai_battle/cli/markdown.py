@@ -1,23 +1,23 @@
-"""Markdown of models on a terminal while it streams: marks become bold, colours and bullets, line by line."""
+"""Shows models' Markdown on a terminal while it streams, with bold, colours and bullets."""
 
 import re
 from collections.abc import Iterator
 
 RESET = "\x1b[0m"
 BOLD, HEADING, QUOTED, CODE = "1", "1;4", "2", "38;5;30"
-"""Styles as SGR parameters; the colour of code is as legible on white as on black."""
+"""Styles as SGR parameters; the colour of code is legible on white and on black."""
 _MAY_BECOME_MARK = re.compile(r" *(?:#{1,6}|`{1,3}[^\n]*|[-*+]|>)? *\Z")
 _LINE_MARK = re.compile(r"( *)(```[^\n]*|#{1,6} +|[-*+] +|> ?)")
 FENCE = "`"
 LINES = {"#": (HEADING, ""), ">": (QUOTED, "│ "), "-": ("", "• "), "*": ("", "• "), "+": ("", "• ")}
-"""The style of a line by the first character of its mark, and what is shown in the place of that."""
+"""The style of a line by the first character of its mark, and what replaces the mark."""
 _INLINE_MARK = re.compile(r"\n|`|\*\*")
 
 
 class MarkdownStream:
-    """Turns Markdown into text with SGR sequences as it comes, and holds back what may be half of a mark.
+    """Turns streamed Markdown into text with SGR sequences, holding back what may be half of a mark.
 
-    Headings, bold, code, bullets and quotations are shown as that; all else stays as it is written.
+    Styles headings, bold, code, bullets and quotations; everything else stays as written.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class MarkdownStream:
                 yield taken
 
     def _begin_line(self) -> str:
-        """Takes the mark at the beginning of a line, and returns what is shown in its place."""
+        """Consumes the mark at the beginning of a line and returns its replacement."""
         self._at_line_start = False
         found = _LINE_MARK.match(self._held)
         sign = found[2][0] if found else ""
@@ -63,7 +63,7 @@ class MarkdownStream:
         return f"{found[1]}{self._switch(self._line_style)}{shown}"
 
     def _inline(self, *, is_over: bool) -> str | None:
-        """Takes the text up to the next mark, or that mark; returns None where it may be half of one."""
+        """Consumes the text up to the next mark, or that mark. Returns None if it may be half of one."""
         found = _INLINE_MARK.search(self._held)
         end = found.start() if found else len(self._held) - (self._held.endswith("*") and not is_over)
         if end:
@@ -76,7 +76,7 @@ class MarkdownStream:
         return self._end_line() if found[0] == "\n" else self._toggle(found[0])
 
     def _toggle(self, mark: str) -> str:
-        """Takes a mark for what it means; where it means nothing it is text."""
+        """Switches a style on or off, or returns the mark as text if it means nothing here."""
         after, before, self._before = self._held[:1] or " ", self._before, mark
         if self._in_fence or (self._is_code and mark != "`"):
             return f"{self._switch(self._style)}{mark}"
@@ -89,7 +89,7 @@ class MarkdownStream:
         return ""
 
     def _end_line(self) -> str:
-        """Ends the styles of a line, so that a mark without its partner does no more harm."""
+        """Ends the styles of a line, so that an unpaired mark affects only one line."""
         self._at_line_start, self._before = True, " "
         self._is_bold = self._is_code = False
         self._line_style = ""
@@ -101,7 +101,7 @@ class MarkdownStream:
         return ";".join(filter(None, styles))
 
     def _switch(self, style: str) -> str:
-        """Returns the sequence from the style that is shown to another one."""
+        """Returns the sequence that changes the current style to another one."""
         if style == self._shown_style:
             return ""
         reset = RESET if self._shown_style else ""
@@ -110,5 +110,5 @@ class MarkdownStream:
 
 
 def _can_open(before: str, after: str) -> bool:
-    """Says whether two asterisks begin something bold; between words and figures they are a power."""
+    """Checks whether two asterisks begin bold text. Between words and numbers they are a power operator."""
     return not after.isspace() and not before.isalnum()

@@ -1,4 +1,4 @@
-"""`ai-battle mcp`: discussions, questions and runs for other assistants, over the Model Context Protocol."""
+"""`ai-battle mcp`: serves discussions, questions and runs to other assistants over the Model Context Protocol."""
 
 import asyncio
 import os
@@ -28,19 +28,19 @@ PORT = 8788
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=PORT, help="Port for --http; 0 takes a free one.  [default: 8788]"
 )
-@click.option("--token", default="", help="What clients of --http have to present; a new one where none is given.")
+@click.option("--token", default="", help="The token that clients of --http have to send; by default a new one.")
 @click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=Path(),
-    help="Where configurations and runs are; nothing outside of it is read for clients.  [default: this one]",
+    help="The folder of configurations and runs; clients can read nothing outside of it.  [default: this one]",
 )
 @click.option("--max-cost", type=USD, metavar="USD", help="The most that each call of a client may cost.")
 @trust
 @allow_unsandboxed
-@click.option("--approve", type=click.Choice(["allow", "deny"]), help="What becomes of all calls of tools.")
+@click.option("--approve", type=click.Choice(["allow", "deny"]), help="Allow or deny all tool calls.")
 def command(http: bool, port: int, token: str, folder: Path, **how: Any) -> int:
-    """Serve discussions, questions and runs as an MCP server. Its clients are other assistants."""
+    """Serve discussions, questions and runs over MCP. The clients are other assistants."""
     optional("mcp.server", "mcp")
     from ai_battle.server import mcp, mcp_tools
 
@@ -62,11 +62,11 @@ def command(http: bool, port: int, token: str, folder: Path, **how: Any) -> int:
 
 
 def _listen(port: int) -> socket.socket:
-    """Raises `AIBattleError` for a port that is taken."""
+    """Raises `AIBattleError` if the port is taken."""
     try:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
-        raise AIBattleError(f"Port {port} can't be had: {error.strerror}; take another with --port.") from error
+        raise AIBattleError(f"Port {port} can't be used: {error.strerror}; choose another with --port.") from error
 
 
 def _say_address(port: int, token: str) -> None:

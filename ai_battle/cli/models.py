@@ -1,4 +1,4 @@
-"""`ai-battle models`: which models there are, what is known of one, and what one can do when it is tried."""
+"""`ai-battle models`: lists models, shows what is known of one, and probes what it can do."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
 @click.argument("type_", metavar="TYPE")
 @as_json
 def show(type_: str, as_json: bool) -> None:
-    """Show what is known of the model TYPE, and which source says so. TYPE is such as gpt-4o or ollama/phi4."""
+    """Show what is known of the model TYPE, and its source. TYPE is for example gpt-4o or ollama/phi4."""
     model = parse(type_)
     known = ModelFacts(model, asyncio.run(capabilities(model)), price(model))
     if as_json:
@@ -144,7 +144,7 @@ class ModelFacts:
 
     def _price_row(self) -> Row:
         if self.price is None:
-            return "price", "unknown", "say it in the file's prices: section"
+            return "price", "unknown", "write it in the file's prices: section"
         if self.price == FREE:
             return "price", "free", "it runs on your machine"
         return "price", f"${self.price.input:g} in, ${self.price.output:g} out", "per million tokens, genai-prices"
@@ -157,7 +157,7 @@ def _value_text(value: Any) -> str:
 
 
 Judge = Callable[[ModelResponse, EventLog], str]
-"""What is wrong with an answer; nothing when it is as it should be."""
+"""Returns what is wrong with an answer, or nothing if it is right."""
 
 CLOCK = ToolSpec("clock", "The time at a place.", {"type": "object", "properties": {"place": {"type": "string"}}})
 SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"], "additionalProperties": False}
@@ -207,5 +207,5 @@ def _check_json(response: ModelResponse, log: EventLog) -> str:
     try:
         answer = json.loads(response.text)
     except ValueError:
-        return "the answer is no JSON"
+        return "the answer is not JSON"
     return "" if isinstance(answer, dict) and isinstance(answer.get("sum"), int) else "the JSON does not fit the schema"

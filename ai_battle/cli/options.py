@@ -1,4 +1,4 @@
-"""Options and words that several commands have."""
+"""Options and option types that several commands share."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -17,20 +17,20 @@ approve = click.option(
     "--approve",
     metavar="ask|allow|deny",
     default="",
-    help="What becomes of calls of tools, and for single ones: ask,calculator=allow,code_execution=deny.",
+    help="Decides tool calls, also of single tools: ask,calculator=allow,code_execution=deny.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr.")
-quiet = click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, all else on stderr.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 trust = click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
 allow_unsandboxed = click.option(
-    "--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too."
+    "--allow-unsandboxed", is_flag=True, help="Let code run without a fence, if the file says so too."
 )
 changes = click.option(
     "--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5."
 )
 turns = click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")
 verbose = click.option(
-    "-v", "--verbose", is_flag=True, help="Show the models' reasoning too, and all that helpers said."
+    "-v", "--verbose", is_flag=True, help="Show the models' reasoning too, and everything that helpers said."
 )
 dry_run = click.option(
     "--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model."
@@ -42,7 +42,7 @@ attached = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A text, table, picture, PDF or video that goes with the first words.",
+    help="A text, table, picture, PDF or video to attach to the first message.",
 )
 judge = click.option("--judge", metavar="TYPE", help="Let this model judge each run, by the usual rubric.")
 
@@ -64,20 +64,20 @@ in_state = click.option(
     type=StorePlace(),
     default=state_directory,
     metavar="DIR|URL",
-    help="Where it is kept; usually in XDG_STATE_HOME, or at the redis:// address that servers share.",
+    help="Where evidence is kept: by default in XDG_STATE_HOME; servers may share a redis:// address.",
 )
 max_time = click.option(
     "--max-time",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="The longest that it may take; several runs: all together.",
+    help="The longest that it may take; of several runs, all together.",
 )
 
 
 class Folder(click.Path):
-    """A folder, or an `s3://` address of one: then a copy of it, which is stored there again until the command ends.
+    """A folder, or the `s3://` address of one: then a local copy, which is stored there when the command ends.
 
-    With `claims` the command writes there, and nobody else may meanwhile.
+    With `claims` the command writes there, and claims it so that nobody else does meanwhile.
     """
 
     def __init__(self, *, claims: bool = True) -> None:
@@ -87,7 +87,7 @@ class Folder(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if ctx is None or not is_address(value):
             return super().convert(value, param, ctx)
-        # Of the first context, which is the last to be closed.
+        # The root context closes last, so the copy is stored after everything has been written.
         copy = WorkingCopy(str(value), claim=self.claims, tell=lambda words: click.echo(words, err=True))
         return ctx.find_root().with_resource(copy)
 
@@ -99,7 +99,7 @@ USD = click.FloatRange(0, min_open=True)
 def shortcuts(
     turns: int | None, max_cost: float | None, judge: str | None = None, max_time: float | None = None
 ) -> Iterator[str]:
-    """Yields what these options mean, as `--set` would say it."""
+    """Yields what these options mean as `--set` options."""
     if turns is not None:
         yield f"discussion.turns={turns}"
     if max_cost is not None:
@@ -111,13 +111,13 @@ def shortcuts(
 
 
 def require_files(files: Iterable[Path]) -> None:
-    """Raises `click.BadParameter` for a file of `-f` that is not there."""
+    """Raises `click.BadParameter` for a file of `-f` that does not exist."""
     if missing := next((file for file in files if not file.expanduser().is_file()), None):
         raise click.BadParameter(f"there is no file {str(missing)!r}", param_hint="-f")
 
 
 def split_swap(spelled: str) -> tuple[str, str]:
-    """Returns the participant and the model type of a `--swap`; raises `click.BadParameter` where one is missing."""
+    """Returns the participant and the model type of a `--swap`. Raises `click.BadParameter` if one is missing."""
     name, _, model = spelled.partition("=")
     if not name or not model:
         raise click.BadParameter("write it as PARTICIPANT=TYPE, for example Ann=gpt-4o", param_hint="--swap")
@@ -128,36 +128,36 @@ C = TypeVar("C", bound=Callable[..., Any] | click.Command)
 
 
 def together(*options: Callable[[C], C]) -> Callable[[C], C]:
-    """Returns one decorator for options that go together, which help lists in this order."""
+    """Combines options into one decorator, which help lists in this order."""
     return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
 at_once = click.option(
     "--at-once",
     type=click.IntRange(1, 1000),
-    help="How many runs go on at once; several are not shown meanwhile.",
+    help="How many runs to play at once; several are not shown while they run.",
 )
 
 
 executor = click.option(
-    "--executor", metavar="NAME", default="", help="Where it is played: ray is a cluster, local is this machine."
+    "--executor", metavar="NAME", default="", help="Where runs are played: ray is a cluster, local is this machine."
 )
 address = click.option(
     "--address",
     metavar="HOST:PORT",
     default="",
-    help="The head of the Ray cluster; else RAY_ADDRESS, or a new one here.",
+    help="The head of the Ray cluster; by default RAY_ADDRESS, or a new one here.",
 )
 
 for_several = together(max_time, judge, at_once, executor, address)
-"""For commands that play a series."""
+"""Options of commands that play a series."""
 
 for_tools = together(trust, allow_unsandboxed, approve, as_json)
-"""For commands that run what participants call; a document on stdout goes with them."""
+"""Options of commands whose participants call tools, with `--json`."""
 
 
 class WithStrategies(click.Command):
-    """A command whose help lists the strategies that are installed, which are looked up when it is shown."""
+    """A command whose help lists the installed strategies, which are looked up only when it is shown."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from ai_battle.assembly import strategies

@@ -1,4 +1,4 @@
-"""Text for people and programs: JSON, money and time; nothing steers the terminal, and no secret is shown."""
+"""Prints JSON, money and time for people and programs, without control characters and secrets."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from ai_battle.core.texts import about, printable
 
 
 def _redactor() -> Redactor:
-    """Knows the secrets of the environment and of the `.env` here; those of a file are masked where it is run."""
+    """Returns a redactor for the secrets of the environment and of the `.env` here."""
     from ai_battle.config.documents import environment_redactor
 
     return environment_redactor(os.environ, Path.cwd())
@@ -27,13 +27,13 @@ def without_secrets(text: str) -> str:
 
 
 def print_json(document: Any) -> None:
-    """Prints one JSON document; characters that are not seen are escaped in it."""
+    """Prints one JSON document, escaping invisible characters."""
     text = json.dumps(_redactor().document(document), indent=2, ensure_ascii=False, default=str)
     click.echo(text if printable(text) == text else json.dumps(json.loads(text), indent=2))
 
 
 def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
-    """Writes a file whole, and makes the folders on the way to it; `option` is what names another place."""
+    """Writes a file atomically and creates its folders. `option` is named in errors as the way to another place."""
     try:
         path.resolve().parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # such as /dev/stdout
@@ -46,7 +46,7 @@ def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
 
 
 def dollars(cost: float | None) -> str:
-    """Returns dollars as `$0.0123`; never a zero for what is not known."""
+    """Formats dollars as `$0.0123`. An unknown cost is never shown as zero."""
     if cost is None:
         return "cost unknown"
     if 0 < cost < 0.0001:
@@ -59,13 +59,13 @@ def count(number: int) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """Returns a number of tokens, with a mark where any of them are estimated."""
+    """Formats numbers of tokens, with a mark if any of them are estimated."""
     mark = about(estimated=usage.estimated)
     return f"{mark}{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
 
 
 def bill(usage: Usage) -> str:
-    """Returns what was used as tokens and dollars."""
+    """Formats usage as tokens and dollars."""
     return f"{tokens(usage)}, {dollars(usage.cost_usd)}"
 
 

@@ -1,4 +1,4 @@
-"""`ai-battle pair`: what a pair of models has shown on its user's own requests."""
+"""`ai-battle pair`: reports what a pair of models has shown on its user's own requests."""
 
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +17,7 @@ from .output import print_json, without_secrets
 
 @click.group("pair")
 def command() -> None:
-    """Tell what a pair of models loses and saves on your requests."""
+    """Report what a pair of models loses and saves on your requests."""
 
 
 @command.command("report")
@@ -29,7 +29,7 @@ def report(pair: str, state: Path | str, as_json: bool) -> None:
 
     That is losses and savings, and the requests that were lost.
 
-    A pair has a shadow where its route says `shadow:`.
+    A pair has a shadow if its route says `shadow:`.
     """
     found = _read(state, pair)
     if as_json:
@@ -46,7 +46,7 @@ def report(pair: str, state: Path | str, as_json: bool) -> None:
 def undo(pair: str, state: Path | str) -> None:
     """Let PAIR ask for help as it did before it last calibrated itself.
 
-    PAIR may be left out where only one does. It calibrates itself anew when enough is new; each version stays.
+    PAIR may be left out if only one does. It calibrates itself again on new evidence; each version stays.
     """
     with closing(EvidenceStore.existing(state)) as store:
         undone, now = undo_version(store, pair or _only_pair(store))
@@ -61,7 +61,7 @@ def _only_pair(store: EvidenceStore) -> str:
 
 
 def _read(state: Path | str, pair: str) -> list[PairEvidence]:
-    """Raises `ConfigError` where nothing is known, or not of that pair."""
+    """Raises `ConfigError` if there is no evidence, or none of that pair."""
     with closing(EvidenceStore.existing(state)) as store:
         found = read_evidence(store)
     known = [each.pair for each in found]

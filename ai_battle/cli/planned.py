@@ -1,4 +1,4 @@
-"""Plans the runs of a series, each with a directory of its own, and plays one of them wherever it is to be played."""
+"""Plans the runs of a series, each in a directory of its own, and plays one of them on any machine."""
 
 import asyncio
 from collections import Counter
@@ -31,21 +31,21 @@ from ai_battle.executors import EXECUTORS, ExecutorTraits
 from .approval import TerminalPrompt
 
 MODE, DISCUSSION = "mode", "discussion"
-"""What variants are that were named by options, and those that a folder holds."""
+"""Kinds of variants: named by options, or the files of a folder."""
 
 AT_ONCE = 64
-"""So many runs are handed to a cluster, which has those wait for which it has no room."""
+"""How many runs a cluster is given; it queues those for which it has no room."""
 
 LOOKS, BETWEEN_LOOKS = 300, 0.2
-"""A lost process may still hold a run directory: how often it is looked whether it does, and seconds in between."""
+"""A lost process may still hold a run directory: how often that is checked, and the seconds between two checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run: the `repeat`th of its `variant`, which is a mode, a file, or says what a fork has changed.
+    """One run: the `repeat`th of its `variant`, which is a mode, a file, or a fork's change.
 
-    `origin` is the run that it is forked from, and the turn. `ends` is when the time of all runs is over, by the clock.
-    `addresses` are those of `out` and of the origin, where another machine makes copies of its own.
+    `origin` is the run and turn it is forked from. `ends` is the time at which the whole series has to end. `addresses`
+    are the object-store addresses of `out` and the origin, of which another machine makes its own copies.
     """
 
     loaded: LoadedDiscussion
@@ -63,15 +63,15 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunPlayer:
-    """Plays runs. `person` is who can be asked meanwhile; nobody is where another machine plays them."""
+    """Plays runs. `person` answers questions meanwhile; None on another machine."""
 
     allow_unsandboxed: bool
     person: TerminalPrompt | None = None
 
     async def play(self, run: PlannedRun, emit: Emit = ignore, wants: Wants = WHOLE_ANSWER) -> RunResult:
-        """Plays it, or goes on with what was played of it where that was lost.
+        """Plays a run, or resumes it if a lost process has begun it.
 
-        Raises `BudgetExceeded` where there is no time left: on a cluster it may have waited.
+        Raises `BudgetExceeded` if no time is left: on a cluster it may have waited.
         """
         async with _here(run) as run:
             return await self._play(run, emit, wants)
@@ -92,12 +92,12 @@ class RunPlayer:
         return await manager.run_discussion(emit, wants)
 
     async def aclose(self) -> None:
-        """Each run closes its own clients."""
+        """Does nothing, as each run closes its own clients."""
 
 
 @asynccontextmanager
 async def _here(run: PlannedRun) -> AsyncIterator[PlannedRun]:
-    """Yields the run with copies on this machine of what it has in an object store."""
+    """Yields the run with local copies of its folders in an object store."""
     copies: list[WorkingCopy] = []
     at, origin_at = run.addresses
     try:
@@ -123,13 +123,13 @@ def _in_time(run: PlannedRun) -> LoadedDiscussion:
 
 
 async def _has_begun(run: PlannedRun) -> bool:
-    """Says whether a lost process has begun it; waits until that holds the directory no more."""
+    """Checks whether a lost process has begun the run. Waits until that process has released the directory."""
     if not run.out or not run.out.is_dir():
         raise ConfigError(f"{run.out} is not on all nodes of the cluster; name a folder that they share: --out DIR")
     await _wait_for(run.out)
     if (run.out / FILE).exists() and any(_begins(run, event) for _, event in read(run.out)):
         return True
-    for name in (FILE, CONFIG):  # lost before its first words were there
+    for name in (FILE, CONFIG):  # left by a process that was lost before its first event
         (run.out / name).unlink(missing_ok=True)
     return False
 
@@ -146,7 +146,7 @@ def _begins(run: PlannedRun, event: Event) -> bool:
 
 
 def load_folder(folder: Path, load: Callable[[str], LoadedDiscussion]) -> dict[str, LoadedDiscussion]:
-    """Returns the discussions of a folder by the names of their files; raises `ConfigError` where there are none."""
+    """Returns the discussions of a folder by file name. Raises `ConfigError` if there are none."""
     files = sorted(path for path in folder.iterdir() if path.suffix in YAML)
     if not files:
         raise ConfigError(f"{folder} has no discussions: no file in it ends with {' or '.join(YAML)}.")
@@ -156,10 +156,10 @@ def load_folder(folder: Path, load: Callable[[str], LoadedDiscussion]) -> dict[s
 def plan_runs(
     discussions: Mapping[str, LoadedDiscussion], modes: str, repeats: int | None, out: Path | None
 ) -> tuple[PlannedRun, ...]:
-    """Every run of a series, in order: all of one variant, then all of the next, each with a directory of its own.
+    """Returns the runs of a series in order: all of one variant, then all of the next, each with its own directory.
 
-    Discussions are called by the names of their files, and a single one by none. Without `modes` (divided by commas)
-    each keeps its own. Raises `click.BadParameter` for an unknown mode.
+    Discussions are called by the names of their files, a single one by none. Without `modes` (separated by commas) each
+    keeps its own. Raises `click.BadParameter` for an unknown mode.
     """
     variants = {
         " ".join(filter(None, (name, mode))): _in_mode(loaded, mode)
@@ -180,14 +180,14 @@ def _in_mode(loaded: LoadedDiscussion, mode: str) -> LoadedDiscussion:
 def plan_run(
     loaded: LoadedDiscussion, variant: str, number: int, out: Path | None, origin: tuple[Path, int] | None = None
 ) -> PlannedRun:
-    """Returns one run of a series, which is called after its variant and has a directory of its own in `out`."""
+    """Returns one run of a series, named after its variant and with its own directory in `out`."""
     run = PlannedRun(loaded, variant, number, origin=origin)
     name = f"{loaded.name[: LONGEST_NAME - len(run.label) - 1]}-{run.label}"
     return replace(run, loaded=replace(loaded, name=name), out=out / run.label if out else None)
 
 
 def runs_at_once(runs: Sequence[PlannedRun], wanted: int | None, executor: str, *, usual: int = 1) -> int:
-    """Raises `click.BadParameter` where somebody is to take part in several runs at once, or elsewhere."""
+    """Returns how many runs to play at once. Raises `click.BadParameter` if a person can't take part in that."""
     is_elsewhere = plugins.traits(EXECUTORS, executor, ExecutorTraits()).is_elsewhere
     if not any(map(_has_person, runs)):
         return min(len(runs), wanted or (AT_ONCE if is_elsewhere else usual))
@@ -202,7 +202,7 @@ def _has_person(run: PlannedRun) -> bool:
 
 
 def runs_by_variant(runs: Sequence[PlannedRun]) -> Counter[str]:
-    """The variants in their order, each with the number of its runs."""
+    """Counts the runs of each variant, in order."""
     return Counter(run.variant for run in runs)
 
 

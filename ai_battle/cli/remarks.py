@@ -1,4 +1,4 @@
-"""What a reader should know between the turns, one line an event."""
+"""Remarks between the turns, one line per event."""
 
 import json
 from collections.abc import Callable, Container, Mapping
@@ -53,7 +53,7 @@ NOTICES = frozenset({"timeout", "retry", "error"})
 
 
 def is_wanted(event: object, notify_on: Container[str]) -> bool:
-    """Says whether `timeouts.notify_on` asks for it; all but attempts and waits is told in any case."""
+    """Checks whether to show an event. `timeouts.notify_on` decides on failed attempts and waits; others are shown."""
     match event:
         case AttemptFailed(timed_out=timed_out):
             return ("timeout" if timed_out else "error") in notify_on
@@ -63,9 +63,9 @@ def is_wanted(event: object, notify_on: Container[str]) -> bool:
 
 
 class Remarks:
-    """The lines of one run: that of a call also says who allowed it, and no reason is told twice in a row.
+    """The remark lines of one run. A call's line also says who allowed it, and no reason is repeated right away.
 
-    What was said in helping is folded to its beginning, unless it is to be told in `full`, in lines of its own.
+    Helpers' texts are cut to their beginning, or shown in `full` on lines of their own.
     """
 
     def __init__(self, *, full: bool = False) -> None:
@@ -84,7 +84,7 @@ class Remarks:
         return f"{line}: {one_line(text, FOLDED)}" if text else line
 
     def _without_known_reason(self, event: object) -> object:
-        """The event without a reason that was told a moment ago; what was allowed is told with the call itself."""
+        """Removes a reason that was shown just before. Keeps an approval for the line of its call."""
         match event:
             case AttemptFailed(reason=reason) | StuckFound(reason=reason):
                 self._reason = reason
@@ -98,7 +98,7 @@ class Remarks:
 
 
 def text_said(event: object) -> str:
-    """Returns what was said or printed in helping and is no part of the conversation; a dropped answer only once."""
+    """Returns text from helpers or dropped drafts that is not part of the conversation, each only once."""
     match event:
         case ModelConsulted(text=text) | AnswerChecked(text=text) | DraftDropped(role="own", text=text):
             return text
@@ -106,7 +106,7 @@ def text_said(event: object) -> str:
 
 
 def _attempt_failed(event: AttemptFailed) -> str:
-    """Names the model once: most reasons begin with it."""
+    """Names the model once, as most reasons begin with it."""
     named = "" if event.reason.startswith(event.model) else f"{event.model}: "
     return f"✗ {named}{attempt_words(event)}"
 
@@ -168,6 +168,6 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, FOLDED)}",
     **dict.fromkeys(HELP_SENTENCES, lambda event: f"◇ {sentence(event)}"),
     FileDescribed: _description_line,
-    HelpSummed: lambda event: "",  # it is told once, when the run is over
+    HelpSummed: lambda event: "",  # shown in the summary when the run is over
 }
-"""The line for an event; empty where it is not worth one."""
+"""The line for each kind of event; empty for none."""

@@ -1,4 +1,4 @@
-"""`ai-battle replay`: a finished run once more, as it was or with one participant exchanged."""
+"""`ai-battle replay`: plays a finished run again, unchanged or with one participant replaced."""
 
 import asyncio
 import sys
@@ -32,18 +32,18 @@ from .output import bill, print_json
 
 @click.command("replay")
 @run_dir
-@click.option("--swap", metavar="PARTICIPANT=TYPE", help="Let another model say what this participant said.")
+@click.option("--swap", metavar="PARTICIPANT=TYPE", help="Let another model speak for this participant.")
 @click.option("--out", type=FOLDER, help="The run directory of --swap, by default one under runs/.")
 @click.option("--judge", metavar="TYPE", help="With --swap: let this model judge both, by the usual rubric.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no more than the difference.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only the differences.")
 @as_json
 def command(run_dir: Path, swap: str | None, out: Path | None, judge: str | None, quiet: bool, as_json: bool) -> None:
     """Play the run of RUN_DIR again without calling a model. With --swap only that participant calls one.
 
-    With --swap it becomes a run of its own, with a page that has both beside each other.
+    With --swap it becomes a new run, with a page that compares both.
     """
     if judge and swap is None:
-        raise click.UsageError("--judge compares both runs of a --swap; for a single one there is: ai-battle judge RUN")
+        raise click.UsageError("--judge compares both runs of a --swap; to judge a single one: ai-battle judge RUN")
     if swap is None:
         asyncio.run(_replay(run_dir, quiet=quiet or as_json))
         if as_json:
@@ -98,7 +98,7 @@ def _report(run_dir: Path, swapped: Path, variant: str, *, as_json: bool) -> Non
             click.echo(printable(f"{run.label}: {verdict_words(run.verdict)}"), err=as_json)
     usage = runs[1].account.usage
     click.echo(f"The new answers took {bill(usage)}.", err=as_json)
-    click.echo(f"Both beside each other: {swapped / COMPARISON}\n{swapped}", err=as_json)
+    click.echo(f"Comparison of both: {swapped / COMPARISON}\n{swapped}", err=as_json)
 
 
 def _show(differences: list[Difference], *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`ai-battle resume`: goes on with a run that was interrupted, after its last finished turn."""
+"""`ai-battle resume`: continues an interrupted run after its last finished turn."""
 
 import sys
 from dataclasses import replace
@@ -21,16 +21,16 @@ from .running import Display, run
 from .trust import require_trust
 
 SHOWN, LONGEST = 3, 1_500
-"""Messages that are shown before a run goes on, and characters of each."""
+"""Messages that are shown before a run continues, and characters of each."""
 
 
 @click.command("resume")
 @run_dir_to_write
-@click.option("--accept-changes", is_flag=True, help="Go on although config.yaml was changed since the start.")
+@click.option("--accept-changes", is_flag=True, help="Continue although config.yaml has changed since the start.")
 @quiet
 @for_tools
 def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:
-    """Go on with the run of RUN_DIR. Nothing that is finished is done again, and a finished run stays as it is."""
+    """Continue the run of RUN_DIR. Finished turns are not repeated, and a finished run stays as it is."""
     loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
     if not (quiet or how["as_json"]) and sys.stdout and sys.stdout.isatty():
@@ -47,7 +47,7 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
 
 
 def _show_last_messages(run_dir: Path) -> None:
-    """Shows what was said last, so that who goes on knows where the talk was; of a long message its end."""
+    """Shows the last messages, so that the user knows where the talk stopped; of a long message its end."""
     all_messages = messages(run_dir)
     for message in all_messages[-SHOWN:]:
         text = printable(message.text.strip())

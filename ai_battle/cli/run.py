@@ -1,4 +1,4 @@
-"""`ai-battle run`: one discussion, or a series of the same one, live on the terminal."""
+"""`ai-battle run`: plays one discussion, or a series of it, live on the terminal."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +54,7 @@ SEVERAL = "a folder, --modes, --repeat and --executor"
     help="The run directory, by default one under runs/; with --modes or --repeat, the folder of all of them.",
 )
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
-@click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
+@click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE, without calling a model.")
 @for_several
 @quiet
 @verbose
@@ -105,7 +105,7 @@ def _run_series(config: str, load: Callable[[str], LoadedDiscussion], how: dict[
 
 
 def run_once(loaded: LoadedDiscussion, recordings: RecordingFiles, how: dict[str, Any]) -> int:
-    """Plays a discussion, or forecasts it; `how` are the options of the command line. Returns the exit code."""
+    """Plays a discussion, or forecasts it; `how` holds the command's options. Returns the exit code."""
     require_trust(loaded, given=how["trust"])
     if how["dry_run"]:
         return _forecast(loaded, how)

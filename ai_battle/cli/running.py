@@ -1,4 +1,4 @@
-"""Runs a discussion in the foreground: what it says, what it leaves, and how Ctrl-C ends it."""
+"""Runs discussions in the foreground: shows them, writes their reports, and ends them on Ctrl-C."""
 
 import asyncio
 import contextlib
@@ -42,9 +42,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """Says how a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end, all else the view.
+    """How a run is shown: `quiet` without progress, `as_json` as one document at the end, else in the view.
 
-    `person` is who can be asked meanwhile.
+    `person` answers questions meanwhile.
     """
 
     quiet: bool = False
@@ -54,10 +54,10 @@ class Display:
 
 
 class _RunNotes:
-    """Passes events on and keeps the run directory, which an interrupted run has to name, and how it ended.
+    """Forwards events and notes the run directory, which an interrupted run has to name, and how the run ended.
 
-    When nobody reads on (`| head`), the run is interrupted: what is said now would be paid for and seen by nobody.
-    Not so with `--json`, where the result is still to come.
+    If nobody reads the output any more (`| head`), the run is interrupted: further answers would be paid for and seen
+    by nobody. Not so with `--json`, whose result is still to come.
     """
 
     def __init__(self, emit: Emit, *, as_json: bool) -> None:
@@ -84,7 +84,7 @@ class _RunNotes:
 
 
 def run(discuss: Discuss, display: Display, run_dir: str = "") -> int:
-    """The exit code of the run; prints the run directory last."""
+    """Plays a run and returns its exit code. Prints the run directory last."""
     result = play(discuss, display, run_dir)
     if result is None:
         return INTERRUPTED
@@ -100,7 +100,7 @@ def exit_code(status: str) -> int:
 
 
 def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | None:
-    """Runs it and writes its reports; None when it was interrupted before there was anything of it."""
+    """Plays a run and writes its reports. Returns None if it was interrupted before it began."""
     set_up_telemetry(os.environ, partial(click.echo, err=True))
     screen = _view(display)
     noted = _RunNotes(display.person.watch(screen), as_json=display.as_json)
@@ -108,7 +108,7 @@ def play(discuss: Discuss, display: Display, run_dir: str = "") -> RunResult | N
     try:
         result = asyncio.run(interruptible(discuss(noted, EVERYTHING if screen else WHOLE_ANSWER)))
     except asyncio.CancelledError:
-        # First the view gives the terminal back: what is written before that would be written over.
+        # Close the view first: its status line would overwrite what is written before that.
         _close(screen)
         _say_how_to_go_on(noted.run_dir)
         return _partial_result(noted)
@@ -125,10 +125,10 @@ def play_together(
     may_begin: Callable[[], bool],
     end: Callable[[int, RunResult | None], None],
 ) -> bool:
-    """Runs so many of them at the same time, without a view; `end` gets the place of each and what came of it.
+    """Plays at most `at_once` discussions at a time, without a view. Returns False after Ctrl-C.
 
-    That is None where it did not begin. The executor that plays them is closed behind the last.
-    Returns whether nobody interrupted them; after Ctrl-C those that were begun are kept, and the rest is left out.
+    `end` receives the index of each and its result, None if it did not begin. Closes the executor after the last one.
+    After Ctrl-C those that were begun are kept, and the rest is skipped.
     """
     set_up_telemetry(os.environ, partial(click.echo, err=True))
 
@@ -173,7 +173,7 @@ def _partial_result(noted: _RunNotes) -> RunResult | None:
 
 
 def _view(display: Display) -> LiveView | PlainLines | None:
-    """Returns the view of a run, or none where the stream was closed before we began (`>&-`)."""
+    """Returns the view of a run, or None if the stream was closed from the start (`>&-`)."""
     out = sys.stderr if display.as_json else sys.stdout
     if display.quiet or out is None:
         return None
@@ -181,7 +181,7 @@ def _view(display: Display) -> LiveView | PlainLines | None:
 
 
 async def interruptible(discussion: Awaitable[T]) -> T:
-    """The first Ctrl-C (or SIGTERM) cancels, so that everything is saved; the second kills."""
+    """Runs until done. The first Ctrl-C (or SIGTERM) cancels, so that everything is saved; the second kills."""
     task = asyncio.ensure_future(discussion)
     with _on_signals(task):
         return await task
@@ -205,7 +205,7 @@ def _on_signals(task: asyncio.Future[Any]) -> Iterator[None]:
 
 def _say_how_to_go_on(run_dir: str) -> None:
     if run_dir:
-        if not is_locked(Path(run_dir)):  # a node of a cluster may still write there
+        if not is_locked(Path(run_dir)):  # else a node of a cluster may still be writing there
             write_reports(Path(run_dir))
         click.echo(
             f"Interrupted; every finished turn is kept. To go on: ai-battle resume {shown_path(Path(run_dir))}",
@@ -214,7 +214,7 @@ def _say_how_to_go_on(run_dir: str) -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Python would complain at its end about what it still has to write into the broken pipe."""
+    """Redirects a broken pipe to nowhere, as Python would report an error when it flushes it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -226,7 +226,7 @@ def _close(screen: LiveView | PlainLines | None) -> None:
 
 
 def print_summary(result: RunResult, display: Display) -> None:
-    """A failure is told on stderr, but not once more where it stands already: on the same terminal."""
+    """Prints how the run ended. A failure's reason is not repeated on a terminal that has shown it."""
     how = ENDINGS[result.status]
     is_told = result.status == "failed" and not display.quiet and _one_place()
     reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
@@ -244,7 +244,7 @@ def print_summary(result: RunResult, display: Display) -> None:
 
 
 def _one_place() -> bool:
-    """Says whether stdout and stderr are the same terminal or file."""
+    """Checks whether stdout and stderr are the same terminal or file."""
     try:
         return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
     except (AttributeError, OSError, ValueError):
@@ -252,7 +252,7 @@ def _one_place() -> bool:
 
 
 def document(result: RunResult) -> dict[str, Any]:
-    """The run as `--json` prints it."""
+    """Returns the run as `--json` prints it."""
     helped = {"collaboration": help_document(result.help)} if result.help else {}
     return {
         "run": shown_path(result.run_dir),

@@ -1,4 +1,4 @@
-"""`ai-battle runs`: what was run before."""
+"""`ai-battle runs`: lists, searches, opens and deletes earlier runs."""
 
 import sys
 import webbrowser
@@ -32,7 +32,7 @@ in_folder = click.option(
 @click.group("runs", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """List, search, open and delete what was run before."""
+    """List, search, open and delete earlier runs."""
     if context.invoked_subcommand is None:
         context.invoke(list_)
 
@@ -40,11 +40,11 @@ def command(context: click.Context) -> None:
 @command.command("list")
 @in_folder
 @click.option(
-    "-n", "--limit", type=click.IntRange(1), default=SHOWN, metavar="N", help="So many at most, by default 20."
+    "-n", "--limit", type=click.IntRange(1), default=SHOWN, metavar="N", help="How many to list at most, by default 20."
 )
 @as_json
 def list_(folder: Path, limit: int, as_json: bool) -> None:
-    """List runs, those that were begun last first."""
+    """List runs, the most recent first."""
     places = run_directories(folder)
     found = [RunOverview.read(place) for place in places[:limit]]
     if as_json:
@@ -86,8 +86,8 @@ def open_(run: str, folder: Path, no_browser: bool) -> None:
     """Open the report of RUN. That is a run directory, a part of its name, or `last`."""
     run_dir = find_run(run, folder)
     if RunOverview.read(run_dir).status == "running":
-        click.echo("This run is not over; what is opened is as it stands now.", err=True)
-        report = run_dir.with_name(f"{run_dir.name}-so-far.html")  # the run directory is its own until then
+        click.echo("This run is not over; the report shows what there is so far.", err=True)
+        report = run_dir.with_name(f"{run_dir.name}-so-far.html")  # the run directory belongs to the run until it ends
         write_whole(report, export(run_dir, "html"), "The journal has all of it.")
     else:
         _, report = write_reports(run_dir)

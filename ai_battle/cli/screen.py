@@ -1,4 +1,4 @@
-"""The terminal itself: text that scrolls, broken between words, and one status line that stays at the bottom."""
+"""The terminal: scrolling text, wrapped between words, above a status line in the last row."""
 
 import os
 import re
@@ -14,7 +14,7 @@ LONGEST_WORD_HELD = 24
 
 
 class Wrapping:
-    """Holds the last word back until it is whole; what fits on no line or has no spaces is left to the terminal."""
+    """Wraps text between words, holding back the last one until it is complete. The terminal breaks overlong words."""
 
     def __init__(self, columns: Callable[[], int]) -> None:
         self._columns = columns
@@ -29,7 +29,7 @@ class Wrapping:
         return "".join(self._place(pieces[:-1] if self._held else pieces))
 
     def flush(self) -> str:
-        """Returns what was held back, when nothing more comes."""
+        """Returns what was held back, at the end of the text."""
         held, self._held = self._held, ""
         return "".join(self._place([held] if held else []))
 
@@ -37,7 +37,7 @@ class Wrapping:
         self._column = 0
 
     def _place(self, pieces: list[str]) -> Iterator[str]:
-        """A space that would stand at the end of a full line becomes the line break."""
+        """Turns a space at the end of a full line into the line break."""
         columns = self._columns()
         for piece in pieces:
             width = cell_len(_SGR.sub("", piece))
@@ -57,7 +57,7 @@ DOWN, UP = "\x1bD", "\x1b[A"
 
 
 class Screen:
-    """Scrolls text in a region above the last row, which `status` fills (DECSTBM, as in the VT100 manual)."""
+    """Scrolls text in a region above the last row, which `status` fills (DECSTBM, see the VT100 manual)."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -66,7 +66,7 @@ class Screen:
         self._wrapping = Wrapping(lambda: self._size.columns)
 
     def stream(self, text: str) -> None:
-        """Prints more of a running text, broken between words."""
+        """Prints the next piece of a text, wrapped between words."""
         self._write(self._wrapping.feed(text))
 
     def end_line(self) -> None:
@@ -75,19 +75,19 @@ class Screen:
         self._wrapping.start_line()
 
     def line(self, text: str = "") -> None:
-        """A line of its own, whatever stood there before."""
+        """Prints a line of its own, ending the current one."""
         self.end_line()
         self._write(text + "\n")
 
     def paragraph(self, text: str, style: Callable[[str], str]) -> None:
-        """A text of its own, in a style, broken between words."""
+        """Prints a styled text of its own, wrapped between words."""
         self.end_line()
         broken = self._wrapping.feed(text) + self._wrapping.flush()
         self._write(style(broken) + "\n")
         self._wrapping.start_line()
 
     def status(self, text: str) -> None:
-        """Shows `text` in the last row; the first call, and one after a change of size, makes room for it."""
+        """Shows `text` in the last row. The first call, and one after a resize, makes room for it."""
         size = self._size
         if size.lines != self._rows:
             self._reserve(size.lines)
@@ -96,7 +96,7 @@ class Screen:
         self._out.flush()
 
     def close(self) -> None:
-        """Gives the whole terminal back."""
+        """Releases the whole terminal."""
         self.end_line()
         if self._rows:
             self._out.write(f"{SAVE}\x1b[{self._rows};1H{CLEAR_LINE}\x1b[r{RESTORE}")
@@ -105,7 +105,7 @@ class Screen:
 
     @property
     def _size(self) -> os.terminal_size:
-        """The size of the terminal that is written to: with `--json` it is that of stderr."""
+        """The size of the terminal written to: with `--json` that is stderr's."""
         try:
             size = os.get_terminal_size(self._out.fileno())
         except (OSError, ValueError):
@@ -119,9 +119,9 @@ class Screen:
             self._at_line_start = text.endswith("\n")
 
     def _reserve(self, rows: int) -> None:
-        """Scrolls one line up, so that the cursor is above the last row, and shields that row from scrolling.
+        """Scrolls up one line, so that the cursor is above the last row, and excludes that row from scrolling.
 
-        The cursor keeps its column: after a change of size it may stand in the middle of a line.
+        The cursor keeps its column, as after a resize it may be in the middle of a line.
         """
         self._out.write(f"{DOWN}{UP}{SAVE}\x1b[1;{rows - 1}r{RESTORE}")
         self._rows = rows

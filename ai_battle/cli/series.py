@@ -1,4 +1,4 @@
-"""A series of runs, one after another: the same discussion in several modes, several times, or forks of one run."""
+"""Plays a series of runs: one discussion in several modes or several times, a folder of them, or forks of one run."""
 
 import re
 import time
@@ -53,11 +53,11 @@ class _FinishedRun:
 
 @dataclass(slots=True)
 class Series:
-    """Plays its runs and reports on all of them; `limits` hold for what they use together.
+    """Plays its runs and reports on them; `limits` apply to all of them together.
 
-    With `at_once` above 1 so many run at the same time, and are not shown while they do. `kind` is what their variants
-    are; `original` is a run before them that they stand beside, `expected` what the ending of each should have.
-    `change` is what the title of their page says of them all.
+    With `at_once` above 1, that many run at the same time and are not shown meanwhile. `kind` says what their variants
+    are; `original` is an earlier run to compare with, `expected` a pattern that each ending should match. `change` is
+    what the title of the report says of all of them.
     """
 
     runs: Sequence[PlannedRun]
@@ -86,7 +86,7 @@ class Series:
         self._is_elsewhere = plugins.traits(EXECUTORS, self.executor, ExecutorTraits()).is_elsewhere
 
     def play(self) -> int:
-        """The worst exit code of all. What ended is reported also when the series breaks off."""
+        """Plays the runs and returns the worst exit code. Reports finished runs even if the series is interrupted."""
         self._used.ledger.start()
         self._ends = time.time() + (self.limits.seconds or inf)
         for run in self.runs:
@@ -132,7 +132,7 @@ class Series:
             in_dollars = reached.limit == "cost_usd"
             option, form = ("--max-cost", dollars) if in_dollars else ("--max-time", duration)
             spent = f"{form(reached.used)} of {form(reached.allowed)}"
-            click.echo(f"{option} is used up by the runs before ({spent}).", err=True)
+            click.echo(f"{option} is used up by the earlier runs ({spent}).", err=True)
         return exit_code("limit")
 
     def _end_one(self, place: int, result: RunResult | None) -> None:
@@ -160,15 +160,15 @@ class Series:
 
     async def _discuss(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
         run = self._begin(run)
-        # Beside the limit of the run itself, as several that run at once could pass the one of all together.
+        # On top of the run's own limit: several runs at once could together exceed the limit of all.
         with charge_to(self._budget):
             result: RunResult = await self._executor.play(run, emit, wants)
             return result
 
     async def _discuss_elsewhere(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult | None:
-        """Plays it in a directory that is made here, by which a node knows that it shares the folder.
+        """Plays a run in a directory created here, by which a node checks that it shares the folder.
 
-        Returns None where no node had room for it in time.
+        Returns None if no node had room for it in time.
         """
         run_dir = rundir.create(run.loaded.name, run.out).absolute()
         origin = run.origin[0] if run.origin else Path()
@@ -180,7 +180,7 @@ class Series:
                     result: RunResult = await self._executor.play(run)
             finally:
                 if copy := copy_of(run_dir):
-                    copy.fetch(run_dir)  # without waiting, which a second cancellation would end
+                    copy.fetch(run_dir)  # synchronously, as a second cancellation would end an await
             return replace(result, run_dir=run_dir, messages=messages(run_dir))
         except (BudgetExceeded, JobLost, JournalError) as error:
             if (run_dir / FILE).exists():
@@ -195,7 +195,7 @@ class Series:
             if (run_dir / FILE).exists():
                 await emit(RunStarted(run.loaded.name, str(run_dir), {}))
             else:
-                with suppress(OSError):  # a node may be about to begin it
+                with suppress(OSError):  # fails if a node has just begun it
                     run_dir.rmdir()
 
     def _begin(self, run: PlannedRun) -> PlannedRun:
@@ -203,7 +203,7 @@ class Series:
         return replace(run, loaded=self._within_limits(run.loaded), ends=self._ends)
 
     def _within_limits(self, loaded: LoadedDiscussion) -> LoadedDiscussion:
-        """A run may use what the runs before have left, and no more than the file allows each run."""
+        """Limits a run to what the earlier ones have left, and to what its file allows."""
         if self.limits.cost_usd is None:
             return loaded
         left = self.limits.cost_usd - self._used.ledger.known_cost
@@ -232,7 +232,7 @@ class Series:
             self._write_page(runs, changes)
 
     def _changes(self, ended: Sequence[ComparedRun]) -> Sequence[MeasuredChange]:
-        """None of different discussions: they differ in all they say, and nobody wants to know by how much."""
+        """Returns the differences of variants. Different discussions differ in everything, so they are not compared."""
         return [] if self.kind == DISCUSSION else [*measured_changes(ended)]
 
     def _tell_rest(self) -> None:
@@ -262,7 +262,7 @@ class Series:
         path = folder / (COMPARISON if first.run.out else f"{first.result.run_dir.name}-{COMPARISON}")
         title = f"{first.run.loaded.name.removesuffix(f'-{first.run.label}')}{self.change}: {len(runs)} runs"
         write_comparison(path, title, runs, changes)
-        click.echo(f"All beside each other: {shown_path(path)}", err=self.display.as_json)
+        click.echo(f"Comparison of all: {shown_path(path)}", err=self.display.as_json)
 
 
 def _address_of(path: Path) -> str:

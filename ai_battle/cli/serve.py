@@ -1,4 +1,4 @@
-"""`ai-battle serve`: models, pairs, boost loops and cascades behind an address."""
+"""`ai-battle serve`: serves models, pairs, boost loops and cascades over HTTP."""
 
 import asyncio
 import os
@@ -27,14 +27,16 @@ from .trust import require_trust_in
 def command(config: str, host: str | None, port: int | None, workers: int | None, as_worker: str, trust: bool) -> None:
     """Serve models as an Anthropic- and OpenAI-compatible server.
 
-    CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
-    answers to names with opus, sonnet and haiku. Each request is a line of JSON on stderr (LOG_LEVEL).
+    CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL name the models
+    for requests to opus, sonnet and haiku. Each request is logged as a line of JSON on stderr (LOG_LEVEL).
     """
     options = {"host": host, "port": port, "workers": workers}
     over = {key: value for key, value in options.items() if value is not None}
     source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))
     loaded = source.load()
-    source = replace(source, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves
+    source = replace(
+        source, trust=partial(require_trust_in, given=trust, ask=False)
+    )  # a reload must not wait for an answer
     say = partial(click.echo, err=True)
     if as_worker:
         asyncio.run(serve_as_worker(source, loaded, say, _write, Worker.of(as_worker)))
@@ -56,7 +58,7 @@ def _run_workers(source: ConfigSource, loaded: ServerConfig, say: Callable[[str]
     except WorkerFailed as failed:
         if not failed.code:
             raise
-        sys.exit(failed.code)  # it has said why itself
+        sys.exit(failed.code)  # the worker has printed the reason
 
 
 def _write(line: bytes) -> None:

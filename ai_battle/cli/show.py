@@ -1,4 +1,4 @@
-"""`ai-battle show`: one turn of a run, or what was sent for it."""
+"""`ai-battle show`: shows one turn of a run, or the request sent for it."""
 
 import json
 from collections.abc import Sequence
@@ -31,11 +31,10 @@ from .tools import tool_descriptions
 @click.command("show")
 @run_dir
 @click.argument("turn", type=click.IntRange(1))
-@click.option("--request", "with_request", is_flag=True, help="Show what was sent: the system prompt and the messages.")
+@click.option("--request", "with_request", is_flag=True, help="Show the request: the system prompt and the messages.")
 @as_json
 def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
-    """Show one TURN of the run in RUN_DIR. It tells what was said, by which model, what it took, and what led to
-    it."""
+    """Show one TURN of the run in RUN_DIR. This includes its model, tokens and cost, and what led to the answer."""
     found, request = find_turn(run_dir, turn), None
     entries = [entry for entry in turn_view(run_dir, found).entries if entry.words]
     ratings = [each for verdict in account(run_dir).verdicts for each in verdict.ratings if each.turn == turn]
@@ -58,7 +57,7 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
 def _print_turn(
     turn: Turn, entries: Sequence[TimelineEntry], ratings: Sequence[Rating], request: ModelRequest | None
 ) -> None:
-    """Prints one document; what is empty is left out."""
+    """Prints one document, leaving out empty fields."""
     more = {
         "led_to_by": [_to_json(entry.event) for entry in entries],
         "ratings": [*map(asdict, ratings)],
@@ -93,7 +92,7 @@ def _show_turn(turn: Turn) -> None:
 
 
 def _show_entries(entries: Sequence[TimelineEntry]) -> None:
-    """Shows what led to the answer: each sentence, and indented under it what was shown and said."""
+    """Shows what led to the answer: each sentence, with the texts indented under it."""
     for entry in entries:
         click.secho(f"◇ {printable(entry.words)}", fg="yellow")
         for title, text in entry.texts:
@@ -123,7 +122,7 @@ def _show_request(request: ModelRequest) -> None:
 
 
 def _message_text(message: Message) -> str:
-    """The text, and a line for each part that has none."""
+    """Returns the text, with a line for each part that has none."""
     return "".join(map(_part, message.parts))
 
 

@@ -1,4 +1,4 @@
-"""The table under a run: who spoke how often, at what cost, and a small chart of it."""
+"""The table after a run: how often each participant spoke, at what cost, with a small chart."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

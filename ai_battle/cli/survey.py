@@ -1,4 +1,4 @@
-"""What this machine can reach: each provider asked for its models, all at once."""
+"""Asks all providers for their models at once."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from ai_battle.providers._listing import ListedModel, list_models
 
 @dataclass(frozen=True, slots=True)
 class SurveyedProvider:
-    """`state`: ready; not set up (a key or an address is missing); or out of reach, for the reason in `message`."""
+    """A provider's `state`: ready, not set up (no key or address), or out of reach for the reason in `message`."""
 
     provider: str
     state: Literal["ready", "not set up", "out of reach"]
@@ -21,7 +21,7 @@ class SurveyedProvider:
 
 
 def survey(providers: Sequence[str] = ()) -> Sequence[SurveyedProvider]:
-    """Ask `providers`, by default all that can be asked here."""
+    """Asks `providers`, by default all that can be asked here."""
     traits = {name: provider_traits(name) for name in known_providers()}
     chosen = providers or [name for name, each in traits.items() if not (each.recited or each.human)]
     return asyncio.run(_survey(chosen))

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: columns for which there is no room stand below, beside the names again."""
+"""Tables that fit the terminal: columns without room continue below, with the names repeated."""
 
 import shutil
 import sys
@@ -18,7 +18,7 @@ Column = Sequence[str]
 
 
 def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] = ()) -> None:
-    """Prints rows in columns, leaving empty ones out; `dim` are the places of dim rows."""
+    """Prints rows in columns, leaving out empty ones; `dim` holds the indices of dim rows."""
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
     telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
     for number, part in enumerate(column_groups(names, telling, room)):
@@ -28,7 +28,7 @@ def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] 
 
 
 def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
-    """Groups as many columns as fit beside the names, then the next ones; names that are too long take more lines."""
+    """Groups columns that fit next to the names, then the next ones. Names that are too long wrap."""
     left = room - min(_width(names), max(SHORTEST, room // 3))
     part: list[Column] = []
     taken = 0
@@ -58,7 +58,7 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "T
 
 
 def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool = False, **options: Any) -> None:
-    """Shows columns under `heads`, whose cells take more lines where they are too long; `options` are those of rich.
+    """Shows rows under `heads`, wrapping cells that are too long; `options` are passed to rich.
 
     Cells may be styled with `click.style`.
     """
@@ -74,7 +74,7 @@ def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool 
 
 
 def show_table(table: "Table", *, err: bool = False) -> None:
-    """Prints it as wide as the terminal, without spaces at line ends; what others say is never taken for markup."""
+    """Prints a table as wide as the terminal, without trailing spaces or markup of cell texts."""
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, markup=False, emoji=False)

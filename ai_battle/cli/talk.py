@@ -1,4 +1,4 @@
-"""`ai-battle talk`: a discussion from one line, made into the recipe that a YAML would hold."""
+"""`ai-battle talk`: a discussion from one line, converted to the configuration that a YAML would hold."""
 
 import os
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ from .output import write_file
 from .run import run_once
 
 ROUNDS, ROUNDS_WITH_YOU = 3, 100
-"""With a person the talk is as long as that person likes."""
+"""With a person the talk lasts until that person ends it."""
 NAME_WIDTH = 40
 
 
@@ -76,7 +76,7 @@ def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
 
 
 def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the talk in the words of a discussion YAML; raises `click.UsageError` where nobody could answer."""
+    """Returns the talk as a discussion configuration. Raises `click.UsageError` if nobody could answer."""
     _require_two(types, me)
     discussion = participants(types, how["helper"], how["strategy"])
     if me:

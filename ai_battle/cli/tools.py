@@ -1,4 +1,4 @@
-"""`ai-battle tools`: which tools there are, and one call through what runs a model's calls."""
+"""`ai-battle tools`: lists tools, and calls one as a model would."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ def command() -> None:
 @drop_ins
 @as_json
 def list_(paths: tuple[str, ...], as_json: bool) -> None:
-    """List the tools that come with ai-battle or are installed. Those of the files given are listed too."""
+    """List the tools that come with ai-battle or are installed. Those of the given files are listed too."""
     registry = _registry(paths, {name: {} for name in builtin_names()}, LoadContext(Path()))
     if as_json:
         shown = {one.name: {"description": one.description, "parameters": one.schema} for one in registry.specs}
@@ -66,7 +66,7 @@ def list_(paths: tuple[str, ...], as_json: bool) -> None:
     metavar="DIR",
     default=".",
     type=click.Path(exists=True, file_okay=False),
-    help="The folder that file and code tools may touch.",
+    help="The folder that file and code tools may use.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the tool, as in a YAML.")
 @click.option("--allow-unsandboxed", is_flag=True, help="With --set sandbox=none: run code without a fence.")
@@ -89,9 +89,9 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
 def accept(config: str, trust: bool) -> None:
     """Accept the tools of CONFIG's MCP servers as they are now.
 
-    They are taken for known as they describe themselves, and listed.
+    Their present descriptions become the known ones, and are listed.
 
-    A tool that describes itself otherwise than at its first use is called only where a person allows it.
+    A tool whose description differs from its first use is called only if a person allows it.
     """
     loaded = load_checked(config)
     require_trust(loaded, given=trust)
@@ -127,7 +127,7 @@ def _object(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f'The arguments are no JSON ({error}); write them as \'{{"name": "value"}}\'.') from error
+        raise ConfigError(f'The arguments are not JSON ({error}); write them as \'{{"name": "value"}}\'.') from error
     if not isinstance(given, dict):
         raise ConfigError('The arguments must be a JSON object, as in \'{"expression": "1 + 1"}\'.')
     return given
@@ -140,7 +140,7 @@ def _setting(option: str) -> tuple[str, Any]:
     try:
         return key, yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {option}: {text!r} is no YAML") from error
+        raise ConfigError(f"--set {option}: {text!r} is not YAML") from error
 
 
 def _show(tools: Sequence[ToolSpec]) -> None:
@@ -152,5 +152,5 @@ def _show(tools: Sequence[ToolSpec]) -> None:
 
 
 def tool_descriptions(tools: Iterable[ToolSpec]) -> Iterator[str]:
-    """Returns what models are told of each, without control characters of servers that it may come from."""
+    """Returns what models read of each tool, without control characters that a server may have sent."""
     return (printable(f"{signature(tool.name, tool.schema)}: {tool.description.strip()}") for tool in tools)

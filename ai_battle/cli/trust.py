@@ -1,4 +1,4 @@
-"""Code that a YAML names runs only after its user said so, once for each content of the file and of the code."""
+"""Asks the user before running code that a YAML names, once for each version of the file and the code."""
 
 import sys
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ def require_trust(loaded: LoadedDiscussion, *, given: bool, ask: bool = True) ->
 
 
 def require_trust_in(loaded: ConfigDocument, code: Iterable[str], *, given: bool, ask: bool = True) -> None:
-    """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
+    """Asks on a terminal and remembers the answer. Elsewhere raises a `ConfigError` saying how to give it."""
     modules = ", ".join(code)
     digest = trust_digest(loaded, code)
     if not modules or given or is_trusted(digest):

@@ -1,4 +1,4 @@
-"""`ai-battle ui`: a page on this machine to start, watch and compare runs."""
+"""`ai-battle ui`: opens a page on this machine to start, watch and compare runs."""
 
 import asyncio
 import os
@@ -24,10 +24,10 @@ PORT = 8790
 @click.option("--no-open", is_flag=True, help="Only print the address; open no browser.")
 @allow_unsandboxed
 def command(port: int, no_open: bool, allow_unsandboxed: bool) -> None:
-    """Open a page to start, watch, search and compare runs. It is for this folder, and seen on this machine only.
+    """Open a page to start, watch, search and compare runs. It shows this folder, to this machine only.
 
-    The address that is printed holds a key that can be used once. Ctrl-C ends the page; runs that it has started are
-    kept as far as they are, and can be resumed.
+    The printed address holds a key that can be used once. Ctrl-C ends the page; runs that it has started are kept as
+    far as they are, and can be resumed.
     """
     set_up_telemetry(os.environ, partial(click.echo, err=True))
 

@@ -1,4 +1,4 @@
-"""`ai-battle validate`: every problem of configuration files, with its place and a way out."""
+"""`ai-battle validate`: reports every problem of configuration files, with its place and a way out."""
 
 import os
 from dataclasses import asdict
@@ -45,13 +45,13 @@ def _report(config: str) -> dict[str, Any]:
 
 
 def _fields(problem: "Located") -> dict[str, Any]:
-    """Returns a problem as JSON shows it; `text` is the line that is shown without --json."""
+    """Returns a problem as JSON; `text` is the line that is shown without --json."""
     text = str(problem) if problem.line or problem.path is not None else problem.message
     return {**asdict(problem), "path": problem.path or "", "text": text}
 
 
 def _notes(config: str) -> list[str]:
-    """Returns what is to be known of a file that is right; raises `ConfigError`."""
+    """Returns notes on a valid file. Raises `ConfigError`."""
     match _kind(Path(config)):
         case "benchmark":
             from ai_battle.benchmark.loading import load
@@ -72,7 +72,7 @@ def _notes(config: str) -> list[str]:
 
 
 def _kind(path: Path) -> str:
-    """Returns what its first section says that it is; what can't be read is left to those who tell why."""
+    """Returns the kind of a file by its first section. An unreadable one is left to its loader, which reports why."""
     if not path.is_file():
         return "discussion"
     from ai_battle.config.documents import kind_of

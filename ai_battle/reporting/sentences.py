@@ -280,7 +280,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     ToolProposed: _tool_proposed,
     FabricationSuspected: _fabrication,
     BudgetReached: lambda event: f"{event.limit}: {event.used:g} of {event.allowed:g} used",
-    RunForked: lambda event: f"Forked from {event.source} behind turn {event.turn}; what was said before cost nothing.",
+    RunForked: lambda event: f"Forked from {event.source} after turn {event.turn}; earlier turns cost nothing.",
     RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",
     RunJudged: lambda event: verdict_words(Verdict.from_json(event.verdict)),
     RunFinished: _run_finished,

@@ -114,7 +114,7 @@ def test_runs_that_are_judged_together_stand_on_one_page(ai_battle: Run, judges:
         ai_battle("run", "bees.yaml", "-q", "--out", name)
     outcome = ai_battle("judge", "one", "two", "-m", "gpt-4o", "-q")
     assert outcome.code == 0
-    assert outcome.lines[-1] == "All beside each other: one-judged.html"
+    assert outcome.lines[-1] == "Comparison of all: one-judged.html"
     page = Path("one-judged.html").read_text()
     assert "two: Judged by openai/gpt-4o" in page
     assert "one/report.html" in page
@@ -123,7 +123,7 @@ def test_runs_that_are_judged_together_stand_on_one_page(ai_battle: Run, judges:
 def test_a_dry_run_says_what_judging_takes(ai_battle: Run, judges: FakeProviders) -> None:
     said = ai_battle("run", "bees.yaml", "--dry-run", "--judge", "gpt-4o").out
     assert "arbiter openai/gpt-4o, to judge: 2 calls, " in said
-    assert "A judge reads all that was said twice" in said
+    assert "A judge reads the whole discussion twice" in said
     assert "arbiter" not in ai_battle("run", "bees.yaml", "--dry-run").out
     assert judges.openai.questions == []
 

@@ -104,12 +104,12 @@ def test_it_is_ignored_where_there_are_no_tools(ai_battle: Run, folder: Path) ->
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        ("alow", "'alow' is none of allow, ask, deny; did you mean 'allow'?"),
+        ("alow", "'alow' is not one of allow, ask, deny; did you mean 'allow'?"),
         ("calculater=ask", "this discussion has no tool 'calculater'; did you mean 'calculator'?"),
-        ("calculator=maybe", "'maybe' is none of allow, ask, deny"),
-        ("ask,allow", "what holds for all tools is said twice"),
-        ("calculator=ask,calculator=deny", "calculator is said twice"),
-        ("ask,", "'' is none of allow, ask, deny"),
+        ("calculator=maybe", "'maybe' is not one of allow, ask, deny"),
+        ("ask,allow", "the word for all tools is given twice"),
+        ("calculator=ask,calculator=deny", "calculator is given twice"),
+        ("ask,", "'' is not one of allow, ask, deny"),
     ],
 )
 def test_mistakes_are_told_and_nothing_runs(ai_battle: Run, talk: Path, said: str, complaint: str) -> None:

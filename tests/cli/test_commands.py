@@ -120,7 +120,7 @@ class TestRun:
         outcome = ai_battle("run", "helped-demo", "--dry-run")
         assert "helper scripted/large, where Small is stuck:" in outcome.out
         assert "each time, not in the sum" in outcome.out
-        assert "What is not in the sum comes to that" in outcome.out
+        assert "Calls that are not in the sum come on top" in outcome.out
 
     def test_a_run_over_fake_providers_uses_their_addresses_and_keys(
         self, ai_battle: Run, pair: Path, monkeypatch: pytest.MonkeyPatch

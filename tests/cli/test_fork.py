@@ -120,7 +120,7 @@ class TestABranch:
         ai_battle("fork", talk, "--at", 38, "--out", "branch", "--quiet")
 
         report = (Path("branch/as-it-was-1") / "report.html").read_text()
-        assert "behind turn 38" in report
+        assert "after turn 38" in report
         assert "3,000 tokens" in report
 
     def test_a_run_that_was_killed_is_forked_at_any_turn_that_was_over(self, ai_battle: Run, letters: Path) -> None:
@@ -159,7 +159,7 @@ class TestAComparison:
         ai_battle("fork", talk, "--at", 39, *change, "--out", "b", "--quiet")
 
         page = Path("b/comparison.html").read_text()
-        assert "behind turn 39, changed: Bob=gpt-4o-mini, discussion.models.Ann.persona: 2 runs</h1>" in page
+        assert "after turn 39, changed: Bob=gpt-4o-mini, discussion.models.Ann.persona: 2 runs</h1>" in page
         assert "orchid-4711" not in page
 
     def test_without_a_change_there_is_nothing_to_compare_and_all_branches_are_beside_each_other(
@@ -169,7 +169,7 @@ class TestAComparison:
 
         page = Path("b/comparison.html").read_text()
         assert page.count('scope="col">as-it-was-') == 3
-        assert "behind turn 2: 4 runs</h1>" in page
+        assert "after turn 2: 4 runs</h1>" in page
         assert "Did it matter" not in page
 
     def test_programs_get_the_values_behind_each_interval(

@@ -130,7 +130,7 @@ def test_a_run_for_which_no_node_had_room_in_time_is_not_begun(tmp_path: Path, a
         options = ["--repeat", 60, "--executor", "ray", "--address", cluster.address, "--max-time", 10, "--json"]
         outcome = ai_battle("run", path, *options, "--out", out)
     assert outcome.code == 1
-    assert re.search(r"^--max-time is used up by the runs before", outcome.err, re.MULTILINE)
+    assert re.search(r"^--max-time is used up by the earlier runs", outcome.err, re.MULTILINE)
     begun = len(json.loads(outcome.out)["runs"])
     (not_begun,) = re.findall(r"^Not started: (.*)\.$", outcome.err, re.MULTILINE)
     assert begun + len(not_begun.split(", ")) == 60

@@ -106,7 +106,7 @@ def test_a_folder_in_use_is_named_by_its_address(store: ObjectStore, talk: Path,
 
 def test_a_series_with_its_page_and_its_forks_is_in_the_store(store: ObjectStore, talk: Path, ai_battle: Run) -> None:
     outcome = ai_battle("run", talk, "--modes", "ai-ai,no-meta", "-q", "--out", f"{RUNS}/series")
-    assert f"All beside each other: {RUNS}/series/comparison.html" in outcome.lines
+    assert f"Comparison of all: {RUNS}/series/comparison.html" in outcome.lines
     assert b"no-meta-1" in store.get("runs/series/comparison.html")
     forked = ai_battle("fork", f"{RUNS}/series/no-meta-1", "--at", 2, "-q", "--out", f"{RUNS}/forks", "--json")
     (run,) = json.loads(forked.out)["runs"]

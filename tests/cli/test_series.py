@@ -187,7 +187,7 @@ class TestTime:
         (folder / "slow.yaml").write_text(re.sub(r"(one|two)\]", r"{say: \1, delay: 0.25}]", SCRIPTED))
         outcome = ai_battle("run", "slow.yaml", "--repeat", 3, "--max-time", 0.5, "--out", "all")
         assert outcome.code == 1
-        assert "--max-time is used up by the runs before" in outcome.err
+        assert "--max-time is used up by the earlier runs" in outcome.err
         assert outcome.err.splitlines()[-1] == "Not started: ai-ai-2, ai-ai-3."
 
     def test_a_single_run_is_limited_too(self, ai_battle: Run, folder: Path) -> None:
@@ -253,7 +253,7 @@ class TestCost:
 
         assert outcome.code == 1
         assert sorted(path.name for path in Path("all").iterdir() if path.is_dir()) == ["human-ai-1", "human-ai-2"]
-        assert "--max-cost is used up by the runs before" in outcome.err
+        assert "--max-cost is used up by the earlier runs" in outcome.err
         assert "Not started: human-ai-3, human-ai-4." in outcome.err
 
     def test_a_run_may_use_what_is_left_and_no_more_than_the_file_allows(

@@ -60,9 +60,9 @@ def test_wrong_calls_say_what_is_wrong_and_exit_with_2(ai_battle: Run) -> None:
     for arguments, said in (
         (("tools", "call", "calculater", "{}"), "did you mean 'calculator'"),
         (("tools", "call", "", "{}"), "NAME is empty"),
-        (("tools", "call", "calculator", "{expression"), "are no JSON"),
+        (("tools", "call", "calculator", "{expression"), "are not JSON"),
         (("tools", "call", "calculator", "[1]"), "must be a JSON object"),
-        (("tools", "call", "calculator", "[" * 100_000), "are no JSON"),
+        (("tools", "call", "calculator", "[" * 100_000), "are not JSON"),
         (("tools", "call", "file_manipulation", "{}", "--workspace", "nowhere"), "'nowhere' does not exist"),
         (("tools", "call", "calculator", "{}", "--set", "x"), "must be key=value"),
         (

@@ -1,1 +1,1 @@
-"""Tools: what they are, where they come from, and how a call of one is run."""
+"""Tools: their definition, loading, and execution."""

@@ -1,4 +1,4 @@
-"""Tasks of which nothing stays behind, and threads for what blocks: one that never returns keeps nobody waiting."""
+"""Tasks that leave nothing behind, and daemon threads for blocking calls, so that none of them delays the exit."""
 
 import asyncio
 import contextvars
@@ -15,12 +15,12 @@ from typing import Any, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
-# A future can't carry the first, and a person or a loop never sends a thread the others.
+# A future can't hold the first. The others are no real interrupts in a thread, and would disturb the event loop.
 NOT_OF_THREADS = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 
 class _TaskOutcome:
-    """Keeps what a piece of work came to, also whatever is raised in it, for whoever waits."""
+    """Captures the result or the exception of a job, for whoever awaits it."""
 
     __slots__ = ("error", "value")
 
@@ -52,11 +52,12 @@ Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 Jobs = SimpleQueue[Job]
 _idle: deque[Jobs] = deque()
 if hasattr(os, "register_at_fork"):
+    # A forked child has none of the threads of its parent.
     os.register_at_fork(after_in_child=_idle.clear)
 
 
 async def in_thread(function: Callable[Given, Made], *args: Given.args, **options: Given.kwargs) -> Made:
-    """Runs `function` in a daemon thread with this context. When cancelled, it is left to itself."""
+    """Runs `function` in a daemon thread with this context. If the caller is cancelled, the thread is left running."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Made] = loop.create_future()
     jobs = _free_worker()
@@ -77,16 +78,18 @@ def _work(jobs: Jobs) -> None:
         work, loop, future = jobs.get()
         with (outcome := _TaskOutcome()):
             outcome.value = work()
+        # Idle before the caller is woken, so that its next call finds this thread.
         _idle.append(jobs)
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
             loop.call_soon_threadsafe(outcome.settle, future)
+        # A thread that waits for its next job must not keep the last one alive.
         del work, loop, future, outcome
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Starts a program; a caller who is cancelled meanwhile waits for its start, and it is killed.
+    """Starts a program. If the caller is cancelled meanwhile, waits for the start and kills the program.
 
-    To cancel asyncio while it connects the pipes of a process can wait for ever.
+    Cancelling asyncio while it connects the pipes of a process can hang forever.
     """
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **options))
     try:
@@ -103,9 +106,9 @@ async def _discard(starting: "asyncio.Future[Process]") -> None:
 
 
 async def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Waits until the work is over, however often the caller is cancelled meanwhile; then that is raised.
+    """Waits until the work is done, however often the caller is cancelled meanwhile; then raises the cancellation.
 
-    For what must not be left half-done. Only the end of the event loop cuts it off.
+    Use it for what must not be left half-done. Only the end of the event loop interrupts it.
     """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

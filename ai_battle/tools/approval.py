@@ -1,4 +1,4 @@
-"""Whether a call may run: as the file says, as a person says who is asked, or not at all."""
+"""Decides whether a call may run: by configuration, or by asking a person."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ STRICTER: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Says what a person answers to a call. `for_good`: of this tool, until the run ends; `reason` is for the model."""
+    """A person's answer to a call. `for_good`: for this tool until the run ends; the model is told the `reason`."""
 
     allowed: bool
     for_good: bool = False
@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Says whether a call may run, who decided that, and what the person said to it."""
+    """Whether a call may run, who decided it, and the person's reason."""
 
     allowed: bool
     by: By
@@ -36,11 +36,11 @@ class Decision:
 
 
 Ask: TypeAlias = Callable[[ToolCall, str], Awaitable[Answer | bool | None]]
-"""Puts a call of a participant to a person; None: there is nobody who could answer."""
+"""Asks a person about a participant's call; returns None if nobody could answer."""
 
 
 class Approver:
-    """Asks a person about one call at a time, and not again where an answer was for good."""
+    """Asks a person about one call at a time, and remembers answers for good."""
 
     def __init__(self, ask: Ask | None = None) -> None:
         self._ask = ask
@@ -48,10 +48,11 @@ class Approver:
         self._settled: dict[str, Answer] = {}
 
     def refuses(self, tool: str) -> bool:
-        """Tells whether its calls were refused for good."""
+        """Returns whether all calls of the tool were refused for good."""
         return tool in self._settled and not self._settled[tool].allowed
 
     async def decide(self, call: ToolCall, participant: str) -> Decision:
+        # Inside the lock: an answer for good to the first of several calls settles those that wait.
         async with self._one_at_a_time:
             answer = self._settled.get(call.name) or await self._answer(call, participant)
             if answer is None:
@@ -72,7 +73,7 @@ class Approver:
 
 
 class Consent:
-    """Decides what one participant may do with tools: the strictest that `said` has to say of a tool holds."""
+    """Decides what one participant may do with tools. The strictest of its approvals holds."""
 
     def __init__(
         self, participant: str = "", approvals: tuple[Approval, ...] = (), person: Approver | None = None
@@ -82,13 +83,13 @@ class Consent:
         self._person = person or Approver()
 
     def denies(self, tool: str) -> bool:
-        """Tells whether it need not be offered at all."""
+        """Returns whether the tool need not be offered at all."""
         return self._verdict(tool) == "deny" or self._person.refuses(tool)
 
     async def decide(self, call: ToolCall, *, writes: bool = True, doubt: str = "") -> Decision:
         """Decides about a call.
 
-        `writes` says that it changes things outside a fence, and with a `doubt` a person is asked.
+        `writes` says that it changes things outside a sandbox; with a `doubt` a person is asked in any case.
         """
         verdict = self._verdict(call.name) or ("ask" if writes else "allow")
         if verdict == "ask" or (doubt and verdict == "allow"):
@@ -101,7 +102,7 @@ class Consent:
 
 
 def verdict(tool: str, approval: Approval) -> Verdict | None:
-    """A tool that stands in several lists is in the strictest of them; None where nothing is said of it."""
+    """Returns the strictest list that names the tool, else the default; None if there is none."""
     for listed in reversed(STRICTER):
         if tool in getattr(approval, listed):
             return listed
@@ -109,7 +110,7 @@ def verdict(tool: str, approval: Approval) -> Verdict | None:
 
 
 def is_code_denied(discussion: Discussion, participant: ParticipantSettings) -> bool:
-    """Tells whether a participant's code may not be run, be it offered the tool for it or not."""
+    """Returns whether a participant's code may not run, even if it is not offered the tool for it."""
     approvals = (participant.approval, *((discussion.tools.approval,) if discussion.tools else ()))
     return any(verdict(CODE, each) == "deny" for each in approvals)
 

@@ -1,4 +1,4 @@
-"""What a tool is: a name, a description, parameters, and something to do with them."""
+"""The base class of tools, their registry, and the JSON Schema of their parameters."""
 
 import json
 import math
@@ -15,13 +15,13 @@ Parameters = Mapping[str, Any]
 
 
 class Tool(ABC):
-    """Something that models can use. Class attributes do as well as properties.
+    """Something that models can use. Subclasses may define the properties as class attributes.
 
-    `writes` says that a call may change something that other calls see: such calls run one after the other, and what
-    is remembered of earlier calls is forgotten. A person is asked about them where nothing else is said, unless
-    `is_fenced` says that what they change stays within a fence. After `timeout` seconds a call is given up. `doubt` is
-    why a person is asked about each call whatever the approval says; empty where there is no such reason. What a tool
-    finds that `is_volatile` may change by itself, as the state of a job: asked for again later, it is looked up again.
+    `writes`: a call may change something that other calls see, so these calls run one after the other, and remembered
+    results of earlier calls are forgotten. Unless configured otherwise, a person is asked about them, except if
+    `is_fenced` says that their changes stay in a sandbox. A call is given up after `timeout` seconds. `doubt` is a
+    reason to ask a person about each call whatever the approval says, or empty. `is_volatile`: results may change by
+    themselves, as the state of a job does, so they are looked up again.
     """
 
     writes: bool = False
@@ -41,14 +41,14 @@ class Tool(ABC):
     @property
     @abstractmethod
     def parameters(self) -> Parameters:
-        """Name -> JSON Schema, with `required` and `default` of its own; or one JSON Schema of an object."""
+        """Names mapped to JSON Schemas, each with its own `required` and `default`; or one schema of an object."""
 
     @abstractmethod
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Does it. `{"error": ...}`, or any exception, tells the model what went wrong."""
+        """Runs the tool. `{"error": ...}` or any exception tells the model what went wrong."""
 
     def changes(self, parameters: Parameters) -> bool:
-        """Tells whether this very call writes; a tool that both reads and writes says so by its parameters."""
+        """Returns whether this call writes, for tools that do so only with some parameters."""
         return self.writes
 
 
@@ -62,7 +62,7 @@ class ToolRegistry:
             self.register_tool(tool)
 
     def register_tool(self, tool: Tool) -> None:
-        """Raises `ConfigError` for a name that is taken or missing, and for parameters that are no JSON Schema."""
+        """Registers a tool. Raises `ConfigError` if its name is taken or missing, or its parameters are invalid."""
         if not isinstance(tool, Tool):
             raise ConfigError(f"{tool!r:.80} is no Tool; derive it from ai_battle.Tool or decorate it with @tool")
         described = spec(tool)
@@ -80,13 +80,13 @@ class ToolRegistry:
         return self._tools.get(name)
 
     def list_tools(self) -> dict[str, dict[str, Any]]:
-        """Returns each tool's description and parameters, as the tool gives them."""
+        """Returns the description and parameters of each tool, as the tool defines them."""
         return {
             name: {"description": tool.description, "parameters": tool.parameters} for name, tool in self._tools.items()
         }
 
     def spec(self, name: str) -> ToolSpec:
-        """The tool as models see it, with one JSON Schema of all its arguments."""
+        """Returns the tool as models see it, with one JSON Schema of all its arguments."""
         return self._specs[name]
 
     @property
@@ -112,7 +112,7 @@ Execute = Callable[[T, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def errors_as_fields(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]:
-    """Makes failures of `execute` results with `error`, for whoever calls the tool without a manager, too."""
+    """Turns a `ToolError` into a result with `error`, also for callers without a manager."""
 
     @wraps(execute)
     async def execute_or_tell(self: T, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def errors_as_fields(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Corou
 
 
 def spec(tool: Tool) -> ToolSpec:
-    """The tool as a model sees it; raises `ConfigError` for one that can't be offered."""
+    """Returns the tool as models see it. Raises `ConfigError` if it can't be offered."""
     what = f"The tool {type(tool).__qualname__}"
     with translate_errors(what, ConfigError):
         name, description, parameters = tool.name, tool.description, tool.parameters
@@ -139,7 +139,7 @@ def spec(tool: Tool) -> ToolSpec:
 
 
 def json_schema(name: str, parameters: Any) -> dict[str, Any]:
-    """The JSON Schema of a tool's arguments; raises `ConfigError` when `parameters` make none."""
+    """Returns the JSON Schema of a tool's arguments. Raises `ConfigError` if `parameters` are no schema."""
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"The parameters of {name} must map names to JSON Schemas, not be {parameters!r:.80}")
     schema = dict(parameters) if _is_whole(parameters) else _compose(name, parameters)
@@ -159,7 +159,7 @@ def _not_json(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_whole(parameters: Parameters) -> bool:
-    """A JSON Schema itself, where a mapping of names would have a schema under each key."""
+    """Returns whether this is itself a JSON Schema; in a mapping of names each value would be a schema."""
     return isinstance(parameters.get("type"), str) or isinstance(parameters.get("required"), list)
 
 
@@ -176,5 +176,5 @@ def _compose(name: str, parameters: Parameters) -> dict[str, Any]:
 
 
 def _own(written: Parameters) -> dict[str, Any]:
-    """The schema of one parameter; whether it is `required` stands with all parameters."""
+    """Returns the schema of one parameter without the boolean `required`, which JSON Schema keeps in the object."""
     return {key: value for key, value in written.items() if key != "required" or not isinstance(value, bool)}

@@ -1,4 +1,4 @@
-"""Runs the calls that a model asks for: within limits, none twice, those that only read at the same time."""
+"""Runs the calls that a model requests: within limits, none twice, and reading calls in parallel."""
 
 import asyncio
 import json
@@ -31,9 +31,9 @@ NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that 
 class RunnerLimits:
     """Limits of one answer.
 
-    Results of more than `summarize_threshold` characters are summed up at once, without tools. With `allow_chaining`
-    a model may call again after it has seen results. The pause before the second round is `backoff_seconds`, and
-    doubles with each one after it.
+    If results have more than `summarize_threshold` characters, the answer is requested at once, without tools. With
+    `allow_chaining` a model may call again after it has seen results. The pause before the second round is
+    `backoff_seconds`; it doubles with each further round.
     """
 
     max_rounds: int = 3
@@ -51,7 +51,7 @@ class RunnerLimits:
         return self.max_rounds if self.allow_chaining else 1
 
     def pause_before(self, round_: int) -> float:
-        """The seconds to wait before the calls of this round, which counts from 1, are run."""
+        """Returns the seconds to wait before running the calls of this round, which counts from 1."""
         return 0.0 if round_ < 2 else min(LONGEST_PAUSE, self.backoff_seconds * 2.0 ** min(round_ - 2, 60))
 
 
@@ -60,10 +60,10 @@ DEFAULT = RunnerLimits()
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call as the model wrote it, and `prepared` as it would be run; or the `problem` that keeps it from being run.
+    """A call as the model wrote it, and as it would run (`prepared`) or the `problem` that prevents it.
 
-    Equal calls have the same `key`. One that `writes` may change what others see; what one finds that `is_volatile` may
-    have changed by itself in a later round.
+    Equal calls have the same `key`. A call that `writes` may change what others read; the result of a volatile one may
+    differ in a later round.
     """
 
     call: ToolCall
@@ -81,7 +81,7 @@ class PlannedCall:
 
 @dataclass(slots=True)
 class _Round:
-    """Counts what came of the calls of one round so far."""
+    """Counts the outcomes of the calls of one round."""
 
     keys: list[str] = field(default_factory=list)
     replayed: int = 0
@@ -93,9 +93,9 @@ class _Round:
 
 
 class CallGuard:
-    """Remembers the calls of one answer: what is not run again, what is refused, and when the model goes in circles.
+    """Remembers the calls of one answer, to decide which are not run again or refused, and to detect circles.
 
-    `ended` says why no more calls are run, `excluded` are the tools that keep failing.
+    `ended` says why no more calls are run; `excluded` are the tools that keep failing.
     """
 
     def __init__(self, limits: RunnerLimits) -> None:
@@ -103,7 +103,7 @@ class CallGuard:
         self.excluded: set[str] = set()
         self._limits = limits
         self._known: dict[str, ToolResult] = {}
-        self._seen: dict[str, tuple[int, ToolResult]] = {}  # what is volatile, with the round in which it was so
+        self._seen: dict[str, tuple[int, ToolResult]] = {}  # results of volatile calls, with their round
         self._outcomes: dict[tuple[str, str], str] = {}
         self._failures: Counter[str] = Counter()
         self._calls = 0
@@ -113,16 +113,16 @@ class CallGuard:
 
     @property
     def rounds(self) -> int:
-        """Counts the rounds that are over."""
+        """The number of completed rounds."""
         return len(self._past)
 
     @property
     def in_circles(self) -> bool:
-        """Tells whether it ended because the calls got nowhere, not at a limit."""
+        """Whether the calls ended because they got nowhere, rather than at a limit."""
         return self.ended in (CIRCLE, GIVEN_ALREADY, NO_SUCH_TOOLS)
 
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
-        """Returns the result of an equal call, where nothing was written since, or a refusal; None: it is to be run."""
+        """Returns the result of an equal call, if nothing was written since, or a refusal; None if it must run."""
         self._now.keys.append(planned.key)
         if planned.problem:
             self._now.unknown += planned.is_unknown
@@ -144,20 +144,20 @@ class CallGuard:
         return None
 
     def count_unreadable(self, text: str) -> None:
-        """Count an answer in which calls stand that can't be read."""
+        """Counts an answer whose calls can't be read."""
         self._now.keys.append(text)
         self._now.unknown += 1
 
     def remember_denied(self, planned: PlannedCall, result: ToolResult) -> None:
-        """A call that was to be run may not be: it counts neither as made nor as failed, and nobody is asked again."""
+        """Takes back the count of a call that is denied, and remembers the denial, so that nobody is asked again."""
         self._calls -= 1
         book_tool_call(-1)
         self._known[planned.key] = result
 
     def learn(self, planned: PlannedCall, result: ToolResult) -> None:
-        """A call was run. What is written may change any other result, and failures are worth another try."""
+        """Records the result of a call. Failures are not remembered, because they are worth another try."""
         if planned.writes:
-            self._known.clear()  # what was read before may no longer be so
+            self._known.clear()  # a write may change any other result
             self._seen.clear()
         if result.is_error:
             self._count_failure(planned.tool)
@@ -173,7 +173,7 @@ class CallGuard:
         self._now.stale += not planned.writes and first != planned.key
 
     def end_round(self) -> bool:
-        """Take stock, and return whether the model has to be told that it goes in a circle: the next one is the end."""
+        """Ends the round. Returns whether to tell the model that it goes in circles; if it goes on, the calls end."""
         done, self._now = self._now, _Round()
         self._past.append(done)
         self.ended = self.ended or self._reason(done) or self._limit()
@@ -195,7 +195,7 @@ class CallGuard:
         return ""
 
     def _is_cycle(self) -> bool:
-        """A-B-A-B, where each has written something in between."""
+        """Returns whether the rounds alternate (A-B-A-B), which writes in between hide from the other checks."""
         keys: Sequence[list[str]] = [past.keys for past in self._past[-4:]]
         return len(keys) == 4 and keys[0] == keys[2] and keys[1] == keys[3]
 
@@ -205,14 +205,14 @@ class CallGuard:
             self.excluded.add(tool)
 
     def _limit(self) -> str:
-        """Names the limit that is reached; empty while none is."""
+        """Returns the limit that is reached, or ""."""
         if self._calls >= self._limits.calls:
             return f"{self._calls} calls were made, which is the limit of one answer"
         return limit_reached()
 
 
 class CallRunner:
-    """Runs the calls of one answer with the tools of `manager`; where there is a `consent`, those that it allows."""
+    """Runs the calls of one answer with the tools of `manager`, and with a `consent` only those that it allows."""
 
     def __init__(self, manager: ToolManager, limits: RunnerLimits, emit: Emit, consent: Consent | None = None) -> None:
         self.guard = CallGuard(limits)
@@ -222,7 +222,8 @@ class CallRunner:
         self._consent = consent
 
     async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
-        """A result for each call, in their order."""
+        """Returns a result for each call, in order."""
+        # Calls of a group run together; groups run in order, so that a read after a write sees what was written.
         results: list[ToolResult] = []
         for group in _groups(map(self._plan, calls)):
             results += await run_together(*map(self._result, group))
@@ -242,7 +243,7 @@ class CallRunner:
         return PlannedCall(call, call_key(prepared), prepared, writes, tool.is_volatile)
 
     async def _result(self, planned: PlannedCall) -> ToolResult:
-        # The guard is asked first: nobody is bothered about a call that would not be run anyway.
+        # The guard comes first, so that nobody is asked about a call that would not run anyway.
         result = self.guard.result_without_running(planned)
         if result is not None:
             return result
@@ -258,7 +259,7 @@ class CallRunner:
         return result
 
     async def _objection(self, planned: PlannedCall) -> str:
-        """Returns why it may not run; what is decided on is what would run."""
+        """Returns why the call may not run, or "". The decision is about the call as it would run."""
         tool = self._manager.registry.get_tool(planned.tool)
         if self._consent is None or tool is None:
             return ""
@@ -270,13 +271,13 @@ class CallRunner:
 
 
 def refusal(call: ToolCall, problem: str) -> ToolResult:
-    """Returns what a model is told of a call that was not run."""
+    """Returns the result that tells the model why a call was not run."""
     words = json.dumps({"error": cut(problem, LONGEST_ERROR)}, ensure_ascii=False)
     return ToolResult(call, (Text(words),), is_error=True)
 
 
 def _groups(calls: Iterable[PlannedCall]) -> Iterator[list[PlannedCall]]:
-    """Neighbours that can run at the same time: they read, and no two of them ask for the same."""
+    """Yields neighbours that can run in parallel: they only read, and no two are equal."""
     group: list[PlannedCall] = []
     for planned in calls:
         is_equal = any(planned.key == other.key for other in group)

@@ -1,4 +1,4 @@
-"""A model that uses tools: they are offered, what it asks for is run, and that is repeated within limits."""
+"""A client with tools: offers them to a model, runs the calls, and asks again with the results, within limits."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from .manager import ToolManager
 
 
 class ToolCapableClient(ClientWrapper):
-    """`client` with `tools`. What it says before its answer is a draft; calls and results are `response.steps`."""
+    """`client` with `tools`. Text before the final answer is a draft; calls and results are `response.steps`."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class ToolCapableClient(ClientWrapper):
 
     @property
     def offered_tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that the model may use now."""
+        """The tools that the model may use now; none once a limit is reached."""
         specs = () if limit_reached() else self.manager.registry.specs
         return tuple(spec for spec in specs if not (self.consent and self.consent.denies(spec.name)))
 
     @property
     def told_tools(self) -> tuple[ToolSpec, ...]:
-        """All tools that the model is told of, those included that another answers for."""
+        """All tools that the model is told of, including those whose calls another client answers."""
         offered = self.offered_tools
         return (*offered, *self.client.added_tools(offered))
 
@@ -61,13 +61,13 @@ class ToolCapableClient(ClientWrapper):
         await self._emit_offer(emit)
         if request.tool_choice == "none":
             return await self.client.complete(request, emit)
-        if not len(self.manager.registry):  # what is told of is answered by `client`
+        if not len(self.manager.registry):  # all tools it is told of are answered by `client`
             offered = replace(first_request(request, self.told_tools), tools=request.tools)
             return await self.client.complete(offered, emit)
         return await _ToolTurn(self, request, emit).answer()
 
     async def _emit_offer(self, emit: Emit) -> None:
-        """Tells which tools are offered, when these are others than the last time, and why there are none any more."""
+        """Emits the offered tools when they change, and the reason if a limit ended the offer."""
         offer = self.told_tools
         if offer == self._last_offer or not (self._last_offer or offer):
             return
@@ -78,7 +78,7 @@ class ToolCapableClient(ClientWrapper):
 
 
 class WithTools(ClientWrapper):
-    """`client`, with the tools that `inner` offers in each request: strategies tell other models of them."""
+    """A wrapper that passes the tools of `inner` with each request, so that strategies tell other models of them."""
 
     def __init__(self, client: ModelClient, inner: ModelClient) -> None:
         super().__init__(client)
@@ -95,9 +95,9 @@ class WithTools(ClientWrapper):
 
 
 class _ToolTurn:
-    """One answer of a model with tools, step by step. A model that calls what it is not offered is told why.
+    """One answer of a model with tools, step by step. A call of a tool that is not offered gets an explanation.
 
-    Tools that servers add or take away between two rounds are there, or not there, in the next one.
+    The offer is read again for each round, as MCP servers may add and remove tools at any time.
     """
 
     def __init__(self, client: ToolCapableClient, request: ModelRequest, emit: Emit) -> None:
@@ -117,7 +117,7 @@ class _ToolTurn:
         self._ids = {part.id for message in request.messages for part in message.parts if isinstance(part, ToolCall)}
 
     async def answer(self) -> ModelResponse:
-        """Ask, run what is asked for, and ask again, until there is an answer or a limit is reached."""
+        """Asks, runs the requested calls and asks again, until there is an answer or a limit is reached."""
         may_call = True
         while may_call:
             try:
@@ -128,22 +128,23 @@ class _ToolTurn:
             if requested:
                 may_call = await self._run_calls(response, requested)
             elif self._should_ask_back(requested):
-                # Where the calls were not meant, the answer stands.
+                # If the model says that it did not mean the calls, this answer is used.
                 self._may_ask_back, self._held_back = False, response
                 self._transient = (assistant(response.text), user(prompt("proposed")))
             else:
                 answer = self._held_back or response
-                # To have tools run and then say nothing is no answer.
+                # Running tools and then saying nothing is no answer.
                 return await (self._accept(answer) if answer.text.strip() or not self._results else self._sum_up())
         return await self._sum_up()
 
     def _should_ask_back(self, requested: "RequestedCalls") -> bool:
-        """Tells whether calls that were perhaps not meant are asked about, which is done once."""
+        """Returns whether to ask, at most once, about calls that were perhaps not meant."""
         return bool(requested.proposals) and self._may_ask_back and not self._guard.ended
 
     def _next_request(self) -> ModelRequest:
-        """Returns the next request, with tools; which one has to be called is settled by the first answer."""
+        """Returns the next request, with tools."""
         transient, self._transient = self._transient, ()
+        # `tool_choice` only forces the first call; kept any longer, it would keep the model from ever answering.
         is_settled = self._steps or transient or not self._specs
         return replace(
             self._request,
@@ -155,7 +156,7 @@ class _ToolTurn:
 
     @property
     def _messages(self) -> tuple[Message, ...]:
-        """Returns what was said before, and the calls and results since."""
+        """The messages of the request, and the calls and results since."""
         return (*self._request.messages, *self._steps)
 
     async def _read_calls(self, response: ModelResponse) -> "RequestedCalls":
@@ -166,10 +167,10 @@ class _ToolTurn:
         return requested
 
     async def _run_calls(self, response: ModelResponse, requested: "RequestedCalls") -> bool:
-        """Runs them; what could not be read is told to the model instead. Returns whether it may call again."""
+        """Runs the calls, or tells the model what could not be read. Returns whether it may call again."""
         self._held_back = None
         limits, guard = self._client.limits, self._guard
-        # A model that asks again and again is slowed down, and so is what its calls cost.
+        # Slows down a model that asks again and again, and with it what its calls cost.
         await asyncio.sleep(limits.pause_before(guard.rounds + 1))
         results: tuple[ToolResult, ...] = ()
         if requested.calls:
@@ -190,7 +191,8 @@ class _ToolTurn:
         return bool(self._specs) and not guard.ended and not is_long
 
     def _with_id(self, call: ToolCall) -> ToolCall:
-        """The call under an id of its own."""
+        """Returns the call with an id that is unique in the conversation."""
+        # Some models leave ids empty or repeat them, but APIs match results to calls by id.
         if not call.id or call.id in self._ids:
             number = len(self._ids) + 1
             while (made := f"call_{number}") in self._ids:
@@ -200,9 +202,9 @@ class _ToolTurn:
         return call
 
     async def _sum_up(self) -> ModelResponse:
-        """Asks for one last answer, without tools. What the tools returned speaks for a model that calls all the same.
+        """Asks for a last answer without tools.
 
-        So it does where no money is left for another answer.
+        If the model calls all the same, or no budget is left, the results are the answer.
         """
         if self._guard.ended:
             await self._emit(LoopStopped(self._guard.ended, self._guard.in_circles))
@@ -218,7 +220,7 @@ class _ToolTurn:
         return await self._accept(response if text == response.text else _with_text(response, text))
 
     def _last_request(self) -> ModelRequest:
-        """Returns a request without tools, which asks for none; where none returned anything, it says so."""
+        """Returns a request without tools that asks for an answer; if no tool returned anything, it says so."""
         is_found = any(not result.is_error for result in self._results)
         return replace(
             self._request,
@@ -235,7 +237,7 @@ class _ToolTurn:
         return replace(response, steps=(*self._steps, *response.steps), usage=self._budget.ledger.usage)
 
     async def _request_answer(self, request: ModelRequest) -> ModelResponse:
-        """A draft, until it turns out to be the answer."""
+        """Requests an answer as a draft, because it may yet turn out to be a call."""
         return await request_answer(self._client.client, request, drafting(self._emit), self._budget)
 
     async def _suspect(self, claim: str) -> None:
@@ -245,10 +247,10 @@ class _ToolTurn:
 
 @dataclass(frozen=True, slots=True)
 class RequestedCalls:
-    """The calls that a model asks for: its own, or those that leaked into its text.
+    """The calls that a model requests: native ones, or those that leaked into its text.
 
-    `calls` are to be run; `problems` are what the model has to know. `prose` is the text around calls that stood in
-    it, `after` what stands behind the first of them; `proposals` are calls in the prose that are not to be run.
+    `calls` are to be run; `problems` are to be explained to the model. `prose` is the text around calls in the text,
+    `after` the text after the first of them; `proposals` are calls in the prose that are not to be run.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -258,20 +260,21 @@ class RequestedCalls:
     proposals: tuple[Proposal, ...] = ()
 
     def __bool__(self) -> bool:
-        """Tells whether something has to be done before there can be an answer."""
+        """Returns whether something has to be done before there can be an answer."""
         return bool(self.calls or self.problems)
 
     @classmethod
     def of(
         cls, response: ModelResponse, specs: tuple[ToolSpec, ...], messages: Iterable[Message] = ()
     ) -> "RequestedCalls":
-        """Returns what `response` asks for. A call that only repeats a result in `messages` is a quotation."""
+        """Returns what `response` requests. A call that only repeats a result in `messages` is a quotation."""
         proposed = response.extra.get(PROPOSED, ())
         if calls := response.tool_calls:
             return cls(_by_tool_name(calls, specs), response.text, (), response.extra.get(BEHIND, ""), proposed)
         if problems := response.extra.get(UNREAD):
             return cls(prose=response.text, problems=problems, proposals=proposed)
         reading = read(response.text, specs)
+        # A call that the token limit cut off may have lost arguments, so it must not be run.
         if response.stop == "length":
             reading = without_cut_call(reading, response.text)
         if not reading.spans or is_quoted(reading, response.text, specs, results_in(messages)):
@@ -281,14 +284,14 @@ class RequestedCalls:
 
 
 def _by_tool_name(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> tuple[ToolCall, ...]:
-    """Returns the calls under the tools' own names, where a model spells them its own way."""
+    """Returns the calls under the tools' own names, if the model spelled them differently."""
     offered = OfferedTools(specs)
     names = ((call, offered.resolve(call.name) or call.name) for call in calls)
     return tuple(call if name == call.name else replace(call, name=name) for call, name in names)
 
 
 def _calling(response: ModelResponse, prose: str, calls: Iterable[ToolCall]) -> Message:
-    """The model's message with these calls in place of its own; those that stood in its text come last."""
+    """Returns the model's message with these calls in place of its own; calls from the text come last."""
     parts: tuple[Part, ...] = response.message.parts
     if not response.tool_calls:
         parts = (*_without_text(response), Text(prose))
@@ -306,13 +309,13 @@ def _without_text(response: ModelResponse) -> Iterator[Part]:
 
 
 def _with_text(response: ModelResponse, text: str) -> ModelResponse:
-    """The response with `text` as all that it says; what was thought stays."""
+    """Returns the response with `text` as its only text; thinking is kept."""
     parts = (*_without_text(response), *((Text(text),) if text else ()))
     return replace(response, message=replace(response.message, parts=parts), stop="end")
 
 
 def _results_in_words(results: Iterable[ToolResult]) -> str:
-    """Returns what tools returned, where the model found no words; nothing where they only failed."""
+    """Returns the results as text, for a model that found no words; "" if all tools failed."""
     found = (f"{result.call.name} returned: {result.text}" for result in results if not result.is_error)
     return "\n\n".join(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""`@tool` makes a tool of a typed function: its schema from the annotations, its words from the docstring."""
+"""`@tool` makes a tool of a typed function: the schema from its annotations, the descriptions from its docstring."""
 
 import inspect
 import math
@@ -34,7 +34,7 @@ def tool(
     is_volatile: bool = False,
     timeout: float = 60.0,
 ) -> "FunctionTool | Callable[[Function], FunctionTool]":
-    """A function as a tool, which can still be called; what is not given here, its name, annotations and docstring say.
+    """Makes a tool of a function, which can still be called. What is not given comes from its signature and docstring.
 
     Functions that are not `async` run in a thread. Arguments arrive as annotated, dataclasses and models included.
     """
@@ -57,7 +57,7 @@ class FunctionTool(Tool):
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         self.writes, self.timeout = writes, timeout
-        docs = parse(inspect.getdoc(function) or "")  # Google, NumPy and Sphinx forms alike
+        docs = parse(inspect.getdoc(function) or "")  # Google, NumPy and Sphinx styles
         self.description = description or "\n\n".join(filter(None, (docs.short_description, docs.long_description)))
         words = {one.arg_name: one.description or "" for one in docs.params}
         self._arguments = _adapter(self.name, function, words)
@@ -86,7 +86,7 @@ class FunctionTool(Tool):
 
 
 class _Untitled(GenerateJsonSchema):
-    """A title that only repeats the name costs tokens."""
+    """Leaves out titles: they only repeat the names, and cost tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -118,7 +118,7 @@ def _field(parameter: inspect.Parameter, annotation: Any, words: str) -> Any:
 
 
 def _is_json(default: Any) -> bool:
-    """A default that is none is not shown; the function knows it all the same."""
+    """Returns whether the default can be shown in the schema; if not, the function uses it all the same."""
     if type(default) is float:
         return math.isfinite(default)
     return default in (None, [], {}) or type(default) in (str, int, bool)

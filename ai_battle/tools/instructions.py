@@ -1,4 +1,4 @@
-"""What a model is told of its tools beside their descriptions."""
+"""The instructions that a model with tools gets, besides the tools' descriptions."""
 
 from dataclasses import replace
 from functools import cache
@@ -8,13 +8,13 @@ from ..core.exchange import ModelRequest, ToolSpec
 
 
 def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
-    """Returns what a model with these tools is asked first."""
+    """Returns the first request to a model with these tools."""
     return replace(request, system=join_texts(request.system, prompt("data") if tools else ""), tools=tools)
 
 
 @cache
 def prompt(name: str) -> str:
-    """The packaged prompt `prompts/<name>.md`."""
+    """Returns the packaged prompt `prompts/<name>.md`."""
     return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
 
 

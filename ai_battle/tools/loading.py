@@ -1,4 +1,4 @@
-"""Where tools come from: the built-in ones, installed packages, drop-in files, and modules by their dotted name."""
+"""Loads tools: built-in ones, those of installed packages, drop-in files, and modules by their dotted name."""
 
 import importlib
 import importlib.util
@@ -25,9 +25,9 @@ Source = Tool | type[Tool]
 
 @dataclass(frozen=True, slots=True)
 class LoadContext:
-    """Holds what tools are given when their constructors ask for it by name; no YAML sets `allow_unsandboxed`.
+    """What tools may ask for by parameter name in their constructors. No YAML sets `allow_unsandboxed`.
 
-    `base` is the folder that paths in the YAML start from, `run_dir` the one that the run is recorded in.
+    Paths in the YAML are relative to `base`; `run_dir` is where the run is recorded.
     """
 
     workspace: Path
@@ -39,19 +39,19 @@ class LoadContext:
 
 
 def builtin_names() -> list[str]:
-    """The tools that come with this package and with other installed ones."""
+    """Returns the names of the tools in this package and in other installed ones."""
     return sorted({*_installed_names(), *packaged_tools()})
 
 
 def named_code(settings: Tools) -> tuple[str, ...]:
-    """The code that running these settings would import or start, other than ours: it needs to be trusted first."""
+    """Returns the foreign code that these settings would import or start, which has to be trusted first."""
     dotted = (entry.name for entry in settings.registry if entry.enabled and "." in entry.name)
     started = (" ".join((server.command, *server.args)) for server in settings.mcp.servers.values() if server.command)
     return (*settings.paths, *dotted, *started) if settings.enabled else ()
 
 
 def build(settings: Tools, place: LoadContext) -> ToolRegistry:
-    """The tools of a file; its code must be trusted by now. Raises `ConfigError` for any that can't be had."""
+    """Returns the tools of a file, whose code must be trusted by now. Raises `ConfigError` if one can't be loaded."""
     registry = ToolRegistry()
     if not settings.enabled:
         return registry
@@ -68,7 +68,7 @@ def build(settings: Tools, place: LoadContext) -> ToolRegistry:
 
 
 def by_name(name: str, parameters: Mapping[str, Any], place: LoadContext, others: list[str] | None = None) -> Tool:
-    """A built-in or installed tool, or that of the module with this dotted name."""
+    """Returns a built-in or installed tool, or that of the module with this dotted name."""
     if name in _builtin_files():
         return make_tool(_only(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
     for point in entry_points(group=GROUP, name=name):
@@ -84,7 +84,7 @@ def by_name(name: str, parameters: Mapping[str, Any], place: LoadContext, others
 
 
 def from_file(path: Path) -> list[Source]:
-    """The tools that a Python file defines; what it raises when it is run is a `ConfigError` with the file's name."""
+    """Returns the tools that a Python file defines. Raises `ConfigError` if the file can't be run."""
     if not path.is_file():
         raise ConfigError(f"There is no file {path}; paths: names Python files with tools, or folders of them")
     if path.suffix != ".py":
@@ -96,12 +96,12 @@ def from_file(path: Path) -> list[Source]:
 
 
 def tools_of(module: ModuleType) -> list[Source]:
-    """The tools that a module defines, without those that it imports."""
+    """Returns the tools that a module defines, without those that it imports."""
     return [thing for thing in vars(module).values() if _is_own_tool(thing, module)]
 
 
 def make_tool(source: Source, parameters: Mapping[str, Any], place: LoadContext) -> Tool:
-    """A tool with its settings from the YAML, and what it asks for of `place`."""
+    """Returns a tool with its settings from the YAML, and what its constructor asks for from `place`."""
     name = getattr(source, "name", "") if isinstance(source, Tool) else source.__name__
     if isinstance(source, Tool):
         if parameters:
@@ -130,7 +130,7 @@ def _drop_in_tools(settings: Tools, place: LoadContext) -> dict[str, Source]:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or all those of a folder."""
+    """Returns the file, or all those of a folder."""
     path = path.absolute()
     return sorted(one for one in path.glob("*.py") if not one.name.startswith("_")) if path.is_dir() else [path]
 
@@ -155,7 +155,7 @@ def _only(found: list[Source], name: str) -> Source:
 
 
 def _installed_names() -> set[str]:
-    """The tools whose names no file of a user's takes; those of the drop-ins that we ship it may."""
+    """Returns the names of tools that no user's file may take; packaged drop-ins may be replaced."""
     return {*_builtin_files(), *(point.name for point in entry_points(group=GROUP))}
 
 

@@ -1,4 +1,4 @@
-"""Runs calls of tools; whatever goes wrong is data for the model, never an exception in the conversation."""
+"""Runs tool calls. Whatever goes wrong becomes data for the model, never an exception in the conversation."""
 
 import asyncio
 import inspect
@@ -24,7 +24,7 @@ GRACE = 1.0
 
 
 class _RaisedError(ToolError):
-    """The tool raised something that is not ours; it is the cause of this."""
+    """The tool raised a foreign exception, which is the cause of this one."""
 
 
 class ToolManager:
@@ -36,9 +36,9 @@ class ToolManager:
         self._left_running: set[asyncio.Task[Any]] = set()
 
     async def run(self, call: ToolCall, prepared: ToolCall | None = None) -> ToolResult:
-        """The result of a call, or the error that the model has to know; raises nothing but cancellation.
+        """Returns the result of a call, or the error that the model has to know. Raises only `CancelledError`.
 
-        `prepared` saves preparing it, for callers who have that done.
+        `prepared` is the result of `prepare`, for callers that have it already.
         """
         with span("execute_tool", call.name, tool=call.name, tool_call=call.id or None) as attributes:
             try:
@@ -50,7 +50,7 @@ class ToolManager:
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Runs `{"tool": name, "parameters": {...}}` and returns what the tool returned, or `{"error": text}`."""
+        """Runs `{"tool": name, "parameters": {...}}` and returns the tool's result, or `{"error": text}`."""
         name = request.get("tool") if isinstance(request, Mapping) else None
         if not name:
             return {"error": "Tool name is required"}
@@ -68,7 +68,7 @@ class ToolManager:
         return self.registry.list_tools()
 
     def prepare(self, call: ToolCall) -> ToolCall:
-        """The call as it will be run: arguments mended, defaults filled in; raises `ToolError` when it can't be run."""
+        """Returns the call as it will run, with repaired arguments and defaults. Raises `ToolError` if it can't run."""
         if call.name not in self.registry:
             raise ToolError(f"Tool not found: {call.name}{near(call.name, self.registry.names)}")
         schema = self.registry.spec(call.name).schema
@@ -96,8 +96,8 @@ class ToolManager:
         return replace(bounded_output({**output.fields, "printed": text}, self.max_output), images=output.images)
 
     async def _execute(self, tool: Tool, arguments: dict[str, Any]) -> Any:
-        """Returns what the tool returns, if it does so in time; one that does not listen is left behind."""
-        # A task of its own: a tool that swallows its cancellation must not keep its caller from going on.
+        """Returns the result of the tool. Raises `ToolError` after its timeout, even if it ignores being cancelled."""
+        # A separate task, because a tool that swallows its cancellation must not hold up its caller.
         task = asyncio.create_task(_run_tool(tool, arguments))
         try:
             await _wait_for(task, tool.timeout)
@@ -122,18 +122,18 @@ class ToolManager:
 
 
 def _own(value: Any) -> Any:
-    """Returns a value that its tool may change."""
+    """Returns a copy that the tool may change."""
     return value if isinstance(value, str | int | float | None) else deepcopy(value)
 
 
 def _forget(task: asyncio.Task[Any]) -> None:
-    """A task that does not end when it is cancelled would keep the program from ending, too."""
+    # asyncio.run() waits for every task when it ends, so a tool that ignores cancellation would keep the program alive.
     asyncio._unregister_task(task)
-    task._log_destroy_pending = False  # type: ignore[attr-defined] # as asyncio does with what it leaves behind
+    task._log_destroy_pending = False  # type: ignore[attr-defined] # no warning about a task that is left on purpose
 
 
 async def _wait_for(task: asyncio.Task[Any], seconds: float) -> None:
-    """Waits for the end of a task, but not longer than that; `asyncio.wait` takes twice as long to say so."""
+    """Waits until the task ends, at most `seconds`. `asyncio.wait` takes twice as long for this."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
     clock = loop.call_later(seconds, _wake, ended, task)
@@ -161,12 +161,13 @@ async def _run_tool(tool: Tool, arguments: dict[str, Any]) -> Any:
 
 
 def _error_words(error: BaseException | None) -> str:
-    """Returns what an exception says; those that say nothing by themselves, with their name."""
+    """Returns the message of an exception, with its class name if the message alone says too little."""
     text = error_text(error)
+    # str(KeyError("x")) is only "'x'".
     return text if text and not isinstance(error, LookupError) else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def _retrieve_exception(task: asyncio.Task[Any]) -> None:
-    """So that nobody complains that the end of a task that was given up went unnoticed."""
+    """Marks the exception as retrieved, so that asyncio does not report it for a task that was given up."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""What tools return and print, as JSON of bounded size."""
+"""Turns what tools return and print into JSON of bounded size."""
 
 import json
 import math
@@ -25,7 +25,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """Holds what a tool returned: a mapping of JSON values, its text, and the images that were among the values."""
+    """A tool's result: a mapping of JSON values, its text, and the images that were among the values."""
 
     fields: dict[str, Any]
     text: str
@@ -45,10 +45,11 @@ class ToolOutput:
 
 
 def bounded_output(returned: Any, limit: int) -> ToolOutput:
-    """About `limit` characters at most; raises `ToolError` for what is not JSON."""
+    """Returns the result in about `limit` characters at most. Raises `ToolError` if it can't be JSON."""
     output = _shape(returned, limit)
     if len(output.text) <= limit:
         return output
+    # Shorter texts inside the values keep the structure; only as a last resort the JSON itself is cut.
     shorter = _shape(returned, limit // SHORTER)
     if len(shorter.text) <= limit:
         return shorter
@@ -63,7 +64,7 @@ def _shape(returned: Any, limit: int) -> ToolOutput:
 
 @dataclass(slots=True)
 class _Shaping:
-    """One walk through what a tool returned."""
+    """Converts a tool's result in one walk."""
 
     limit: int
     items: int = ITEMS
@@ -122,7 +123,8 @@ class _Shaping:
 
 
 def _unicode(text: str) -> str:
-    """Halves of surrogate pairs, as in names of files that are no UTF-8, are replaced."""
+    """Returns the text with lone surrogates replaced, as in file names that are not UTF-8."""
+    # UTF-16 with "surrogatepass" joins the two halves of a pair, which UTF-8 would not.
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -140,7 +142,7 @@ def _decode(value: bytes) -> str:
 
 
 def _plain(value: Any, at: str) -> Any:
-    """The fields of a record, the numbers of an array."""
+    """Returns the fields of a record or the numbers of an array."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     for method in ("model_dump", "tolist"):
@@ -157,7 +159,7 @@ CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def cut(text: str, limit: int) -> str:
-    """The text, or its head and tail when it is longer than `limit`."""
+    """Returns the text, or its head and tail if it is longer than `limit`."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -165,7 +167,7 @@ def cut(text: str, limit: int) -> str:
 
 
 class HeadAndTail:
-    """A text file in which only the first and the last characters are kept, however much is written."""
+    """A text stream that keeps only the first and the last characters, however much is written."""
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
@@ -202,9 +204,9 @@ _lock = Lock()
 _users = 0
 
 
-# contextlib.redirect_stdout would mix what tools print that run at the same time: each has its own context instead.
+# contextlib.redirect_stdout is global and would mix the output of concurrent tools, so this goes by context.
 class _RoutedStream:
-    """A standard stream: text of a running tool goes to that tool's sink, all else where it always went."""
+    """A standard stream that sends a running tool's output to that tool's sink, and all else to the original."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -217,14 +219,14 @@ class _RoutedStream:
             self.write(line)
 
     def close(self) -> None:
-        """A tool that closes them would leave the program without."""
+        """Does nothing: a tool that closes its stream must not close the program's."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
 
 class collect_prints:  # noqa: N801 - used like contextlib.redirect_stdout
-    """Keeps what is printed in here, and in tasks and threads that are started here; at most `limit` characters."""
+    """Collects what is printed inside, also in tasks and threads that are started there; at most `limit` characters."""
 
     __slots__ = ("_before", "_kept")
 
@@ -252,7 +254,7 @@ def _route() -> None:
 
 
 def _restore() -> None:
-    """The last one puts the streams back, unless somebody else has put others there meanwhile."""
+    """Restores the streams when the last user leaves, unless somebody else has replaced them meanwhile."""
     global _users
     with _lock:
         _users -= 1

@@ -1,4 +1,4 @@
-"""A folder that nothing leads out of: each step of a path is opened in the folder before it, and no step is a link."""
+"""A folder that no path leads out of: each step is opened relative to its open parent, and links are not followed."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ from ..core.texts import escaped_name, unescaped_name
 
 
 def _flags(*names: str) -> int:
-    """Flags for opening; Windows has not all of them, and no way to open inside of an open folder either."""
+    """Returns the flags that this system has; Windows lacks some, and can't open relative to a folder at all."""
     return reduce(or_, (getattr(os, name, 0) for name in names))
 
 
@@ -30,8 +30,8 @@ CREATE = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 LONGEST, DEEPEST = 4_000, 64
 CHUNK = 1 << 20
 ANY_MAY_WRITE = 0o222
-OUTSIDE = re.compile(r"/|~|.:")  # absolute, of a home directory, with a drive
-# What other programs run code from, without being asked, when the user next opens the folder with them.
+OUTSIDE = re.compile(r"/|~|.:")  # an absolute path, a home directory, a drive
+# Files and folders from which other programs run code, unasked, when the user next opens the workspace with them.
 RUN_BY_OTHERS = frozenset(
     (
         ".git", ".hg", ".svn", ".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".mcp.json", ".envrc", ".direnv",
@@ -51,7 +51,7 @@ Kind = Literal["file", "folder", "link", "pipe", "socket", "device"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something in a folder; `path` starts from the root, with signs for characters that are not seen."""
+    """Something in a folder. `path` starts from the root, with escapes for invisible characters."""
 
     path: str
     kind: Kind
@@ -59,9 +59,9 @@ class Entry:
 
 
 class RootedFolder:
-    """Files below `root`, by paths that start there, but for the folder `closed`.
+    """Reads and writes files below `root` by relative paths, except in the folder `closed`.
 
-    `root` itself is made when something is first written.
+    `root` is created at the first write.
     """
 
     def __init__(self, root: Path, closed: Path | None = None) -> None:
@@ -69,7 +69,7 @@ class RootedFolder:
         self._closed = closed and (closed.stat().st_dev, closed.stat().st_ino)
 
     def read(self, path: str, limit: int) -> tuple[bytes, int]:
-        """Returns at most `limit` bytes from the beginning of a file, and the size of it all."""
+        """Returns at most `limit` bytes from the start of a file, and its full size."""
         steps = parts(path)
         with self._open(steps[:-1]) as folder, _check_name(path):
             descriptor = _open(steps, folder)
@@ -77,7 +77,7 @@ class RootedFolder:
                 return _read(file.fileno(), limit), os.fstat(file.fileno()).st_size
 
     def write(self, path: str, data: bytes) -> bool:
-        """Puts a file in its place in one go, with the folders that lead to it; tells whether it is a new one."""
+        """Writes a file atomically and creates its parent folders; returns whether the file is new."""
         steps = parts(path)
         _must_be_writable(steps)
         with self._open(steps[:-1], make=True) as folder, _check_name(path):
@@ -90,7 +90,7 @@ class RootedFolder:
         return before is None
 
     def entries(self, path: str, most: int) -> list[Entry]:
-        """Lists what a folder holds, at most so much of it, unsorted; a root that is not there yet holds nothing."""
+        """Returns at most `most` entries of a folder, unsorted; none if the root does not exist yet."""
         steps = parts(path, folder=True)
         found: list[Entry] = []
         if not steps and not self.root.exists():
@@ -108,7 +108,7 @@ class RootedFolder:
 
     @contextmanager
     def _open(self, steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-        """The folder that the steps lead to."""
+        """Opens the folder that the steps lead to."""
         if os.open not in os.supports_dir_fd:
             raise ToolError("Files of a workspace need Linux or macOS, or WSL 2 on Windows.")
         with ExitStack() as opened:
@@ -117,7 +117,7 @@ class RootedFolder:
                 if make:
                     self.root.mkdir(parents=True, exist_ok=True)
                 here = os.open(self.root, ROOT)
-            # From here on only names inside of open folders: what is swapped for a link meanwhile leads nowhere.
+            # From here on all is opened relative to an open folder: a link put in its place meanwhile has no effect.
             opened.callback(os.close, here)
             self._must_be_open(here, str(self.root))
             for number, step in enumerate(steps):
@@ -129,12 +129,13 @@ class RootedFolder:
 
     def _must_be_open(self, folder: int, name: str) -> None:
         status = os.fstat(folder)
+        # Compared by device and inode, since a folder can have several paths.
         if self._closed == (status.st_dev, status.st_ino):
             raise ToolError(f"{name} is where this run is recorded; it is not opened.")
 
 
 def parts(path: str, *, folder: bool = False) -> tuple[str, ...]:
-    """The steps of a path that stays inside, also as `Entry` shows it; raises `ToolError` for any other."""
+    """Returns the steps of a path, which may be escaped as in `Entry`. Raises `ToolError` if it leads outside."""
     path = unescaped_name(path) if isinstance(path, str) else path
     _must_be_relative(path)
     steps = tuple(step for step in path.split("/") if step not in ("", "."))
@@ -178,7 +179,7 @@ def _must_be_writable(steps: tuple[str, ...]) -> None:
 
 
 def _plain(name: str) -> str:
-    """Returns a name as file systems see it that ignore case, width and invisible characters."""
+    """Returns a name as file systems compare it that ignore case, width and invisible characters."""
     seen = unicodedata.normalize("NFKC", name).casefold().rstrip(". ")
     return "".join(character for character in seen if unicodedata.category(character) != "Cf")
 
@@ -195,7 +196,9 @@ def _step(name: str, folder: int, make: bool) -> int:
 
 
 def _open(steps: tuple[str, ...], folder: int) -> int:
-    """A descriptor of a regular file; what else may stand there is not opened, and what is opened is looked at."""
+    """Opens a regular file; any other type is refused, if possible before it is opened."""
+    # Opening a pipe or device can have effects, so it is checked first; the file may be swapped, so it is checked
+    # again.
     before = _status(steps[-1], folder)
     if before and not stat.S_ISREG(before.st_mode):
         raise ToolError(f"{'/'.join(steps)} is a {kind_of(before.st_mode)}, not a file.")
@@ -228,7 +231,7 @@ def _read(descriptor: int, limit: int) -> bytes:
 
 
 def _replace(name: str, data: bytes, folder: int, mode: int | None) -> None:
-    """Written beside and moved into place: a reader sees all or nothing, and a link to the old file keeps it."""
+    """Writes to a new file and renames it: readers see all or nothing, and hard links keep the old content."""
     beside = f".{secrets.token_hex(8)}.tmp"
     descriptor = os.open(beside, CREATE, 0o666, dir_fd=folder)
     try:
@@ -238,13 +241,13 @@ def _replace(name: str, data: bytes, folder: int, mode: int | None) -> None:
             file.write(data)
         os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        with suppress(OSError):  # after the move there is none
+        with suppress(OSError):  # after the rename it is gone
             os.unlink(beside, dir_fd=folder)
 
 
 @contextmanager
 def _check_name(path: str) -> Iterator[None]:
-    """Errors of the system as sentences about that path."""
+    """Turns errors of the system into sentences about that path."""
     try:
         yield
     except OSError as error:

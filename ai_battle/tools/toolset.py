@@ -1,4 +1,4 @@
-"""The tools of one discussion: which there are, and the clients and checks that use them."""
+"""The tools of one discussion, and the clients and checks that use them."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -35,14 +35,14 @@ NO_APPROVAL = Approval()
 
 @dataclass(frozen=True, slots=True)
 class ToolSupport:
-    """Says what is known of a model: whether its API has tools (None: nobody knows), and what it refused before."""
+    """What is known of a model: whether its API has tools (None if unknown), and which ways of calling it refused."""
 
     native: bool | None
     memory: RefusalStore
     known_as: tuple[str, str]
 
     def client_of(self, model: ModelClient, calling: Calling = "auto", tool_format: str = "") -> AutoTools:
-        """Returns the model, told of tools in the way that suits it."""
+        """Returns the model as a client that calls tools in the way that suits it."""
         return AutoTools(
             model, calling, native=self.native, memory=self.memory, known_as=self.known_as, tool_format=tool_format
         )
@@ -50,7 +50,7 @@ class ToolSupport:
 
 @dataclass(frozen=True, slots=True)
 class ToolUser:
-    """A participant who uses tools: `only` some of them (None: all), and what the file says of its calls."""
+    """A participant who uses tools: `only` some of them (None for all), and its approval settings."""
 
     name: str
     only: Collection[str] | None = None
@@ -61,9 +61,9 @@ class ToolUser:
 
 
 class ToolSet:
-    """Clients can be made before the tools are: those need to know where the run is kept.
+    """The tools of a discussion. Clients are made first, because the tools need to know the run directory.
 
-    `ask` puts a call to a person, where one has to be asked.
+    `ask` asks a person about a call.
     """
 
     def __init__(
@@ -82,25 +82,25 @@ class ToolSet:
         self._users: list[tuple[ToolRegistry, ToolUser]] = []
 
     def client(self, model: ModelClient, support: ToolSupport, user: ToolUser) -> ModelClient:
-        """Returns `model` with the tools of `user`, told of them in the way that suits it."""
+        """Returns `model` with the tools of `user`, called in the way that suits it."""
         way = support.client_of(model, self._settings.calling, self._settings.tool_format)
         client = ToolCapableClient(way, self._manager(user), self._limits, consent=self._consent(user))
         self._clients[user.name] = client
         return client
 
     def check(self, tool: str, user: ToolUser) -> "ToolCheck":
-        """A tool that checks answers of `user`, who need not be offered it."""
+        """Returns a tool as a check of `user`'s answers; the user need not be offered it."""
         manager = self._manager(replace(user, only=(tool,)))
         return ToolCheck(tool, manager, self._limits, self._consent(user))
 
     def offered_tools(self, name: str) -> tuple[ToolSpec, ...]:
-        """The tools that a participant is told of now."""
+        """Returns the tools that a participant is told of now."""
         return self._clients[name].told_tools if name in self._clients else ()
 
     async def equip(self, run_dir: Path, emit: Emit = ignore) -> None:
-        """Makes the tools and starts the servers of others; raises `ConfigError`.
+        """Makes the tools and starts the MCP servers. Raises `ConfigError`.
 
-        Without a workspace of the file, theirs is in the run directory. `emit` hears what the user should know.
+        Without a configured workspace, it is in the run directory. `emit` receives warnings.
         """
         place = replace(self._place, run_dir=run_dir)
         if not self._settings.workspace:
@@ -114,12 +114,12 @@ class ToolSet:
             await emit(Warned(f"approval names {name!r}, and there is no such tool{near(name, names)}"))
 
     async def aclose(self) -> None:
-        """Stops what was started."""
+        """Stops the MCP servers."""
         if self._servers:
             await self._servers.aclose()
 
     def register_tool(self, tool: Tool) -> None:
-        """Gives it to all who may use it."""
+        """Registers the tool with everybody who may use it."""
         for registry, user in self._users:
             if user.may_use(tool.name):
                 registry.register_tool(tool)
@@ -137,7 +137,7 @@ class ToolSet:
         return Consent(user.name, (self._settings.approval, user.approval), self._person)
 
     def _unknown(self, names: list[str]) -> list[str]:
-        """The tools that an approval names and that are none: of files and servers it is known only now."""
+        """Returns the names in approvals that no tool has. Tools of files and servers are known only now."""
         approvals = (self._settings.approval, *(user.approval for _, user in self._users))
         known = {*names, *(entry.name for entry in self._settings.registry)}
         return [
@@ -146,7 +146,7 @@ class ToolSet:
 
 
 def tool_settings(discussion: Discussion) -> Tools:
-    """The section of tools, with what the discussion says of itself where the section leaves it open."""
+    """Returns the tools section, with the discussion's own settings where the section has none."""
     tools = discussion.tools or Tools(enabled=False)
     beside = {"sandbox": discussion.sandbox, "workspace": discussion.workspace, "allow_hosts": discussion.allow_hosts}
     open_ = {key: value for key, value in beside.items() if value and key not in tools.model_fields_set}
@@ -154,7 +154,7 @@ def tool_settings(discussion: Discussion) -> Tools:
 
 
 def settings_problems(settings: Tools, base: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yields what is wrong with the section, by place; code that the file names is not imported."""
+    """Yields what is wrong with the section, and where. Code that the file names is not imported."""
     place = loading.LoadContext(base / WORKSPACE, base)
     there = loading.builtin_names()
     for index, entry in enumerate(settings.registry):
@@ -171,10 +171,10 @@ def settings_problems(settings: Tools, base: Path) -> Iterator[tuple[tuple[str |
 
 
 class ToolCheck:
-    """The tool `name` of `manager` as a check; a call is allowed, counted and heard of like one of a model.
+    """The tool `name` of `manager` as a check. Calls are approved, counted and emitted like a model's.
 
-    It is given those of `prompt`, `answer`, `code` and `language` that it has parameters for. A tool that returns
-    `passed` (true, false or a share) judges by that, any other by its `exit_code`.
+    It gets those of `prompt`, `answer`, `code` and `language` that it has parameters for. A tool that returns `passed`
+    (true, false or a share) judges by that, any other by its `exit_code`.
     """
 
     def __init__(self, name: str, manager: ToolManager, limits: RunnerLimits, consent: Consent | None = None) -> None:
@@ -184,9 +184,9 @@ class ToolCheck:
         self._consent = consent
 
     async def __call__(self, prompt: str, answer: str, emit: Emit) -> tuple[AnswerChecked, str] | None:
-        """Returns what was found and the report of a failure; None where the tool runs code and the answer has none.
+        """Returns the finding and a report of the failure; None if the tool runs code and the answer has none.
 
-        Raises `ToolError` for a call that brought no result.
+        Raises `ToolError` if the call brought no result.
         """
         wanted = self._parameters()
         given = {"prompt": prompt, "answer": answer, **_program(answer)}
@@ -206,7 +206,7 @@ class ToolCheck:
 
 
 def _program(answer: str) -> dict[str, str]:
-    """The code of an answer, in the first of the languages that it has some in."""
+    """Returns the code of an answer in the first of the runnable languages that it uses."""
     blocks = code_blocks(answer)
     for language in RUNNABLE:
         if code := "\n\n".join(code for named, code in blocks if named == language):
@@ -243,6 +243,6 @@ def _share_passed(name: str, passed: float) -> AnswerChecked:
 
 
 def _report(fields: Mapping[str, Any]) -> str:
-    """The end of what a check says of a failure: there stands what is wrong."""
+    """Returns the end of a check's report, where the error is."""
     texts = (str(fields[key]).strip() for key in ("reason", "stdout", "stderr") if fields.get(key))
     return "\n".join(texts)[-SHOWN:]

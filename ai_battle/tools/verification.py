@@ -1,6 +1,6 @@
-"""Verifies answers: runs the program that a prompt asks about, or that of an answer on its examples; computes its sum.
+"""Verifies answers by running programs, of the prompt or on its examples, or by computing the sum that is asked for.
 
-Programs are hostile by assumption: each runs behind a fence, without network, in an empty folder, and in bounds.
+Programs are assumed to be hostile: each runs in a sandbox, without network, in an empty folder, and within limits.
 """
 
 import ast
@@ -33,9 +33,9 @@ from ._tasks import in_thread
 from .sandbox import Level, NoFence, Outcome, Program, Sandbox, SandboxLimits, choose
 
 LIMITS = SandboxLimits(memory=256 << 20, tasks=16, disk=8 << 20, inodes=200, file_size=4 << 20)
-# The program runs in a child whose output leads nowhere: only the parent writes what is read here, and it asks for the
-# expressions once the program has run, under a word that is new each time. So a program that prints a result, or ends
-# early, has come to none. Its own functions may still return constants: that is what calling them is for.
+# The program runs in a child process whose output is discarded. Only its parent writes what is read here. It sends the
+# expressions after the program has run, with a new random word, so a program can't fake results by printing them or by
+# exiting early. Its own functions may still return constants: calling them is the purpose.
 _HARNESS = """\
 import contextlib, ctypes, io, json, marshal, os
 source, expressions = json.loads({given!r})
@@ -83,7 +83,7 @@ os._exit(0)
 
 @dataclass(frozen=True, slots=True)
 class PythonRun:
-    """Holds what a Python program printed, and of each expression `repr` and output, or None and the error's name."""
+    """The output of a Python program, and for each expression its `repr` and output, or None and the error's name."""
 
     printed: str
     results: tuple[tuple[str | None, str], ...]
@@ -97,10 +97,10 @@ class _Waiting:
 
 @dataclass(slots=True)
 class FairSemaphore:
-    """A bounded number of places, of which no single key takes all.
+    """A bounded number of places, of which no single key can take all.
 
-    A free place goes to the waiting key that has the fewest; within a key, and between equals, to who came first. A
-    program may take `seconds`, and one that waits longer than `patience` is not run.
+    A free place goes to the waiting key that holds the fewest; ties are served in order of arrival. A program may take
+    `seconds`; one that waits longer than `patience` seconds is not run.
     """
 
     places: int = max(3, cpu_count() or 1)
@@ -111,7 +111,7 @@ class FairSemaphore:
 
     @asynccontextmanager
     async def place(self, key: str) -> AsyncIterator[None]:
-        """Holds a place while the block runs. Raises `ToolError` where none gets free in time."""
+        """Holds a place while the block runs. Raises `ToolError` if none becomes free in time."""
         waiting = _Waiting(key, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         self._hand_out()
@@ -119,6 +119,7 @@ class FairSemaphore:
             await self._wait_for(waiting.turn)
             yield
         finally:
+            # Not in the queue means that a place was handed out, perhaps just before a timeout or a cancellation.
             if waiting in self._queue:
                 self._queue.remove(waiting)
             else:
@@ -139,7 +140,7 @@ class FairSemaphore:
             following.turn.set_result(None)
 
     def _next(self) -> "_Waiting | None":
-        most = max(1, self.places - 1)  # the last place is never for who has all the others
+        most = max(1, self.places - 1)  # the last place never goes to a key that holds all the others
         ready = (each for each in self._queue if not each.turn.done() and self._running[each.key] < most)
         return min(ready, key=lambda each: self._running[each.key], default=None)
 
@@ -153,7 +154,7 @@ def shared_places() -> FairSemaphore:
 
 
 class ProgramRunner:
-    """Runs programs behind the fence of `level`, found when it is first needed; never behind none at all."""
+    """Runs programs in a sandbox of `level`, chosen at first use; never without one."""
 
     def __init__(self, level: Level = "auto") -> None:
         self._level: Level = level if level != "none" else "auto"
@@ -161,7 +162,7 @@ class ProgramRunner:
         self._lack: NoFence | None = None
 
     async def require_fence(self) -> Sandbox:
-        """Returns the fence; raises `NoFence`, and looks for it only once."""
+        """Returns the sandbox. Raises `NoFence` if there is none; the search is done only once."""
         if self._lack:
             raise self._lack
         if not self._fence:
@@ -173,13 +174,13 @@ class ProgramRunner:
         return self._fence
 
     async def run(self, program: Program) -> Outcome:
-        """Run a program in an empty folder; raises `ToolError` where that can't be done."""
+        """Runs a program in an empty folder. Raises `ToolError` if it can't be run."""
         fence = await self.require_fence()
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as folder:
             return await fence.run(program, Path(folder), LIMITS)
 
     async def run_python(self, source: str, expressions: list[str]) -> PythonRun | None:
-        """Run a Python program and evaluate expressions after it; None where it does not get that far."""
+        """Runs a Python program and then evaluates expressions; returns None if it does not get that far."""
         code = _HARNESS.format(given=json.dumps([source, expressions]))
         ran = await self.run(Program("python", code, shared_places().seconds))
         try:
@@ -192,7 +193,7 @@ class ProgramRunner:
 KEPT, SHOWN = 256, 200
 RETRY_AFTER = 60.0
 Verdict = tuple[bool, str]
-"""Whether an answer holds, and what came out, in words."""
+"""Whether an answer is right, and the finding in words."""
 T = TypeVar("T")
 _SURROUNDINGS = """\
     calendar ctypes email getpass glob inspect io locale logging multiprocessing os pathlib pkgutil platform pwd
@@ -209,9 +210,9 @@ _SCRIPTS = re.compile(
 
 
 class Verification:
-    """A check of answers that costs time and no tokens; what a program came to is kept for the answers that follow.
+    """Checks answers without using tokens. The outcome of a program is kept for later answers.
 
-    Where no fence works here it verifies nothing; one that is `required` says so, by raising `NoFence`.
+    Without a working sandbox nothing is verified; if `required`, `NoFence` is raised instead.
     """
 
     def __init__(self, level: Level = "auto", *, required: bool = False) -> None:
@@ -221,10 +222,10 @@ class Verification:
         self._locks: WeakValueDictionary[AskedProgram, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, prompt: str, answer: str, emit: Emit) -> tuple[AnswerChecked, str, str] | None:
-        """Returns what running shows of an answer, the words of a refutation, and what they say of the prompt itself.
+        """Returns the finding about an answer, the words of a refutation, and those of them that are about the prompt
+        itself.
 
-        None where there is nothing to run, and where nothing can be told. Raises `ToolError` where nothing could be
-        run.
+        None if there is nothing to run or no conclusion. Raises `ToolError` if the program could not be run.
         """
         program = asked_program(prompt)
         found = _by_sum(prompt, answer) or await self._by_running(program, prompt, answer)
@@ -236,11 +237,12 @@ class Verification:
         return AnswerChecked(VERIFICATION, {signal: 1.0}, f"{signal}: {words}"), objection, objection if program else ""
 
     async def outcome(self, program: AskedProgram) -> ProgramOutcome | None:
-        """Returns what the program comes to; None where it fails, takes too much, or comes to something else each time.
+        """Returns the outcome of the program; None if it fails, exceeds a limit, or has different outcomes.
 
-        That it came to nothing is remembered for a while, as a busy machine may have been the reason. Raises
-        `ToolError` where it could not be run.
+        A missing outcome is remembered for a minute only, as a busy machine may have been the reason. Raises
+        `ToolError` if it could not be run.
         """
+        # One lock per program, so that equal answers that arrive at the same time run it once.
         async with self._locks.setdefault(program, asyncio.Lock()):
             found, until = self._outcomes.get(program, (None, 0.0))
             if found is None and until < monotonic():
@@ -290,7 +292,7 @@ class Verification:
 
 
 async def _twice_the_same(run: Callable[[], Awaitable[T | None]]) -> T | None:
-    """Runs it twice at once in one place and returns what both come to; None where they differ, or come to nothing."""
+    """Runs it twice in parallel in one place and returns the result; None if there is none or the two differ."""
     async with shared_places().place(next((budget.payer for budget in open_budgets()), "")):
         first, second = await run_together(run(), run())
         return first if first == second else None
@@ -306,7 +308,7 @@ def _outcome_of(ran: PythonRun) -> ProgramOutcome | None:
 
 
 def reads_surroundings(language: str, *sources: str) -> bool:
-    """Tells whether a program may come to something else elsewhere or at another time, though two runs agree here."""
+    """Returns whether a program may behave differently elsewhere or later, even though two runs here agree."""
     if language != "python":
         return any(map(_SCRIPTS.search, sources))
     trees = [syntax_tree(source) for source in sources]
@@ -325,7 +327,7 @@ def _reads_surroundings(node: ast.AST) -> bool:
 
 
 def _by_sum(prompt: str, answer: str) -> Verdict | None:
-    """Tells whether an answer is the one sum that a prompt asks for; that it is another number, the detector sees."""
+    """Checks whether the answer is the one sum that a prompt asks for. Refuting other numbers is up to the detector."""
     values = asked_values(prompt)
     final = final_answer(cleaned_answer(answer).text, prompt, "number") if values else None
     if final is None or not any(is_shown(value, displayed_numbers(final.key)) for value in values):
@@ -351,7 +353,7 @@ def _is_met(example: Example, result: tuple[str | None, str]) -> bool:
 
 
 def _is_unsure(example: Example, result: tuple[str | None, str]) -> bool:
-    """Tells whether a miss may be no fault of the program: a fence keeps things from it, and examples are rounded."""
+    """Returns whether a miss may not be the program's fault: the sandbox withholds things, and examples are rounded."""
     value, message = result
     return not message if value is None else ProgramOutcome(value).is_rounded(example.expected)
 

@@ -1,1 +1,1 @@
-"""The tools that come with the package: the name in the YAML is the name of the file."""
+"""The built-in tools; each has the name of its file in the YAML."""

@@ -1,4 +1,4 @@
-"""`calculator`: arithmetic, by reading the expression instead of running it."""
+"""`calculator`: evaluates arithmetic by walking the parsed expression, never by running it."""
 
 import ast
 import math
@@ -36,7 +36,7 @@ class CalculatorTool(Tool):
 
 
 def evaluate(expression: str) -> Any:
-    """The value of an expression; raises `ToolError` for what is no arithmetic, undefined or too large."""
+    """Returns the value of an expression. Raises `ToolError` if it is no arithmetic, undefined or too large."""
     if len(expression) > LONGEST:
         raise ToolError(f"The expression has {len(expression):,} characters; {LONGEST:,} are allowed.")
     try:
@@ -89,6 +89,7 @@ def _within_bounds(value: Any) -> Any:
 
 
 def _power(base: Number, exponent: Number) -> Number:
+    # Checked beforehand: computing a huge power would block the process.
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > BITS:
         raise ToolError("The result is too large.")
     made: Number = base**exponent
@@ -96,7 +97,7 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _times(left: Any, right: Any) -> Number:
-    """Numbers only: a list times a million is a list of a million."""
+    """Multiplies numbers only: a list times a million would be a list of a million."""
     product: Number = _number(left) * _number(right)
     return product
 
@@ -108,7 +109,7 @@ def _number(value: Any) -> Number:
 
 
 def _whole(function: Callable[..., int]) -> Callable[..., int]:
-    """A function of whole numbers that grows fast."""
+    """Returns a function of whole numbers with a bounded argument, since its value grows fast."""
 
     def of_whole_numbers(*given: Number) -> int:
         if any(_number(one) % 1 for one in given) or max(map(abs, given)) > MOST:

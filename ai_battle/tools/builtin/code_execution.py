@@ -1,4 +1,4 @@
-"""`code_execution`: runs code that a model wrote, behind the fence of this machine."""
+"""`code_execution`: runs code that a model wrote, in a sandbox."""
 
 import tempfile
 import weakref
@@ -39,8 +39,8 @@ class CodeExecutionTool(Tool):
     ) -> None:
         """Takes `timeout` in seconds, the default of a program and the most that it can ask for.
 
-        Without a workspace there is a temporary one, which goes with the tool. `run_dir` is where the run is recorded:
-        even inside of the workspace it is out of reach.
+        Without a workspace there is a temporary one, deleted with the tool. `run_dir` is where the run is recorded; it
+        is out of reach even if it is inside the workspace.
         """
         if timeout and not 0 < timeout <= LONGEST:
             raise ConfigError(f"code_execution: timeout must be above 0 and up to {LONGEST:g} seconds, not {timeout!r}")
@@ -71,7 +71,7 @@ class CodeExecutionTool(Tool):
         }
 
     async def fence(self) -> Sandbox:
-        """The fence that code runs behind here, found when it is first asked for; raises `NoFence`."""
+        """Returns the sandbox, chosen at first use. Raises `NoFence`."""
         if self._fence is None:
             self._fence = await in_thread(choose, self._level, self._allow, self._hosts)
         return self._fence
@@ -94,7 +94,7 @@ class CodeExecutionTool(Tool):
 
 
 def _result(outcome: Outcome, seconds: float) -> dict[str, Any]:
-    """A program that ran out of time or memory is told as such, with what it had printed."""
+    """Returns the outcome as fields; a program that exceeded a limit gets an error next to its output."""
     printed: dict[str, Any] = {"stdout": outcome.stdout, "stderr": outcome.stderr, "exit_code": outcome.exit_code}
     if outcome.network:
         printed["network"] = list(outcome.network)

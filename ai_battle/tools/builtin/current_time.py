@@ -1,4 +1,4 @@
-"""`current_time`: what the clock says, anywhere."""
+"""`current_time`: returns the date and time in any time zone."""
 
 from datetime import UTC, datetime, tzinfo
 from typing import Any

@@ -1,4 +1,4 @@
-"""`database_query`: one SQL statement on a database of the user's; read-only unless the configuration allows more."""
+"""`database_query`: runs one SQL statement on a user's database, read-only unless configured otherwise."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ class DatabaseQueryTool(Tool):
         max_rows: int = 100,
         base: Path = Path(),
     ) -> None:
-        """Takes `database`, a file of SQLite, or a URL such as postgresql://user:${PASSWORD}@host/name."""
+        """Takes `database`, an SQLite file or a URL such as postgresql://user:${PASSWORD}@host/name."""
         if not 0 < timeout <= 3600 or not 1 <= max_rows <= 10_000:
             raise ConfigError("database_query: timeout must be 0 to 3600 seconds, max_rows 1 to 10,000")
         self.database = _open_database(database, allow_writing, base)

@@ -1,4 +1,4 @@
-"""`file_manipulation`: list, read, write, edit and search the files of a workspace, and none outside of it."""
+"""`file_manipulation`: lists, reads, writes, edits and searches files of a workspace, and no others."""
 
 import fnmatch
 import time
@@ -38,7 +38,7 @@ class FileManipulationTool(Tool):
     }
 
     def __init__(self, workspace: Path = Path(), read_only: bool = False, run_dir: Path | None = None) -> None:
-        """Takes `run_dir`, where the run is recorded: even inside of the workspace it is not opened."""
+        """Takes `run_dir`, where the run is recorded: it is closed even if it is inside the workspace."""
         self.files = RootedFolder(Path(workspace), run_dir)
         self.read_only = read_only
         self.writes = not read_only
@@ -89,6 +89,7 @@ def _edit(files: RootedFolder, given: Parameters) -> Fields:
     if size > len(data):
         raise ToolError(f"{path} has {size:,} bytes; files of up to {WRITTEN:,} can be edited.")
     text = _strict_text(path, data)
+    # Models write "\n", also for files with Windows line ends.
     if "\r\n" in text and "\r\n" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     line = _line_of_only(text, old, path)
@@ -137,7 +138,7 @@ def _fits(entry: Entry, pattern: str) -> bool:
 
 
 def _walk(files: RootedFolder, path: str) -> Iterator[Entry]:
-    """Everything below a folder, broadest first, up to a bound."""
+    """Yields everything below a folder, breadth first, up to `SCANNED` entries."""
     waiting, seen = [(path, 0)], 0
     while waiting and seen < SCANNED:
         here, depth = waiting.pop(0)
@@ -149,7 +150,7 @@ def _walk(files: RootedFolder, path: str) -> Iterator[Entry]:
 
 
 def _inside(files: RootedFolder, path: str, most: int) -> list[Entry]:
-    """Returns what a folder that was just seen holds; nothing when it can't be opened, or has become something else."""
+    """Returns the entries of a folder, or nothing if it can't be opened or is no folder any more."""
     try:
         return files.entries(path, most)
     except ToolError:
@@ -167,7 +168,7 @@ def _files_to_search(files: RootedFolder, given: Parameters) -> Iterator[Entry]:
 
 
 def _readable(files: RootedFolder, entry: Entry) -> bytes:
-    """Returns the bytes, and nothing of what can't be read, or is no text."""
+    """Returns the bytes of a file, or nothing if it can't be read or is binary."""
     try:
         data, _ = files.read(entry.path, READ)
     except ToolError:
@@ -204,7 +205,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _line_of_only(text: str, old: str, path: str) -> int:
-    """The line where the one occurrence begins."""
+    """Returns the line where the only occurrence of `old` begins. Raises `ToolError` if there is not exactly one."""
     if not old:
         raise ToolError("old_text is empty; give the text that is to be replaced.")
     count = text.count(old)

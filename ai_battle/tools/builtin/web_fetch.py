@@ -1,4 +1,4 @@
-"""`web_fetch`: the readable text of a page or PDF of the public web."""
+"""`web_fetch`: returns the readable text of a page or PDF of the public web."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class WebFetchTool(Tool):
     def __init__(
         self, timeout: float = 20.0, allow_addresses: Sequence[str] = (), resolver: "AbstractResolver | None" = None
     ) -> None:
-        """Takes `allow_addresses`, private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
+        """Takes `allow_addresses`: private ones that may be fetched too, as "10.0.0.5" or "10.0.0.5:8080"."""
         self.bounds = Bounds(seconds=timeout)
         self.timeout = timeout + GRACE
         self.allowed = frozenset(allow_addresses)
@@ -85,7 +85,7 @@ def _is_text(kind: str) -> bool:
 
 
 def _decode(page: Page) -> str:
-    """Decodes a page by the charset of the answer, or else of the page; an unknown charset counts for nothing."""
+    """Decodes a page by the charset in the response header, or else in the page; unknown charsets are ignored."""
     stated = CHARSET.search(page.body[:2048])
     for charset in (page.charset, stated[1].decode() if stated else ""):
         if TEXTUAL.match(charset):
@@ -97,9 +97,9 @@ def _decode(page: Page) -> str:
 
 
 async def _pdf_text(data: bytes) -> dict[str, Any]:
-    """Its title, text and number of pages, read by another process: one that takes too much is ended.
+    """Returns the title, text and number of pages, read in a separate process that is killed if it takes too long.
 
-    Raises `ToolError` for what can't be read.
+    Raises `ToolError` if the PDF can't be read.
     """
     await in_thread(plugins.optional, "pypdf", "web")
     child = await start_process(

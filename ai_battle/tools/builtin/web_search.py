@@ -1,4 +1,4 @@
-"""`web_search`: search the web through SearXNG, Brave, Tavily or DuckDuckGo."""
+"""`web_search`: searches the web through SearXNG, Brave, Tavily or DuckDuckGo."""
 
 import json
 import re
@@ -37,7 +37,7 @@ class WebSearchTool(Tool):
     timeout = 30.0
 
     def __init__(self, api_key: str = "", backend: str = "", base_url: str = "") -> None:
-        """A key alone means Brave, an address alone a SearXNG, and nothing at all DuckDuckGo."""
+        """Chooses a backend: with only a key Brave, with only an address SearXNG, with neither DuckDuckGo."""
         self.engine = _engine(
             backend or ("brave" if api_key else "searxng" if base_url else "duckduckgo"), base_url, api_key
         )
@@ -83,9 +83,9 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class SearchEngine:
-    """One service at an `address`; `ask` makes the options of a request, of a query, a count and the key.
+    """A search service at an `address`. `ask` makes a request's options from query, count and key.
 
-    `read` raises `ToolError` for what is no answer of it. Where `refuses` holds of a page, `refusal` says why.
+    `read` raises `ToolError` for an invalid answer. If `refuses` is true of a page, `refusal` says why.
     """
 
     name: str
@@ -100,7 +100,7 @@ class SearchEngine:
     key: str = field(default="", repr=False)
 
     async def search(self, query: str, count: int) -> list[SearchResult]:
-        """Raises `ToolError` for what is no answer: quota, a refused key, an error page, a form that nobody knows."""
+        """Returns the results. Raises `ToolError` for a quota, a refused key, an error page, or an unknown format."""
         url = URL(self.address.rstrip("/") + self.path)
         page = await ask_service(self.method, url, Bounds(SECONDS, SIZE), **self.ask(query, count, self.key))
         if page.status != 200:
@@ -128,7 +128,7 @@ class SearchEngine:
 
 
 class UnknownForm(Exception):
-    """Nothing that the service is known to answer."""
+    """An answer that does not have the service's known format."""
 
 
 def _json(page: Page) -> Mapping[str, Any]:
@@ -142,7 +142,7 @@ def _json(page: Page) -> Mapping[str, Any]:
 
 
 def _results_in_list(listed: Any, snippet: str) -> Iterator[SearchResult]:
-    """Results of a JSON answer; `snippet` is the name of the field with their text."""
+    """Yields the results of a JSON answer; `snippet` names the field with their text."""
     if not isinstance(listed, list):
         raise UnknownForm("no list of results")
     for one in listed:
@@ -186,7 +186,7 @@ def _asks_for_proof(text: str) -> bool:
 
 
 def _duckduckgo_results(text: str) -> Iterator[SearchResult]:
-    """Each link of class `result__a` is a title; what stands in `result__snippet` after it is about it."""
+    """Yields the results of a page: a link of class `result__a` is a title, `result__snippet` after it the text."""
     found: list[_ResultInProgress] = []
     part: list[str] = []
     for token in tokens(text):
@@ -209,7 +209,7 @@ class _ResultInProgress:
 
 
 def _part(token: HtmlToken, found: list[_ResultInProgress]) -> list[str]:
-    """Returns where the text after this tag belongs; a list that nobody keeps when it is no part of a result."""
+    """Returns the list that collects the text after this tag; a throwaway one if the tag is no part of a result."""
     classes = token.attributes.get("class", "").split() if token.kind == "open" else ()
     if "result__a" in classes:
         found.append(_ResultInProgress(token.attributes.get("href", "")))
@@ -218,7 +218,7 @@ def _part(token: HtmlToken, found: list[_ResultInProgress]) -> list[str]:
 
 
 def _target(link: str) -> str:
-    """Returns where a link leads behind DuckDuckGo's own redirect; nowhere, for one that is no address."""
+    """Returns the target of a link, without DuckDuckGo's redirect; "" if it is invalid."""
     absolute = f"https:{link}" if link.startswith("//") else link
     try:
         behind = parse_qs(urlsplit(absolute).query).get("uddg") if "duckduckgo.com/l/" in absolute else None
@@ -232,7 +232,7 @@ def _bearer(key: str) -> dict[str, str]:
 
 
 def _service_message(page: Page) -> str:
-    """Returns what the service says of itself, in the one line that it is worth."""
+    """Returns the service's own message, cut to one line."""
     try:
         body = json.loads(page.body)
     except (ValueError, RecursionError):
@@ -258,7 +258,7 @@ ENGINES: Mapping[str, SearchEngine] = {
         lambda query, count, key: {"json": {"query": query, "max_results": count}, "headers": _bearer(key)},
         _read_tavily, method="POST", needs_key=True,
     ),
-    # Its page for browsers without JavaScript; there is no key, and it asks whoever searches much for a proof.
+    # Its page for browsers without JavaScript: no key is needed, but frequent searches meet a captcha.
     "duckduckgo": SearchEngine(
         "DuckDuckGo", "https://html.duckduckgo.com", "/html/", lambda query, count, key: {"params": {"q": query}},
         _read_duckduckgo,

@@ -1,4 +1,4 @@
-"""Databases that models may ask, each opened so that only what is allowed can happen; and what a query gave."""
+"""Databases that models may query, opened so that only what is allowed can happen, and the results."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Rows:
 
     @classmethod
     def of(cls, columns: Sequence[str], found: Iterable[Sequence[Any]], limits: QueryLimits, changed: int) -> "Rows":
-        """Takes no more rows than may be shown, and one that tells that there are more."""
+        """Takes at most one row more than may be shown, to know whether there are more."""
         rows = [[_cell(value) for value in row] for row in islice(found, limits.rows + 1)]
         return cls(list(columns), rows[: limits.rows], len(rows) > limits.rows, -1 if columns else changed)
 

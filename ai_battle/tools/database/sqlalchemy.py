@@ -1,4 +1,4 @@
-"""PostgreSQL, and whatever else SQLAlchemy speaks: read-only where the server itself keeps to it."""
+"""PostgreSQL, and with write access all databases of SQLAlchemy. Only PostgreSQL enforces read-only access itself."""
 
 import re
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 READS = re.compile(r"[\s(]*(select|with|values|table)\b", re.IGNORECASE)
 COMMENT = re.compile(r"\s*(--[^\n]*(\n|$)|/\*.*?\*/)", re.DOTALL)
 READER = "pg_read_all_data"
-# What gives a superuser back what READER may not: roles by name, and statements that are made of text.
+# A superuser could undo the change to READER by these: settings by name, and statements built from text.
 RISES = re.compile(r"set_config|_to_xml|ts_stat|ts_rewrite|\bu&", re.IGNORECASE)
 
 
 class DatabaseServer:
-    """A database server by its URL; every statement has a connection of its own."""
+    """A database server by its URL. Every statement has its own connection."""
 
     def __init__(self, url: str, *, writing: bool) -> None:
         self._alchemy = plugins.optional("sqlalchemy", EXTRA)
@@ -39,7 +39,7 @@ class DatabaseServer:
         self.description = f"{self.url.get_backend_name()}; what tables there are says information_schema.tables"
 
     def run(self, statement: str, limits: QueryLimits) -> Rows:
-        """Blocks until the rows are there; raises `ToolError`."""
+        """Runs the statement and returns its rows; blocks. Raises `ToolError`."""
         statement = _only_statement(statement)
         if not self.writing and not READS.match(COMMENT.sub("", statement, count=20)):
             raise ToolError(
@@ -53,7 +53,7 @@ class DatabaseServer:
             return rows
 
     def _run_on_postgres(self, connection: Any, statement: str, limits: QueryLimits) -> Rows:
-        """Reads by a cursor: the server takes nothing but one statement for it, and hands out rows as asked."""
+        """Reads through a cursor, for which the server accepts only one statement, and fetches only the rows needed."""
         _dates_as_text(connection.connection.driver_connection.adapters)
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(limits.seconds * 1000)}")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(limits.seconds * 1000)}")
@@ -69,9 +69,9 @@ class DatabaseServer:
         return _fetch_rows(connection.exec_driver_sql(f"FETCH {limits.rows + 1} FROM found"), limits)
 
     def _make_engine(self) -> Any:
-        """Makes an engine without a pool.
+        """Returns an engine without a pool.
 
-        PostgreSQL's statements are prepared, which leaves no room for a second one.
+        PostgreSQL's statements are prepared, which rules out a second statement in the same text.
         """
         options = {"connect_args": {"prepare_threshold": 0, "connect_timeout": 5}} if self._is_postgres else {}
         try:
@@ -116,12 +116,12 @@ def _must_not_rise(statement: str) -> None:
 
 
 def _dates_as_text(adapters: Any) -> None:
-    """Python has no `infinity`, and no year before 1 or after 9999."""
+    """Loads dates as text, since Python has no `infinity` and no year before 1 or after 9999."""
     loader = plugins.optional("psycopg.types.string", EXTRA).TextLoader
     for kind in ("date", "timestamp", "timestamptz"):
         adapters.register_loader(kind, loader)
 
 
 def _literal(statement: str) -> str:
-    """Percent signs are the driver's places for values; there are no values."""
+    """Escapes percent signs, which the driver takes for placeholders; there are no parameters."""
     return statement.replace("%", "%%")

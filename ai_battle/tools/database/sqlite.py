@@ -1,4 +1,4 @@
-"""SQLite: a connection that can't write, a judge for each step of a statement, and an end to those that have none."""
+"""SQLite with a read-only connection, an authorizer for each step of a statement, and a deadline."""
 
 import re
 import sqlite3
@@ -13,7 +13,7 @@ from ...core.errors import ToolError
 from . import QueryLimits, Rows
 
 STEPS, WAIT = 200, 2.0
-HEAP = 256 << 20  # of all connections of the process together: SQLite knows no other limit
+HEAP = 256 << 20  # for all connections of the process together: SQLite has no limit per connection
 READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
 WRITING = (
     sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_TRANSACTION,
@@ -21,10 +21,10 @@ WRITING = (
     sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_CREATE_TABLE, sqlite3.SQLITE_CREATE_TRIGGER, sqlite3.SQLITE_CREATE_VIEW,
     sqlite3.SQLITE_DROP_INDEX, sqlite3.SQLITE_DROP_TABLE, sqlite3.SQLITE_DROP_TRIGGER, sqlite3.SQLITE_DROP_VIEW,
 )  # fmt: skip
-# That describe the database, and change nothing whatever their argument is.
+# These describe the database, and change nothing, whatever their argument is.
 PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
            "compile_options", "function_list", "collation_list")  # fmt: skip
-ASKED_BY_FTS = ("data_version", "page_size")  # full-text tables read them; they are only read without an argument
+ASKED_BY_FTS = ("data_version", "page_size")  # full-text tables read these; allowed only without an argument
 FUNCTIONS_OUTSIDE = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
 MOST: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,
@@ -42,7 +42,7 @@ DESCRIPTION = "SQLite; what tables there are says SELECT name, sql FROM sqlite_s
 
 
 class SqliteDatabase:
-    """One database file; every statement has a connection of its own."""
+    """One database file. Every statement has its own connection."""
 
     description = DESCRIPTION
 
@@ -51,7 +51,7 @@ class SqliteDatabase:
         self.writing = writing
 
     def run(self, statement: str, limits: QueryLimits) -> Rows:
-        """Blocks until the rows are there; raises `ToolError`."""
+        """Runs the statement and returns its rows; blocks. Raises `ToolError`."""
         with self._connect(limits.seconds) as connection, _sqlite_errors(limits):
             cursor = connection.execute(statement)
             if not cursor.description and not self.writing:
@@ -64,6 +64,7 @@ class SqliteDatabase:
 
     @contextmanager
     def _connect(self, seconds: float) -> Iterator[sqlite3.Connection]:
+        # The path was resolved at the start: a link that appeared since could lead to any file.
         if self.path != self.path.resolve():
             raise ToolError(f"The database {self.path.name} is behind a link now; it is not opened.")
         if not self.path.is_file():
@@ -89,7 +90,7 @@ class SqliteDatabase:
 
 
 def _authorizer(writing: bool) -> Callable[..., int]:
-    """Says of each thing that a statement wants to do whether it may; what it does not know, it may not."""
+    """Returns SQLite's callback that decides about each action of a statement; unknown actions are denied."""
     allowed = (*READING, *WRITING) if writing else READING
 
     def judge(action: int, first: str | None, second: str | None, *_: str | None) -> int:
@@ -112,7 +113,7 @@ def _may(action: int, first: str, second: str, allowed: Sequence[int]) -> bool:
 
 
 def _text(stored: bytes) -> str:
-    """SQLite keeps what is no UTF-8 as it was given."""
+    """Decodes a text; SQLite stores invalid UTF-8 as it is."""
     return stored.decode(errors="replace")
 
 
@@ -142,9 +143,9 @@ def _words(message: str, limits: QueryLimits | None) -> str:
 
 
 def printf(form: str | None, *values: Any) -> str | None:
-    """SQLite's `printf`: `%d %5.2f %,d %s %x %%` and their like; raises `ValueError` for what it does not know.
+    """Formats like SQLite's `printf`: `%d %5.2f %,d %s %x %%` etc. Raises `ValueError` for unknown forms.
 
-    SQLite's own spends seconds on one call with a large width, which nothing can interrupt.
+    SQLite's own can spend seconds on one call with a large width, which nothing can interrupt.
     """
     if form is None:
         return None

@@ -1,1 +1,1 @@
-"""Wrappers that give a model without native tool calling the same interface."""
+"""Clients that give models without native tool calling the same interface."""

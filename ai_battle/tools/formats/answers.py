@@ -1,4 +1,4 @@
-"""Answers whose calls stood in the text: as answers with calls of their own, unless the text only repeats a result."""
+"""Turns calls in an answer's text into tool calls, unless the text only quotes a result."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ UNREAD, BEHIND, PROPOSED = "unread_calls", "behind_calls", "proposed_calls"
 def with_calls(
     response: ModelResponse, request: ModelRequest, text: str, calls: Iterable[ToolCall], **noted: object
 ) -> ModelResponse:
-    """Returns the response with these calls and `text`, what it says besides; what is `noted` goes to `extra`."""
+    """Returns the response with `text` and these calls; `noted` values go to `extra`."""
     kept = tuple(part for part in response.message.parts if not isinstance(part, Text | ToolCall))
     words = (Text(text),) if text else ()
     identified = tuple(_with_new_ids(request, calls))
@@ -29,7 +29,7 @@ def with_calls(
 
 
 def _with_new_ids(request: ModelRequest, calls: Iterable[ToolCall]) -> Iterator[ToolCall]:
-    """Yields the calls, each under an id that is new in this conversation, and the same for the same conversation."""
+    """Yields the calls with ids that are new in the conversation, and equal for equal conversations."""
     known = {call.id for message in request.messages for call in message.tool_calls}
     number = len(known)
     for call in calls:
@@ -40,12 +40,12 @@ def _with_new_ids(request: ModelRequest, calls: Iterable[ToolCall]) -> Iterator[
 
 
 def problems_in(reading: Reading) -> tuple[str, ...]:
-    """Returns what the model has to know of calls that can't be read."""
+    """Returns what to tell the model about calls that can't be read."""
     return tuple(str(issue) for issue in reading.issues if issue.kind != "quoted")
 
 
 def behind(reading: Reading, text: str) -> str:
-    """Returns what stands behind the first call in `text`, without the calls themselves."""
+    """Returns the text after the first call, without the calls themselves."""
     ends = [span.end for span in reading.spans]
     starts = [*(span.start for span in reading.spans[1:]), len(text)]
     return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=False))
@@ -56,9 +56,9 @@ def results_in(messages: Iterable[Message]) -> tuple[ToolResult, ...]:
 
 
 def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult]) -> bool:
-    """Tells whether all that looks like a call in `text` stands in a result too, as a text or as an equal call.
+    """Returns whether everything that looks like a call in `text` is in a result too, literally or as an equal call.
 
-    Whoever repeats a call that a tool returned quotes it: results are data.
+    A model that repeats a call from a result quotes it: results are data.
     """
     returned = list(_texts(results))
     if not returned or not reading.spans:
@@ -70,12 +70,12 @@ def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results:
 
 
 def stands_in(text: str, results: Iterable[ToolResult]) -> bool:
-    """Tells whether a result holds this very text, white space aside."""
+    """Returns whether a result contains `text`, whitespace aside."""
     return _contain_all(list(_texts(results)), [text])
 
 
 def quotations(reading: Reading, text: str) -> list[str]:
-    """Returns what looks like a call in `text`, as it stands there."""
+    """Returns what looks like a call in `text`, literally."""
     return [text[span.start : span.end] for span in reading.spans]
 
 
@@ -85,7 +85,7 @@ def _contain_all(returned: list[str], quoted: list[str]) -> bool:
 
 
 def _texts(results: Iterable[ToolResult]) -> Iterator[str]:
-    """The texts of results, and the texts inside of their JSON."""
+    """Yields the texts of results, and the strings inside their JSON."""
     for result in results:
         yield result.text
         with suppress(ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The way in which a model is told of tools: by its API where that can be, else as JSON or in the text."""
+"""Chooses how a model calls tools: by its API if possible, else as JSON or in the text."""
 
 import hashlib
 import re
@@ -41,7 +41,7 @@ _NO_BLOCKS = re.compile(
 
 
 class RefusalStore(Protocol):
-    """Remembers what models have refused, by endpoint and model, for a while; then they are asked again."""
+    """Remembers for a while what models have refused, by endpoint and model; after that they are tried again."""
 
     def refuses(self, endpoint: str, model: str) -> Collection[str]: ...
 
@@ -49,7 +49,7 @@ class RefusalStore(Protocol):
 
 
 class InProcessRefusals:
-    """A memory of this process alone."""
+    """A store for this process alone."""
 
     def __init__(self) -> None:
         self._refusals: dict[tuple[str, str], set[str]] = {}
@@ -62,10 +62,10 @@ class InProcessRefusals:
 
 
 class AutoTools(ClientWrapper):
-    """`client` with whatever way of calling it takes. `native`: whether its API has tools, None where nobody knows.
+    """`client` with the way of calling tools that it accepts. `native`: whether its API has tools, None if unknown.
 
-    What it refuses is remembered in `memory` under `known_as`, its endpoint and model. `tool_format` is the form of
-    calls in text.
+    Refusals are remembered in `memory` under `known_as`, its endpoint and model. `tool_format` is the form of calls in
+    text.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class AutoTools(ClientWrapper):
         return self._memory.refuses(*self._known_as)
 
     async def _complete_in_text(self, request: ModelRequest, emit: Emit) -> ModelResponse:
-        """A schema that the answer has to fit leaves no room for calls in the text."""
+        """Uses JSON if the answer has to fit a schema, which leaves no room for calls in the text."""
         client = self._text if request.output_schema is None else self._json
         return await client.complete(request, emit)
 
@@ -117,7 +117,8 @@ class AutoTools(ClientWrapper):
         return without_tools(request) if not request.tools and BLOCKS in self._refusals else request
 
     async def _complete_after(self, error: ProviderError, request: ModelRequest, emit: Emit) -> ModelResponse:
-        """Does what can be done about an error that has to do with tools; any other is raised again."""
+        """Retries after an error that has to do with tools; raises any other again."""
+        # Some providers hand over the text when they can't parse it as a call; our own reader may.
         if request.tools and (text := unread_generation(error)):
             await emit(TextDelta(text))
             return ModelResponse(assistant(text))
@@ -129,6 +130,7 @@ class AutoTools(ClientWrapper):
         raise error
 
     async def _complete_without_native(self, error: ProviderError, request: ModelRequest, emit: Emit) -> ModelResponse:
+        # A refusal of this `tool_choice` alone says nothing about tools.
         if request.tool_choice == "auto" or "tool_choice" not in str(error):
             self._memory.remember(*self._known_as, TOOLS)
         await emit(Warned(f"{self._name} refuses tools, so it is told of them in the text: {error}"))
@@ -140,17 +142,17 @@ def _has_blocks(request: ModelRequest) -> bool:
 
 
 def refuses_tools(error: ProviderError) -> bool:
-    """Tells whether the model, or whoever serves it, has no tools at all; not that the given ones are wrong."""
+    """Returns whether the model or its server has no tools at all, rather than rejecting the given ones."""
     return _may_be_refusal(error) and _NO_TOOLS.search(f"{error}\n{error.raw}") is not None
 
 
 def refuses_blocks(error: ProviderError) -> bool:
-    """Tells whether calls and results of earlier turns are not taken in a request that offers no tools."""
+    """Returns whether calls and results of earlier turns are rejected in a request without tools."""
     return _may_be_refusal(error) and _NO_BLOCKS.search(f"{error}\n{error.raw}") is not None
 
 
 def unread_generation(error: ProviderError) -> str:
-    """Returns the text of an answer that the provider could not read as a call, where it hands it over."""
+    """Returns the text that the provider could not parse as a call, if the error contains it."""
     try:
         body: Any = from_json(error.raw)
     except ValueError:
@@ -170,7 +172,7 @@ _START = re.compile(r"[a-zA-Z_]")
 
 
 class NativeTools(ClientWrapper):
-    """`client`, which is told of tools under their names on the wire and calls them by those."""
+    """`client` with names of tools that its API accepts; callers see the tools' own names."""
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         names = WireNames(_names_in(request))
@@ -221,9 +223,9 @@ def _rename_part(part: Part, name: Callable[[str], str]) -> Part:
 
 
 class WireNames:
-    """`names` are all that a request speaks of. A name that had to be changed has the same form in each request.
+    """Maps the names of a request's tools to names that APIs accept. A changed name is the same in each request.
 
-    Where two would have the same form, each that was changed gets a suffix made of what it was.
+    If two names map to the same one, each changed name gets a suffix derived from the original.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -235,7 +237,7 @@ class WireNames:
         self._own = {form: name for name, form in self._wire.items()}
 
     def __bool__(self) -> bool:
-        """Tells whether any name differs from what it is on the wire."""
+        """Returns whether any name differs on the wire."""
         return any(name != form for name, form in self._wire.items())
 
     def wire_name(self, name: str) -> str:
@@ -256,6 +258,6 @@ def _with_suffix(name: str) -> str:
 
 
 def _allowed_letters(name: str) -> str:
-    """Returns a name of letters, digits, underscores and dashes alone, with a letter or an underscore first."""
+    """Returns the name in letters, digits, underscores and dashes, starting with a letter or an underscore."""
     form = _FORBIDDEN.sub("_", name)
     return form if _START.match(form) else f"_{form}"

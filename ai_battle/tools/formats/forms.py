@@ -1,4 +1,4 @@
-"""How tools, calls and results are written for a model without native tools, in the form that `tool_format` names."""
+"""Writes tools, calls and results for models without native tools, in the form that `tool_format` names."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -19,22 +19,22 @@ WriteMessage = Callable[[Message], str]
 
 
 class Dialect(Protocol):
-    """A form in which a model is told to call; each is a file of this folder. Whatever form it then uses is read."""
+    """A form of calls that models are told to use; each is a file of this folder. All forms are understood."""
 
     def describe(self, tools: Iterable[ToolSpec]) -> str:
-        """Returns what the system prompt says of the tools, and of the form of a call."""
+        """Returns the text for the system prompt: the tools, and how to call them."""
 
     def write(self, call: ToolCall) -> str:
-        """A call of an earlier turn, as the model is to write one."""
+        """Returns a call of an earlier turn in this form."""
 
 
 def names() -> list[str]:
-    """Lists the values that `tool_format` takes."""
+    """Returns the values that `tool_format` takes."""
     return [name for name in plugins.names(FORMATS) if _is_dialect(plugins.load(FORMATS, name))]
 
 
 def dialect(name: str) -> Dialect:
-    """Returns the form of that name, or the usual one; raises `ConfigError` with near names."""
+    """Returns the form of that name, or the default. Raises `ConfigError` with similar names."""
     if name and name not in names():
         raise ConfigError(f"There is no tool_format {name!r}{plugins.near(name, names())}")
     found: Dialect = plugins.load(FORMATS, name or USUAL)
@@ -67,7 +67,7 @@ def _description(tool: ToolSpec) -> str:
 
 
 def without_tool_blocks(messages: Iterable[Message], write: WriteMessage) -> tuple[Message, ...]:
-    """Returns the messages without tool blocks: those with calls as `write` says, results as a user's text."""
+    """Returns the messages without tool blocks: calls are written by `write`, results become a user's text."""
     return tuple(_flat(message, write) for message in messages)
 
 
@@ -89,13 +89,13 @@ def _result_parts(message: Message) -> Iterator[Part]:
 
 
 def as_prose(message: Message) -> str:
-    """Writes for a model that has no tools now what it did before, with nothing that invites to do so again."""
+    """Describes calls in words, for a model without tools now, so that nothing invites it to call again."""
     calls = (f"(I called {call.name} with {to_json(call.arguments)}.)" for call in message.tool_calls)
     return "\n".join((*_words(message), *calls))
 
 
 def as_calls(write: Callable[[ToolCall], str]) -> WriteMessage:
-    """Writes calls as the instruction wants them to be written."""
+    """Returns a function that writes calls as the instruction demands."""
     return lambda message: "\n".join((*_words(message), *map(write, message.tool_calls)))
 
 
@@ -104,7 +104,8 @@ def _words(message: Message) -> list[str]:
 
 
 def as_data(result: ToolResult) -> str:
-    """Writes a result between marks that nothing in it can close."""
+    """Returns a result between marks that nothing in it can close."""
+    # A page that a tool fetched could otherwise close the mark and go on in the user's voice.
     text = result.text.replace("</tool_result", "<\\/tool_result")
     failed = ' error="true"' if result.is_error else ""
     return f'<tool_result tool="{result.call.name}"{failed}>\n{text}\n</tool_result>'

@@ -1,4 +1,4 @@
-"""Tools for models without any: described in the system prompt, called in the text or as fields of an object."""
+"""Tools for models without native ones: described in the system prompt, called in text or as fields of an object."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ GO_ON = "You said that more work is needed, but called no tool. Call one now, or
 
 
 class TextTools(ClientWrapper):
-    """`client`, which never sees a tool block. What it calls in its text is taken out of it, also while it streams."""
+    """`client` without tool blocks. Calls in its text are extracted, also while it streams."""
 
     def __init__(self, client: ModelClient, dialect: Dialect = fenced) -> None:
         super().__init__(client)
@@ -39,7 +39,7 @@ class TextTools(ClientWrapper):
         if response.stop == "length":
             reading = without_cut_call(reading, response.text)
         if answers.is_quoted(reading, response.text, request.tools, answers.results_in(request.messages)):
-            # The calls were held back while it streamed, and now end it as words.
+            # The calls were held back while it streamed; as mere quotations they belong to the text.
             text = "\n\n".join(filter(None, (reading.prose, *answers.quotations(reading, response.text))))
             await emit(TextDelta(text.removeprefix(reading.prose)))
             return answers.with_calls(response, request, text, response.tool_calls)
@@ -48,12 +48,12 @@ class TextTools(ClientWrapper):
             answers.BEHIND: answers.behind(reading, response.text),
             answers.PROPOSED: reading.proposals,
         }
-        calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
+        calls = (*response.tool_calls, *reading.calls)  # some servers parse the text themselves
         return answers.with_calls(response, request, reading.prose, calls, **noted)
 
 
 def _in_words(request: ModelRequest, description: str, write: WriteMessage, **more: Any) -> ModelRequest:
-    """Returns the request with its tools as `told` in the system prompt, and no tool block anywhere."""
+    """Returns the request with `description` in the system prompt and without tool blocks."""
     description += must(request.tool_choice)
     return replace(
         request,
@@ -66,7 +66,7 @@ def _in_words(request: ModelRequest, description: str, write: WriteMessage, **mo
 
 
 def without_tools(request: ModelRequest) -> ModelRequest:
-    """Returns the request without tools, and without a trace of tool blocks in what was said before."""
+    """Returns the request without tools, and without tool blocks in earlier messages."""
     return replace(request, messages=without_tool_blocks(request.messages, as_prose), tools=(), tool_choice="auto")
 
 
@@ -125,7 +125,7 @@ class ToolUseProtocol:
         return fenced.describe(self.tool_manager.registry.specs)
 
     async def process_response(self, response: str) -> str:
-        """Returns the response with results in place of its calls. It is read once: a call in a result stays text."""
+        """Returns the response with results in place of its calls. It is parsed once: a call in a result stays text."""
         reading = read(response, self.tool_manager.registry.specs)
         if not reading.spans:
             return response
@@ -136,9 +136,9 @@ class ToolUseProtocol:
 
 
 class JsonTools(ClientWrapper):
-    """`client`, which answers with `{"toolCalls": [...], "content": ..., "needsMoreWork": ...}`.
+    """`client` that answers with `{"toolCalls": [...], "content": ..., "needsMoreWork": ...}`.
 
-    While it streams, the content is a draft: only the end of the object tells whether it is the answer.
+    While it streams, the content is a draft, since only the end of the object tells whether it is the answer.
     """
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -154,7 +154,7 @@ class JsonTools(ClientWrapper):
             response = await self.client.complete(held, _ContentDrafts(emit))
             response = replace(response, usage=usage + response.usage)
             answer = _read(response, request.tools, results)
-            if not answer.content and not answer.calls:  # then the first attempt stands
+            if not answer.content and not answer.calls:  # the first attempt counts after all
                 answer = replace(answer, content=first.content)
         if answer.content:
             await emit(TextDelta(answer.content))
@@ -170,7 +170,7 @@ class _JsonAnswer:
 
 
 def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None, least: int = 0) -> dict[str, Any]:
-    """Returns the JSON Schema of an answer with at least so many calls; `content` is that of what it says."""
+    """Returns the JSON Schema of an answer with at least `least` calls; `content` is the schema of its content."""
     calls = {"type": "array", "items": {"anyOf": [_call_schema(tool) for tool in tools]}}
     fields = {
         "toolCalls": {**calls, "minItems": least} if least else calls,
@@ -181,7 +181,7 @@ def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None, 
 
 
 def _call_schema(tool: ToolSpec) -> dict[str, Any]:
-    """References start at the root of a schema, so one that has any can't be a part of another."""
+    # References are relative to the root of a schema, so one that has any can't be embedded in another.
     is_free = "$ref" in json.dumps(tool.schema, default=str)
     arguments = {"type": "object"} if is_free else dict(tool.schema)
     return _object({"name": {"type": "string", "enum": [tool.name]}, "arguments": arguments})
@@ -203,7 +203,7 @@ def _as_object(message: Message) -> str:
 
 
 def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[ToolResult, ...]) -> _JsonAnswer:
-    """Reads also an answer that does not keep to the form; what only repeats a result is no call."""
+    """Parses an answer, even one without the form. A call that only repeats a result is none."""
     text = response.text
     if response.tool_calls:
         return _JsonAnswer("", response.tool_calls)
@@ -222,7 +222,7 @@ def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[T
 
 
 def _fields_of(text: str) -> dict[str, Any]:
-    """The fields of an answer; none where it does not keep to the form."""
+    """Returns the fields of an answer, or nothing if it does not have the form."""
     with suppress(ValueError, RecursionError):
         value = json.loads(text)
         return value if isinstance(value, dict) and value.keys() & {"toolCalls", "content"} else {}
@@ -234,7 +234,7 @@ def _answer(reading: Reading, content: str) -> _JsonAnswer:
 
 
 class _ContentDrafts:
-    """Passes on what the `content` of an object says while the object still streams in."""
+    """Emits the `content` of a JSON object as drafts while the object still streams in."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -256,7 +256,7 @@ class _ContentDrafts:
         await self._emit(event)
 
     def _new_content(self) -> str:
-        """Reads all that there is; the more that is, the longer until the next time, so that the work stays linear."""
+        """Parses all text so far. The longer it is, the later the next parse, so that the work stays linear."""
         text = "".join(self._parts)
         self._parts = [text]
         self._due = self._size + self._size // 50

@@ -1,4 +1,4 @@
-"""The two ways to an MCP server: a program that is started, and an address. Both give streams of the official SDK."""
+"""Connects to MCP servers: a program that is started, or an address. Both give streams of the official SDK."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ LONGEST_LINE = 16 * 1024 * 1024
 KEPT = 4_096
 PATIENCE = 2.0
 KEEPERS_PATIENCE = 10.0
-"""After two seconds the keeper ends by force what is there, which takes a moment where that is much."""
+"""After two seconds the keeper kills what is left, which takes a moment if there are many processes."""
 KEEPER = (
     sys.executable,
     "-I",
@@ -42,18 +42,18 @@ NO_REQUEST = ""
 
 
 class Link(ABC):
-    """`streams` are those of the official SDK. `shown` is how a user knows the server, without what may be secret."""
+    """A connection to a server. `streams` are the SDK's; `shown` names the server to users, without secrets."""
 
     shown: str
     secrets: Mapping[str, str] = MappingProxyType({})
-    """Each of its secrets, and the name of the variable or header that holds it."""
+    """Maps each secret to the name of the variable or header that holds it."""
 
     @abstractmethod
     def streams(self) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
 
     @abstractmethod
     def _last_output(self) -> str:
-        """Returns what the server last said of itself, outside of the protocol."""
+        """Returns what the server last wrote outside the protocol."""
 
     def last_words(self) -> str:
         return Redactor(self.secrets).text(self._last_output())[-LAST_WORDS:]
@@ -64,7 +64,7 @@ def link(settings: McpServer, base: Path) -> Link:
 
 
 class AddressLink(Link):
-    """A server that runs already and speaks MCP by streamable HTTP."""
+    """A server that runs already and speaks MCP over streamable HTTP."""
 
     def __init__(self, settings: McpServer) -> None:
         parts = urlsplit(settings.url)
@@ -92,10 +92,10 @@ class AddressLink(Link):
 
 
 class ProgramLink(Link):
-    """A program that speaks MCP on stdin and stdout, in a session of its own.
+    """A program that speaks MCP on stdin and stdout, in its own session.
 
-    It gets the variables of `env` and, of ours, only those that are `GIVEN`. The SDK's own client would gather a line
-    without an end, and tell nobody which request an answer was meant for that it can't read.
+    It gets the variables of `env` and, of ours, only those in `GIVEN`. The SDK's own client would buffer a line without
+    an end, and would not report which request an unreadable answer was meant for.
     """
 
     def __init__(self, settings: McpServer, base: Path) -> None:
@@ -107,7 +107,7 @@ class ProgramLink(Link):
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Opens the streams. When they are left, a keeper ends every process that the program has started."""
+        """Starts the program and yields its streams. At the end a keeper kills every process that it has started."""
         self._stderr.clear()
         given = {name: os.environ[name] for name in GIVEN if name in os.environ} | self._settings.env
         process = await start_process(
@@ -124,7 +124,7 @@ class ProgramLink(Link):
             await finish(_end(process, listening))
 
     async def _listen(self, process: Process) -> None:
-        """Its stderr is read at once, so that the program never waits for it; the end of it is kept."""
+        """Reads stderr continuously, so that the program never blocks on it, and keeps its end."""
         assert process.stderr
         while data := await process.stderr.read(65_536):
             self._stderr.extend(data)
@@ -134,7 +134,7 @@ class ProgramLink(Link):
         return self._stderr.decode(errors="replace").strip()
 
     def _program_path(self) -> str:
-        """The program's path; those that were installed together with us are found without being on the PATH."""
+        """Returns the program's path. Programs installed next to ours are found even if they are not on the PATH."""
         command = str(Path(self._settings.command).expanduser())
         if not self._folder.is_dir():
             raise ConfigError(f"its working directory {self._folder} is not there")
@@ -148,7 +148,7 @@ class ProgramLink(Link):
 
 
 class UnreadableLine(ValueError):
-    """A line that is no message; `answers` is the request that it is meant for, where that can be read."""
+    """A line that is no message. `answers` is the id of its request, if that can be read."""
 
     def __init__(self, reason: str, answers: int | str | None = None) -> None:
         super().__init__(reason)
@@ -156,7 +156,7 @@ class UnreadableLine(ValueError):
 
 
 class _ProgramStream:
-    """What the SDK enters and leaves; the program's end is told elsewhere."""
+    """The context manager that the SDK expects; the process ends elsewhere."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -165,7 +165,7 @@ class _ProgramStream:
 
 
 class _ProgramOutput(_ProgramStream):
-    """The messages of the program, one in each line; one without an end is the end."""
+    """The program's messages, one per line. A line without an end counts as the end."""
 
     def __init__(self, stdout: asyncio.StreamReader, last_words: bytearray) -> None:
         self._stdout = stdout
@@ -174,7 +174,7 @@ class _ProgramOutput(_ProgramStream):
         self._message = optional("mcp.shared.message", "mcp").SessionMessage
 
     async def __anext__(self) -> Any:
-        """The next message, or why it is none; what is not meant to be one, such as a greeting, is passed over."""
+        """Returns the next message, or an exception if it is invalid; other lines, such as a greeting, are skipped."""
         while line := await self._line():
             try:
                 return self._message(self._read(line, by_name=False))
@@ -201,7 +201,7 @@ def _unreadable(line: bytes, error: ValueError) -> UnreadableLine:
 
 
 class _ProgramInput(_ProgramStream):
-    """The messages to the program."""
+    """Sends messages to the program."""
 
     def __init__(self, stdin: asyncio.StreamWriter) -> None:
         self._stdin = stdin
@@ -216,7 +216,7 @@ class _ProgramInput(_ProgramStream):
 
 
 async def _end(process: Process, listening: "asyncio.Task[None]") -> None:
-    """Ends the process: by the end of its stdin, by asking, then by force. Its keeper ends what it has started."""
+    """Ends the process: by closing its stdin, by SIGTERM, then by SIGKILL. Its keeper ends the process's children."""
     assert process.stdin
     try:
         process.stdin.close()
@@ -232,7 +232,7 @@ async def _end(process: Process, listening: "asyncio.Task[None]") -> None:
 
 
 async def _has_ended(process: Process, seconds: float = PATIENCE) -> bool:
-    """Says whether the process has ended; `process.wait` would also wait for whoever else holds its pipes."""
+    """Returns whether the process has ended. `process.wait` would also wait for others that hold its pipes."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while process.returncode is None:  # noqa: ASYNC110 - nothing else tells

@@ -29,12 +29,12 @@ from .sessions import Session
 LONGEST_DESCRIPTION = 4_000
 LARGEST_SCHEMA = 32_000
 LARGEST_OFFER = 400_000
-"""Characters of JSON: of one tool, and of all tools of a server; they go with every request."""
+"""Characters of JSON for one tool, and for all tools of a server; they are part of every request."""
 CHANGED = "it describes itself otherwise than when it was first used here"
 
 
 class ToolRegistrar(Protocol):
-    """Takes the tools that models may use, as a `ToolRegistry` does."""
+    """Registers tools for models, as a `ToolRegistry` does."""
 
     def register_tool(self, tool: Tool) -> None: ...
 
@@ -55,7 +55,7 @@ class McpServers:
     async def __aenter__(self) -> "McpServers":
         async with AsyncExitStack() as unless_started:
             unless_started.push_async_callback(self.aclose)
-            # All are started before any is offered: where one fails, models have seen the tools of none.
+            # All are started before any is offered, so that models see no tools if one of the servers fails.
             found = await run_together(*(server.start() for server in self._servers))
             for server, tools in zip(self._servers, found, strict=True):
                 await server.offer(tools)
@@ -68,7 +68,7 @@ class McpServers:
         await self.aclose()
 
     def accept(self) -> "list[McpTool]":
-        """Takes the tools that run now for those that are known on this machine."""
+        """Pins the tools as they are now."""
         return [tool for server in self._servers for tool in server.accept()]
 
     async def aclose(self) -> None:
@@ -76,7 +76,7 @@ class McpServers:
 
 
 class McpTool(Tool):
-    """A tool of a server. Where the server does not say that it only reads, it is taken to write."""
+    """A tool of a server. Unless the server says that it only reads, it counts as writing."""
 
     name = ""
     description = ""
@@ -98,7 +98,7 @@ class McpTool(Tool):
 
 
 class _RunningServer:
-    """One server, with a session that is opened anew when it is needed and the last one is over."""
+    """One server. If its session is over, a new one is opened when needed."""
 
     def __init__(self, name: str, settings: McpServer, base: Path, registry: ToolRegistrar, emit: Emit) -> None:
         self.name = name
@@ -139,9 +139,9 @@ class _RunningServer:
         return answer
 
     async def offer(self, tools: list[McpTool]) -> None:
-        """Puts them in the place of what is offered; nothing is awaited before all of them are there.
+        """Replaces the offered tools. Nothing is awaited until all are registered, so no model sees a part of them.
 
-        What can't be offered is left out, and the user is told. What is offered already stays in its place.
+        Tools that can't be offered are left out with a warning.
         """
         if [tool.described for tool in tools] == [tool.described for tool in self._listed]:
             return
@@ -180,7 +180,7 @@ class _RunningServer:
     async def _open(self) -> tuple[Session, list[McpTool]]:
         what = f"The MCP server {self.name!r} ({self._link.shown})"
         try:
-            await in_thread(optional, "mcp", "mcp")  # seconds on a slow machine, and no fault of the server's
+            await in_thread(optional, "mcp", "mcp")  # may take seconds, which are not the server's
             async with asyncio.timeout(self._patience), AsyncExitStack() as unless_listed:
                 session = await Session.open(self._link, self._relist)
                 unless_listed.push_async_callback(session.close)
@@ -201,9 +201,9 @@ class _RunningServer:
         return [McpTool(self, tool, CHANGED if tool.name in changed else "") for tool in listed]
 
     async def _relist(self, session: Session) -> None:
-        """Lists the tools again, once for all that the server has said.
+        """Lists the tools again, once for all reported changes.
 
-        Who comes second waits for what the first finds.
+        A second caller waits for the first one's result.
         """
         try:
             async with self._listing, asyncio.timeout(self._patience):
@@ -215,7 +215,7 @@ class _RunningServer:
 
 
 def _size(tool: McpTool, left: int) -> int:
-    """Returns what it adds to a request; raises `ConfigError` where that is too much."""
+    """Returns the size that the tool adds to a request. Raises `ConfigError` if that is too much."""
     size = len(json.dumps(tool.parameters, ensure_ascii=False, default=str)) + len(tool.description)
     if size > LARGEST_SCHEMA:
         raise ConfigError(
@@ -227,10 +227,10 @@ def _size(tool: McpTool, left: int) -> int:
 
 
 class ToolPins:
-    """The digests of the tools of one server, as they were when they were first used on this machine.
+    """The digests of a server's tools, as they were when they were first used on this machine.
 
-    What is new is pinned; what has changed is told until it is accepted. A server is the same for every file that
-    starts this program in that folder, or that names this address.
+    New tools are pinned; changed ones are reported until they are accepted. A server is identified by its command and
+    folder, or by its address, whatever file names it.
     """
 
     def __init__(self, settings: McpServer, folder: Path) -> None:
@@ -240,7 +240,7 @@ class ToolPins:
         self._path = Path(state) / "ai-battle" / "mcp-tools.json"
 
     def changed_names(self, tools: Iterable[Any]) -> frozenset[str]:
-        """The names of the tools that are others than those that were pinned."""
+        """Returns the names of the tools that differ from their pins, and pins new ones."""
         known, now = self._read(), _digests(tools)
         before = known.get(self._server, {})
         if new := {name: digest for name, digest in now.items() if name not in before}:
@@ -248,7 +248,7 @@ class ToolPins:
         return frozenset(name for name, digest in now.items() if before.get(name, digest) != digest)
 
     def accept(self, tools: Iterable[Any]) -> None:
-        """Takes these tools as the ones that are known from now on."""
+        """Pins these tools as they are."""
         self._write({**self._read(), self._server: _digests(tools)})
 
     def _read(self) -> dict[str, dict[str, str]]:
@@ -258,7 +258,7 @@ class ToolPins:
         return {}
 
     def _write(self, pins: Mapping[str, Mapping[str, str]]) -> None:
-        """Writes the pins; where nothing can be kept, each run is the first one."""
+        """Writes the pins. If that is impossible, each run counts as the first."""
         with suppress(OSError):
             make_private(self._path.parent)
             write_private(self._path, [json.dumps(pins, indent=1)])
@@ -280,11 +280,11 @@ PICTURES = {
     "image/gif": re.compile(rb"GIF8[79]a"),
     "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }
-"""How the pictures begin that models can see."""
+"""The first bytes of the picture formats that models accept."""
 
 
 def answer_fields(result: Any) -> dict[str, Any]:
-    """Structured content where there is some, texts and images; or the error that the server speaks of."""
+    """Returns the structured content if there is any, texts and images; or the server's error."""
     parts = [_part(block) for block in result.content]
     texts = [part for part in parts if isinstance(part, str)]
     if result.is_error:
@@ -295,7 +295,7 @@ def answer_fields(result: Any) -> dict[str, Any]:
 
 
 def _structured_fields(content: Any, texts: list[str]) -> Iterator[tuple[str, Any]]:
-    """Servers repeat structured content as text for older clients; that is left out."""
+    """Yields structured content and texts. Servers repeat the former as text for older clients, which is left out."""
     if content is None:
         yield "result", "\n".join(texts)
         return
@@ -338,7 +338,7 @@ def _resource(resource: Any) -> "str | Image":
 
 
 def _picture(media_type: str, data: str) -> "str | Image":
-    """A picture of a kind that models can see, whatever the server calls it."""
+    """Returns the picture if models accept its format, whatever the server calls it; else a description."""
     what = f"an image ({media_type[:LONGEST_TYPE]})"
     try:
         image = base64.b64decode(data, validate=True)

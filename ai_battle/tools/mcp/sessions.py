@@ -1,4 +1,4 @@
-"""One session with an MCP server, held by a task of its own; each request gets an answer, also an unreadable one."""
+"""A session with an MCP server, in its own task. Every request gets an answer, even if the server's is unreadable."""
 
 import asyncio
 import logging
@@ -24,20 +24,20 @@ SILENCE = {
 }
 TOOLS_CHANGED = "notifications/tools/list_changed"
 _log = logging.getLogger(__name__)
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # the SDK's complaints are not for the user's terminal
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # keeps the SDK's messages off the user's terminal
 
 Changed: TypeAlias = Callable[["Session"], Awaitable[None]]
 
 
 class McpServerError(ToolError):
-    """A server that can't be talked to, or that answered with an error."""
+    """A server can't be reached, or answered with an error."""
 
 
 class Session:
-    """Asks a server for what it offers and does. `changed` is awaited when it says that its tools are others now.
+    """Lists and calls the tools of a server. Awaits `changed` when the server says that its tools have changed.
 
-    The SDK wants a connection closed by the task that opened it, so one task does both. Its session group knows
-    neither lists of tools that change nor servers that are started again, so it is not used.
+    The SDK requires that a connection is closed by the task that opened it, so one task does both. The SDK's session
+    group supports neither changing tools nor restarted servers, so it is not used.
     """
 
     def __init__(self, link: Link, changed: Changed) -> None:
@@ -46,17 +46,17 @@ class Session:
         self._mcp = optional("mcp", "mcp")
         self._over = asyncio.Event()
         self.waiting: dict[int | str, str] = {}
-        """Methods of requests on their way, by number."""
+        """Methods of the pending requests, by id."""
         self.tools_changed = False
-        """Whether the server has said that its tools are others, since they were listed."""
+        """Whether the server has reported changes since its tools were listed."""
         self.left_out: list[str] = []
-        """Why tools of the list are no tools."""
+        """Why entries of the list are no valid tools."""
         self._ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 
     @classmethod
     async def open(cls, link: Link, changed: Changed) -> "Session":
-        """A session that is ready; raises `AIBattleError`. Nothing is left of one whose start is cancelled."""
+        """Returns a session that is ready. Raises `AIBattleError`. A cancelled start leaves nothing behind."""
         session = cls(link, changed)
         async with AsyncExitStack() as unless_ready:
             unless_ready.push_async_callback(session.close)
@@ -71,7 +71,7 @@ class Session:
         return self._over.is_set()
 
     def end(self) -> None:
-        """Takes it for over; whoever holds it may still be closing it."""
+        """Marks the session as over; its owner may still be closing it."""
         self._over.set()
 
     async def close(self) -> None:
@@ -83,7 +83,7 @@ class Session:
             self._task.exception()
 
     async def tools(self) -> tuple[list[Any], list[str]]:
-        """Returns the tools of the server, in its own words, and why others are none."""
+        """Returns the server's tools as it describes them, and why others are invalid."""
         self.tools_changed = False
         self.left_out = []
         found: list[Any] = []
@@ -97,14 +97,14 @@ class Session:
         raise McpServerError(f"it lists tools without an end: {len(found):,} on the first {PAGES} pages")
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """Returns what the server answers, in its own words. When this is cancelled, the server is told so."""
+        """Returns the server's answer as it is. A cancellation is passed on to the server."""
         with self._requesting():
             client = self._ready.result()
             return await client.call_tool(tool, dict(arguments), progress_callback=partial(_log_progress, tool))
 
     @contextmanager
     def _requesting(self) -> Iterator[None]:
-        """Raises what the server says of a request's failure; it is not asked again when it lost its memory."""
+        """Raises the failure of a request in the server's words. If the server has lost the session, it is over."""
         try:
             with translate_errors(self._link.shown, McpServerError):
                 yield
@@ -138,12 +138,12 @@ class Session:
             yield _Inbound(read, self), _Outbound(write, self)
 
     async def _take(self, message: Any) -> None:
-        """Servers of the older protocol say that their tools changed whenever they like."""
+        """Handles the change notification of older protocol versions, which comes at any time."""
         if isinstance(message, self._mcp.types.ToolListChangedNotification) and self._ready.done():
             await self._changed(self)
 
     async def _listen(self, client: Any) -> None:
-        """Listens for changes, which newer servers tell who listens; who was cut off has to look again."""
+        """Listens for changes, which newer servers report only to listeners; lists again after a lost connection."""
         subscriptions = optional("mcp.client.subscriptions", "mcp")
         offered = client.server_capabilities.tools
         if not (offered and offered.list_changed):
@@ -165,7 +165,7 @@ class Session:
                 await self._changed(self)
 
     def _reason(self, error: McpServerError) -> str:
-        """The SDK can't say why there is no answer; what the server wrote last often does."""
+        """Returns the reason of a failure. If the SDK has none, the server's last output often says why."""
         words = _words(error)
         if words not in SILENCE:
             return words
@@ -178,7 +178,7 @@ async def _log_progress(tool: str, progress: float, total: float | None, message
 
 
 def _words(error: McpServerError) -> str:
-    """Returns what really went wrong: in the SDK, it is often wrapped in a group of one."""
+    """Returns the message of the real error, which the SDK often wraps in a group of one."""
     cause: BaseException = error.__cause__ or error
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
@@ -186,7 +186,7 @@ def _words(error: McpServerError) -> str:
 
 
 class _SessionStream:
-    """A stream of the SDK's that the session looks into."""
+    """A stream of the SDK whose messages the session inspects."""
 
     def __init__(self, stream: Any, session: Session) -> None:
         self._stream = stream
@@ -201,7 +201,7 @@ class _SessionStream:
 
 
 class _Outbound(_SessionStream):
-    """The stream of what is said to the server."""
+    """The stream to the server."""
 
     async def send(self, item: Any) -> None:
         if (number := getattr(item.message, "id", None)) is not None and hasattr(item.message, "method"):
@@ -210,7 +210,7 @@ class _Outbound(_SessionStream):
 
 
 class _Inbound(_SessionStream):
-    """The stream of what the server says, as the SDK can read it."""
+    """The stream from the server, corrected so that the SDK can read it."""
 
     def __init__(self, stream: Any, session: Session) -> None:
         super().__init__(stream, session)
@@ -239,7 +239,7 @@ class _Inbound(_SessionStream):
         return self._failed.pop(0)
 
     def _failures(self, error: Exception) -> Iterator[Any]:
-        """An answer that can't be read is one that says so: nobody waits for it until the time is up."""
+        """Yields an error answer in place of an unreadable one, so that nobody waits for it until the timeout."""
         number = getattr(error, "answers", None)
         if number is not None and number not in self._session.waiting:
             return
@@ -250,7 +250,7 @@ class _Inbound(_SessionStream):
             yield self._message(self._types.JSONRPCError(jsonrpc="2.0", id=each, error=data))
 
     def _look_at(self, message: Any) -> None:
-        """Takes out of a list of tools what is none, so that it costs itself and not the whole list."""
+        """Removes invalid tools from a list, which would otherwise make the SDK reject the whole list."""
         if getattr(message, "method", "") == TOOLS_CHANGED:
             self._session.tools_changed = True
         elif self._session.waiting.pop(getattr(message, "id", NO_REQUEST), "") == "tools/list":
@@ -275,7 +275,7 @@ class _Inbound(_SessionStream):
 
 
 def _with_schema_type(tool: Any) -> Any:
-    """The tool with what the SDK insists on and can be said without its server."""
+    """Returns the tool with a schema that satisfies the SDK, as far as that is possible without asking the server."""
     if not isinstance(tool, dict) or not isinstance(schema := tool.get("inputSchema"), dict):
         return tool
     promised = tool.get("outputSchema")

@@ -1,4 +1,4 @@
-"""Where code that models write is run: in the strongest sandbox that this machine can build, or not at all."""
+"""Runs code that models write in the strongest sandbox that this machine can build, or not at all."""
 
 from .addresses import Address, AddressFilter, RequestRefused, proxy_request
 from .backends import Backend, Bubblewrap, Docker, GuestPaths, HostPaths, Landlock

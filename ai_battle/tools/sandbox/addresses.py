@@ -1,4 +1,4 @@
-"""Which hosts a program may reach, and what its requests to a proxy ask for."""
+"""The hosts that a program may reach, and its requests to the proxy."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _BETWEEN_HOPS = {
 
 
 class RequestRefused(Exception):
-    """`status` is the answer that the program gets, with the reason."""
+    """`status` is the HTTP status that the program gets, with the reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class RequestRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host as it is named, and a port."""
+    """A host by name or address, and a port."""
 
     host: str
     port: int
@@ -48,7 +48,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
-    """`head` is what the host is to be sent, with a body of `length` bytes; for a tunnel nothing."""
+    """A request to the proxy. `head` is sent to the host, with a body of `length` bytes; it is empty for a tunnel."""
 
     address: Address
     head: bytes = b""
@@ -56,28 +56,28 @@ class ProxyRequest:
 
 
 class AddressFilter:
-    """Names, `*.` and a name for all below it, or addresses; each with a port, or without for 80 and 443."""
+    """Allowed hosts: names, `*.` and a name for its subdomains, or addresses; without a port 80 and 443 are meant."""
 
     def __init__(self, written: Iterable[str]) -> None:
-        """Raises `ConfigError`."""
+        """Raises `ConfigError` for an invalid host."""
         self._allowed = frozenset(entry for text in written for entry in _entries(text))
 
     def __bool__(self) -> bool:
         return bool(self._allowed)
 
     def names(self, host: str) -> bool:
-        """Say whether the host is allowed, at some port."""
+        """Returns whether the host is allowed on some port."""
         return any(host == allowed for allowed, _ in self._allowed)
 
     def allows(self, address: Address) -> bool:
-        """Compare it as it is written: other spellings of an address are other names."""
+        """Returns whether the address is allowed, compared as text: other spellings of an IP address don't match."""
         labels = [] if address.is_numeric else address.host.split(".")
         names = (address.host, *("*." + ".".join(labels[at:]) for at in range(1, len(labels))))
         return any((name, address.port) in self._allowed for name in names)
 
 
 def proxy_request(head: bytes) -> ProxyRequest:
-    """Read the first bytes of a connection to a proxy, up to the empty line. Raises `RequestRefused`."""
+    """Parses the first bytes of a proxy connection, up to the empty line. Raises `RequestRefused`."""
     first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     line = _LINE.fullmatch(first)
     if not line:
@@ -95,7 +95,7 @@ def proxy_request(head: bytes) -> ProxyRequest:
 
 
 def _plain_request(method: str, path: str, address: Address, headers: list[tuple[str, str]]) -> ProxyRequest:
-    """Sent anew with the host that was looked at, whatever the request says, and so that it is the only one."""
+    """Builds a new request with the host that was checked, whatever the original says, and for one exchange only."""
     if _values("transfer-encoding", headers):
         raise RequestRefused(411, "a body needs its length; it can't be sent in chunks")
     length, *others = set(_values("content-length", headers)) or {"0"}
@@ -130,7 +130,7 @@ def _address(authority: str, usual_port: int) -> Address:
 
 
 def _comparable(host: str) -> str:
-    """Returns a host as it can be compared; empty for what is neither a name nor an address."""
+    """Returns the host in a comparable form; "" if it is neither a name nor an address."""
     name = host.lower().removesuffix(".")
     if not name.startswith("["):
         return name if len(name) < 254 and _NAME.fullmatch(name) else ""
@@ -141,7 +141,7 @@ def _comparable(host: str) -> str:
 
 
 def _with_brackets(text: str) -> str:
-    """An IPv6 address that is written without them has no port."""
+    """Adds brackets to an IPv6 address; one without them has no port."""
     return f"[{text}]" if text.count(":") > 1 and "[" not in text else text
 
 

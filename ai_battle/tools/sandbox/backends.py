@@ -1,4 +1,4 @@
-"""The kinds of sandbox: what stands around the supervisor, and by which paths a program then sees its files."""
+"""The kinds of sandbox: the command around the supervisor, and the paths by which a program sees its files."""
 
 import atexit
 import os
@@ -23,7 +23,7 @@ LIMITED = (
     "limits of time, memory, tasks, disk, files and output, with a watchdog over all processes",
 )
 _MISSING_BEFORE = {2: "moving files between folders", 3: "truncation", 4: "TCP", 6: "signals and abstract sockets"}
-# Of /etc, what programs look at and nobody hides.
+# Files of /etc that programs read and that hold no secrets.
 _SETTINGS = ("debian_version", "ld.so.cache", "localtime", "mime.types", "os-release", "services")
 _PROGRAM = "/run/program"
 _TEMPORARY, _SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - private ones
@@ -31,18 +31,18 @@ _TEMPORARY, _SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - private ones
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
-    """The paths of one run as they are on this machine."""
+    """The paths of one run on this machine."""
 
     workspace: Path
-    scratch: Path  # made for this run, and for nothing else; holds the program's file
+    scratch: Path  # made for this run alone; holds the program's file
     program: str  # the file's name
-    folders: tuple[str, ...]  # that the interpreter needs
-    reaches_hosts: bool = False  # so that the program has certificates to check
-    closed: Path | None = None  # a folder in the workspace that is out of reach all the same
+    folders: tuple[str, ...]  # needed by the interpreter
+    reaches_hosts: bool = False  # so it needs certificates
+    closed: Path | None = None  # a folder in the workspace that is kept from the program
 
     @property
     def way_to_closed(self) -> tuple[Path, ...]:
-        """Lists the folders that a program must not rename: it could put another closed one in its place."""
+        """The folders that a program must not rename, since it could put another folder in place of the closed one."""
         if not self.closed:
             return ()
         return tuple(path for path in reversed(self.closed.parents) if self.workspace in path.parents)
@@ -50,7 +50,7 @@ class HostPaths:
 
 @dataclass(frozen=True, slots=True)
 class GuestPaths:
-    """The same run as the program sees it. Where `writable` is empty, Landlock is not used."""
+    """The paths of the same run as the program sees them. If `writable` is empty, Landlock is not used."""
 
     program: str
     temporary: str
@@ -62,16 +62,16 @@ class GuestPaths:
 
 
 class Backend(ABC):
-    """`layers` are all that is in force, for people; `isolated` says whether it has namespaces of its own.
+    """A way to build a sandbox. `layers` describes the protection for people; `isolated` says that it has namespaces.
 
-    `python` runs the supervisor, and Python programs. `has_network` is why a program can be led to some hosts only,
-    and `can_close` is whether it can be kept from a folder in its workspace.
+    `python` runs the supervisor and Python programs. `has_network` says that programs can be restricted to some hosts,
+    `can_close` that a folder of the workspace can be kept from them.
     """
 
     name: str
     python = sys.executable
     commands: Mapping[Language, tuple[str, ...]] = {}  # instead of this machine's
-    environment: Mapping[str, str] = {}  # of what stands around; never the program's
+    environment: Mapping[str, str] = {}  # for the command around; never for the program
     isolated = False
     has_network = False
     can_close = True
@@ -79,16 +79,16 @@ class Backend(ABC):
     syscall_filter: bytes = b""
 
     def around(self, paths: HostPaths) -> Sequence[str]:
-        """The command that stands before the supervisor's, if any."""
+        """Returns the command to put in front of the supervisor's, if any."""
         return ()
 
     @abstractmethod
     def inside(self, paths: HostPaths) -> GuestPaths:
-        """Make what a run needs in its scratch folder, and return its paths."""
+        """Creates what a run needs in its scratch folder, and returns the program's paths."""
 
 
 class Unconfined(Backend):
-    """No sandbox: code can read and change whatever the user can, within the limits."""
+    """No sandbox: within the limits, code can read and change whatever the user can."""
 
     name = "none"
 
@@ -100,10 +100,10 @@ class Unconfined(Backend):
 
 
 class Landlock(Backend):
-    """Files, signals and sockets of the machine are there, and refused: for machines that refuse namespaces."""
+    """Refuses access to the machine's files, signals and sockets without hiding them, if there are no namespaces."""
 
     name = "landlock"
-    can_close = False  # what is allowed of a folder is allowed of all that is in it
+    can_close = False  # permission for a folder covers everything in it
 
     def __init__(self) -> None:
         self.syscall_filter = _syscall_filter(isolated=False)
@@ -120,26 +120,26 @@ class Landlock(Backend):
         )
 
 
-# Who asks for a release file takes it that it is not there, but not that it is refused.
+# Programs accept that a release file is missing, but not that it can't be read.
 _DISTRIBUTIONS = ("alpine", "arch", "centos", "fedora", "lsb", "oracle", "redhat", "rocky", "system")
 _READABLE = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store",
     *(f"/etc/{name}" for name in _SETTINGS), *(f"/etc/{name}-release" for name in _DISTRIBUTIONS), "/etc/alternatives",
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/protocols", "/etc/timezone",
-    # Facts about the machine; of processes only the program's own first one, without its view of mounts and networks.
+    # Facts about the machine, and only the first process of the program itself, without its mounts and networks.
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
     "/proc/filesystems", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/random",
     "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu", "/proc/self/fd", "/proc/self/status",
     "/proc/self/stat", "/proc/self/statm", "/proc/self/maps", "/proc/self/cmdline", "/proc/self/comm",
     "/proc/self/environ", "/proc/self/limits", "/proc/self/io",
 )  # fmt: skip
-# Once it is there, git does nothing without it; it is everybody's, but some have keys in it.
+# If this file exists but can't be read, git fails. Everybody can read it, but some put credentials in it.
 _GIT_SETTINGS = Path("/etc/gitconfig")
 _KEYS = re.compile(r"//[^/\s]*@|extraheader|password|token|secret", re.IGNORECASE)
 
 
 def git_settings(path: Path = _GIT_SETTINGS) -> tuple[str, ...]:
-    """Returns its path where a program may read it."""
+    """Returns the path if a program may read it."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -148,7 +148,7 @@ def git_settings(path: Path = _GIT_SETTINGS) -> tuple[str, ...]:
 
 
 class Namespaced(Backend):
-    """Around it there is nothing but the system's programs and the workspace; /tmp and /dev/shm are private ones."""
+    """Shows only the system's programs and the workspace; /tmp and /dev/shm are private."""
 
     def inside(self, paths: HostPaths) -> GuestPaths:
         writable = (str(paths.workspace), _TEMPORARY, _SHARED_MEMORY)
@@ -157,7 +157,7 @@ class Namespaced(Backend):
 
 
 class Bubblewrap(Namespaced):
-    """`private_bytes` is the room in the private /tmp, and again in the private /dev/shm."""
+    """`private_bytes` is the size of the private /tmp, and of the private /dev/shm."""
 
     name = "bubblewrap"
     isolated = True
@@ -185,7 +185,7 @@ class Bubblewrap(Namespaced):
             *_way_to_workspace("--tmpfs", paths.workspace), *_same_place("--ro-bind", paths.folders),
             "--ro-bind", str(paths.scratch / paths.program), f"{_PROGRAM}/{paths.program}",
             "--bind", workspace, workspace, *_same_place("--ro-bind", map(str, protected_paths(paths.workspace))),
-            # Mounts can't be renamed or removed: the folders on the way to what is closed, and an empty one there.
+            # Mount points can't be renamed or removed, so each folder on the way to the closed one becomes a mount.
             *_same_place("--bind", map(str, paths.way_to_closed)),
             *(("--tmpfs", str(paths.closed), "--remount-ro", str(paths.closed)) if paths.closed else ()),
             *_SEALED, *_way_to_workspace("--remount-ro", paths.workspace), "--remount-ro", "/", "--chdir", "/", "--",
@@ -209,12 +209,12 @@ _NAMESPACES = (
 _MASKED = ("/proc/keys", "/proc/cmdline", "/proc/timer_list", "/proc/sched_debug")
 _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
 _DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
-_TRUST = ("ssl/certs", "pki")  # whom Debian's and Red Hat's libraries believe
+_TRUST = ("ssl/certs", "pki")  # the certificate authorities of Debian and Red Hat
 
 
 @lru_cache
 def _settings_folder() -> str:
-    """Copies, made once: each mount of its own would cost every program as much as all of them together."""
+    """Returns a folder of copies, made once: a mount for each file would cost every program more than all of them."""
     folder = Path(tempfile.mkdtemp(prefix="ai-battle-etc-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in _SETTINGS:
@@ -231,7 +231,7 @@ def _settings_folder() -> str:
 
 @lru_cache
 def _own_devices() -> tuple[str, ...]:
-    """Nodes that root makes for others: those of the machine are its own, and it could change their mode anywhere."""
+    """Returns device nodes owned by nobody. As root, a program could change the mode of the machine's own ones."""
     if os.geteuid():
         return ()
     folder = Path(_settings_folder(), "devices")
@@ -259,7 +259,7 @@ def _system_folders() -> Iterator[str]:
 
 
 def _way_to_workspace(option: str, workspace: Path) -> tuple[str, ...]:
-    """Folders that lead to a workspace in /tmp; nobody could find what a program writes into these private ones."""
+    """Returns mounts of folders that lead to a workspace in /tmp; other files there would be lost with the sandbox."""
     for private in (_TEMPORARY, _SHARED_MEMORY):
         if private in map(str, workspace.parents[1:]):
             return option, str(Path(private, workspace.relative_to(private).parts[0]))
@@ -272,10 +272,10 @@ def _same_place(option: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 class Docker(Namespaced):
-    """A container of a Python image, which is not pulled if it is missing. Languages it lacks are not there either."""
+    """A container of a Python image, which is not pulled if missing. Languages that it lacks are not available."""
 
     name = "docker"
-    # Not isolated: processes are counted over all containers of a user.
+    # Not isolated, because the limit on processes would count all containers of a user.
     python = "python3"
     commands: Mapping[Language, tuple[str, ...]] = {"bash": ("/bin/bash",), "javascript": ("/usr/bin/env", "node")}
 
@@ -318,7 +318,7 @@ def _mount(source: str, target: str, *more: str) -> str:
 
 
 def _csv(*parts: str) -> str:
-    """A line of comma-separated values, each in quotes: a path may have anything in it."""
+    """Returns a line of comma-separated values, each in quotes, because paths may hold any character."""
     return ",".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 

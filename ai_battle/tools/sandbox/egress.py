@@ -1,4 +1,4 @@
-"""The one way out of a sandbox: a proxy on this side that leads to the hosts that are allowed and no others."""
+"""The only way out of a sandbox: a proxy outside of it that connects to allowed hosts."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _Pipe = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def proxy_environment(hosts: AddressFilter) -> dict[str, str]:
-    """Name the proxy to programs, for all but their own servers."""
+    """Returns the variables that name the proxy to programs, except for their own local servers."""
     own = ",".join(name for name in _LOOPBACK if not hosts.names(name))
     values = {"http_proxy": _PROXY, "https_proxy": _PROXY, "all_proxy": _PROXY, "no_proxy": own}
     return {**values, **{name.upper(): value for name, value in values.items()}, "NODE_USE_ENV_PROXY": "1"}
@@ -29,7 +29,7 @@ def proxy_environment(hosts: AddressFilter) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class EgressLimits:
-    """Hold for all connections of one program together; sizes are in bytes."""
+    """Limits for all connections of one program together; sizes are in bytes."""
 
     connections: int = 256
     at_once: int = 16
@@ -40,7 +40,7 @@ class EgressLimits:
 
 @dataclass
 class Visit:
-    """The traffic with one host, or why there was none."""
+    """The traffic with one host, or why it was refused."""
 
     address: str
     sent: int = 0
@@ -63,7 +63,7 @@ async def _resolve(address: Address) -> list[str]:
 
 @dataclass
 class EgressProxy:
-    """Serves one program. `visits` are its connections, as far as they asked for a host, in their order."""
+    """Serves one program. `visits` are its connections that asked for a host, in order."""
 
     hosts: AddressFilter
     limits: EgressLimits = EgressLimits()
@@ -73,7 +73,7 @@ class EgressProxy:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[int]:
-        """Yields a descriptor for the supervisor, which sends a socket by it that listens inside of the sandbox."""
+        """Yields a descriptor for the supervisor, through which it sends a socket that listens inside the sandbox."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with closing(ours), closing(theirs):
@@ -86,7 +86,7 @@ class EgressProxy:
                     _log.info("a program and %s", visit)
 
     async def _listen(self, channel: socket.socket) -> None:
-        """Serves what comes to that socket in the program's network; what it is given leaves from this one."""
+        """Accepts connections on that socket, which belongs to the program's network; outgoing ones start from ours."""
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(channel, ready.set)
         try:
@@ -141,14 +141,14 @@ class EgressProxy:
         refusal = RequestRefused(502, "there is no such host")
         for numeric in await self.resolve(address):
             try:
-                # The very address that was looked at is connected to: the name may lead elsewhere a moment later.
+                # Connects to the address that was checked: the name may resolve to another one a moment later.
                 return await self._reach(address, numeric)
             except RequestRefused as reason:
                 refusal = reason
         raise refusal
 
     async def _reach(self, address: Address, numeric: str) -> _Pipe:
-        """An address that is not public is one that the user has named: names can lead anywhere."""
+        """Connects to an address. A private one must be allowed literally, because a name can lead anywhere."""
         inside = why_not_public(numeric.partition("%")[0]) or ("this machine" if is_own(numeric) else "")
         if inside and not address.is_numeric:
             raise RequestRefused(403, f"it leads to {numeric} ({inside})")
@@ -176,7 +176,7 @@ class EgressProxy:
     async def _send(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, request: ProxyRequest, visit: Visit
     ) -> None:
-        """Sends the body of a plain request and no more: what comes behind it may be a request for another host."""
+        """Sends the body of a plain request and no more, since what follows may be a request for another host."""
         left = request.length if request.head else self.limits.traffic
         while left and self._has_room() and (data := await source.read(min(left, _CHUNK))):
             left -= len(data)

@@ -1,4 +1,4 @@
-"""A program, what runs it, what it may use, and what came of it."""
+"""Programs, their interpreters, limits and outcomes."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _MISSING = {
 
 
 class NoFence(ToolError):
-    """No sandbox works here; the message says why, and what to do about it."""
+    """No sandbox works here; the message says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Hold for all processes of one program together, but for `file_size` and `open_files`; sizes are in bytes."""
+    """Limits for all processes of one program together, except `file_size` and `open_files`. Sizes are in bytes."""
 
     memory: int = 1 * GIB
     tasks: int = 128
@@ -52,9 +52,9 @@ class SandboxLimits:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`killed_because` names the limit that ended the program; then `exit_code` is that of a killed one, -9.
+    """`killed_because` is the limit that ended the program; its `exit_code` is then -9.
 
-    `network` says what was reached, and what was refused, of the hosts that it may reach.
+    `network` lists the traffic with allowed hosts, and refused requests.
     """
 
     stdout: str
@@ -67,9 +67,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """`folders` are those outside of the system's own; `reserves_memory` rules out a limit on address space.
+    """`folders` are those outside the system's own; `reserves_memory` rules out a limit on address space.
 
-    Python has no command: its programs run in their supervisor's interpreter.
+    Python has no command: its programs run in the supervisor's interpreter.
     """
 
     command: tuple[str, ...]
@@ -79,7 +79,7 @@ class Interpreter:
 
 
 def interpreter(language: Language) -> Interpreter:
-    """The Python that runs this, and node and bash as the PATH has them; each can start the others."""
+    """Returns our own Python, or node or bash from the PATH. Programs can start any of them."""
     return _find(language, os.environ.get("PATH", _SYSTEM_PATH))
 
 
@@ -103,7 +103,7 @@ def _command(language: Language, node: str | None, path: str) -> tuple[str, ...]
 
 
 def _python_folders() -> Iterator[str]:
-    """Libraries and programs of the environment and of the Python below it, not the folder that holds them."""
+    """Yields the folders of the environment's libraries and programs, and those of its base Python."""
     real = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
     for prefix in (sys.prefix, sys.base_prefix, real):
         for name in ("bin", "lib", "lib64", "pyvenv.cfg"):

@@ -1,4 +1,4 @@
-"""A sandbox runs a program; the strongest that works here is chosen by running one in it."""
+"""Runs programs in a sandbox, and chooses the strongest one that passes a trial on this machine."""
 
 import asyncio
 import marshal
@@ -27,14 +27,14 @@ from .program import INSIDE, SUFFIX, Interpreter, NoFence, Outcome, Program, San
 from .snapshot import Snapshot, discard
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_RESERVED = 2 << 30  # threads and allocators reserve far more addresses than they use memory
-_PATIENCE = 10.0  # for a supervisor to start, and to end whatever the program has started
-# The workspace is not at home here: an interpreter runs what it finds there before it is confined.
+_RESERVED = 2 << 30  # threads and allocators reserve far more address space than they use
+_PATIENCE = 10.0  # seconds for a supervisor to start, and to end everything that the program has started
+# Not the workspace: an interpreter would run code that it finds there before it is confined.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 
-# Each after those that it imports.
+# Each module comes after those that it imports.
 _MODULES = ("orders", "kernel", "processes", "supervisor")
-# A supervisor reads its own code from stdin, so that it need not look for it, and its orders.
+# The supervisor reads its own code and its orders from stdin, so that no file has to be found in the sandbox.
 _OPENING = """
 import marshal, os, sys
 with os.fdopen(0, "rb", closefd=False) as stdin:
@@ -47,14 +47,14 @@ for name, code in modules:
     exec(code, vars(module))
 package.supervisor.main(package.orders.Orders(**orders))
 """
-_MARSHAL_FORMAT = 4  # that every Python from 3.4 on reads
+_MARSHAL_FORMAT = 4  # readable by every Python from 3.4 on
 
 
 class Sandbox:
-    """One kind of sandbox; any number of programs may run in it, also at once."""
+    """One kind of sandbox. Any number of programs may run in it, also concurrently."""
 
     def __init__(self, backend: Backend, hosts: AddressFilter | None = None) -> None:
-        """Takes `hosts`, which programs may reach by a proxy that the backend leads them to; without it none."""
+        """Takes `hosts`, which programs may reach through a proxy; without it they have no network."""
         self._backend = backend
         self._hosts = hosts
 
@@ -64,7 +64,7 @@ class Sandbox:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Describe for people what is in force."""
+        """The active layers of protection, for people."""
         return self._backend.layers
 
     async def run(
@@ -74,9 +74,9 @@ class Sandbox:
         limits: SandboxLimits = SandboxLimits(),  # noqa: B008 - a frozen value
         closed: Path | None = None,
     ) -> Outcome:
-        """Run in `workspace`, which is all that stays of the program; a folder in it can be `closed` to the program.
+        """Runs a program in `workspace`, the only place where it leaves anything; a folder in it can be `closed` to it.
 
-        A program that fails is an outcome, not an error. Raises `ToolError` for a workspace that can't be one.
+        A program that fails is an outcome, not an error. Raises `ToolError` for an unsuitable workspace.
         """
         runner = interpreter(program.language)
         workspace = _check_workspace(workspace)
@@ -90,12 +90,12 @@ class Sandbox:
             try:
                 answer, network = await self._supervise(paths, orders)
             finally:
-                # Also for who is cancelled: by now nobody is left who could change the files meanwhile.
+                # Also after a cancellation: no process of the program is left that could change the files meanwhile.
                 snapshot.restore()
         return _outcome(answer, network)
 
     def _folder_to_close(self, folder: Path | None, workspace: Path) -> Path | None:
-        """Returns the folder where it is in the workspace."""
+        """Returns the folder if it is in the workspace. Raises `ToolError` if it can't be closed."""
         found = folder.resolve() if folder else None
         if not found or not found.is_relative_to(workspace):
             return None
@@ -119,7 +119,7 @@ class Sandbox:
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """A program may leave folders in it that are too deep, or locked, for the usual ways to remove them."""
+    """Yields a temporary folder. A program may leave folders in it that `shutil.rmtree` can't remove."""
     folder = tempfile.mkdtemp(prefix="ai-battle-")
     try:
         yield Path(folder)
@@ -128,7 +128,7 @@ def _scratch_folder() -> Iterator[Path]:
 
 
 def _check_workspace(workspace: Path) -> Path:
-    """A home or root directory as workspace would open what the sandbox is there to close."""
+    """Returns the workspace. Raises `ToolError` if it holds the home directory, which the sandbox is there to close."""
     found = workspace.resolve()
     if not found.is_dir():
         raise ToolError(f"The workspace {str(workspace)!r} is no directory; make it first.")
@@ -157,8 +157,8 @@ def _orders(backend: Backend, paths: HostPaths, program: Program, runner: Interp
 
 
 async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapping[str, Any]:
-    """Returns the supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
-    # A Python program goes on in the interpreter of its supervisor, so that one starts like any other.
+    """Returns the supervisor's answer. Raises `ToolError` if there is none. A cancelled caller ends the program."""
+    # Python programs run in the supervisor's own interpreter, so that one starts without isolation options.
     isolation = () if orders.here else ("-I", "-S")
     command = (*backend.around(paths), backend.python, *isolation, "-c", _OPENING)
     handed_over = (orders.proxy_channel,) if orders.proxy_channel >= 0 else ()
@@ -176,7 +176,7 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
 
 
 def _supervisor_input(orders: Orders, python: str) -> bytes:
-    """Returns modules and orders; another interpreter than this gets sources, and compiles them."""
+    """Returns modules and orders. Compiled code depends on the version, so another interpreter gets sources."""
     modules = _compile_modules() if python == sys.executable else _sources()
     content = marshal.dumps((modules, vars(orders)), _MARSHAL_FORMAT)
     return len(content).to_bytes(4, "little") + content
@@ -212,7 +212,7 @@ async def _exchange(process: Process, content: bytes) -> tuple[bytes, bytes]:
 
 
 async def _end(process: Process) -> None:
-    """Ends the supervisor: without its lifeline it ends everything, or is killed with its namespace."""
+    """Ends the supervisor. When its stdin closes it ends everything; else it is killed with its namespace."""
     assert process.stdin
     process.stdin.close()
     try:
@@ -221,7 +221,7 @@ async def _end(process: Process) -> None:
         process.kill()
         await process.wait()
     finally:
-        process._transport.close()  # type: ignore[attr-defined] # the event loop may end before the process
+        process._transport.close()  # type: ignore[attr-defined] # the event loop may close before it notices the end
 
 
 def _read_answer(answer: bytes) -> Mapping[str, Any]:
@@ -269,16 +269,16 @@ except OSError:
     print("refused")
 """
 _EXPECTED = "1\nrefused\n"
-# Kinds and their binaries. No file remembers them: whether a fence works may change from one process to the next.
+# Backends and their binaries. Not kept in a file: whether a sandbox works may change from one process to the next.
 _working: set[tuple[str, str]] = set()
 
 
 def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterable[str] = ()) -> Sandbox:
     """Returns the strongest sandbox that works here.
 
-    `strict` takes only one with nothing missing. `docker` is taken by name alone: it is slower, and hides less.
-    `none` is none, and needs the second key. With `hosts`, it is one that can keep programs to them.
-    Raises `NoFence`, which says why nothing works here and what to do about it, and `ConfigError` for what is no host.
+    `strict` accepts only one without gaps. `docker` is used only if named: it is slower, and hides less. `none` is no
+    sandbox and needs `allow_unsandboxed`. With `hosts`, the sandbox can restrict programs to them. Raises `NoFence`
+    saying why nothing works and what to do, and `ConfigError` for an invalid host.
     """
     found = AddressFilter(hosts)
     if level in ("none", "docker"):
@@ -295,12 +295,13 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterab
 
 
 def why_not(backend: Backend, binary: str = "") -> str:
-    """Returns what goes wrong with it here, or nothing when a program runs in it and a forbidden read is refused.
+    """Returns what is wrong with a backend here; "" if a trial program runs and can't read a forbidden file.
 
-    What worked is not tried again by this process.
+    A success is remembered for this process.
     """
     if (backend.name, binary) in _working:
         return ""
+    # In a thread of its own, because the caller may be inside an event loop, where asyncio.run() fails.
     with ThreadPoolExecutor(1) as thread:
         reason = thread.submit(_problem, Sandbox(backend)).result()
     if not reason:
@@ -324,7 +325,7 @@ def _docker() -> Sandbox:
 
 
 def _candidates() -> Iterator[tuple[Backend, str]]:
-    """The strongest comes first."""
+    """Yields the backends of this machine, the strongest first."""
     if sys.platform == "linux":
         if binary := shutil.which("bwrap"):
             yield Bubblewrap(binary), binary
@@ -333,7 +334,7 @@ def _candidates() -> Iterator[tuple[Backend, str]]:
 
 
 def _lack(backend: Backend, level: Level, hosts: AddressFilter) -> str:
-    """Returns what is asked of it that it does not have."""
+    """Returns which requirement the backend lacks, or ""."""
     if hosts and not backend.has_network:
         return _NO_PROXY
     if level != "strict":
@@ -354,7 +355,7 @@ def _lacking() -> Iterator[str]:
 
 
 def _problem(sandbox: Sandbox) -> str:
-    """Run the trial; return what went wrong."""
+    """Runs the trial and returns what went wrong, or ""."""
     with tempfile.TemporaryDirectory(prefix="ai-battle-") as outside:
         workspace, secret = Path(outside, "workspace"), Path(outside, "secret")
         workspace.mkdir()

@@ -1,8 +1,8 @@
-"""Folders as a program has left them: whatever their depth and rights, they can be looked at, removed and restored.
+"""Undoes dangerous changes of a program in its workspace, and removes folders of any depth and permissions.
 
-Files in a workspace that run code without being asked are undone. Git looks for settings and hooks in repositories, in
-their submodules and in bare ones; editors in the top folder. Of the settings of a repository that a program has made,
-those that describe it stay.
+Files in a workspace that other programs run unasked are restored. Git looks for settings and hooks in repositories,
+their submodules and bare ones; editors look in the top folder. In a repository that the program has made, only harmless
+settings are kept.
 """
 
 import os
@@ -27,7 +27,7 @@ def is_folder(path: Path) -> bool:
 
 
 def entries(folder: Path) -> list[Path]:
-    """Lists what it holds; nothing if it is no folder."""
+    """Returns the entries of a folder; nothing if it is none."""
     if not is_folder(folder):
         return []
     make_usable(folder)
@@ -35,14 +35,14 @@ def entries(folder: Path) -> list[Path]:
 
 
 def make_usable(folder: Path) -> None:
-    """A program may have taken its owner's rights away."""
+    """Gives the owner's permissions back, which a program may have removed."""
     mode = stat.S_IMODE(folder.lstat().st_mode)
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         folder.chmod(mode | stat.S_IRWXU)
 
 
 def walk(folder: Path, but: str) -> Iterator[tuple[str, set[str]]]:
-    """It and its folders at any depth, with the names in them; not those that are called `but`."""
+    """Yields the folder and those below, at any depth, with the names in them; folders named `but` are not entered."""
     waiting = [str(folder)]
     while waiting:
         here = waiting.pop()
@@ -52,7 +52,7 @@ def walk(folder: Path, but: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def _scan(folder: str) -> list[os.DirEntry[str]]:
-    """Returns the entries of a folder; None where the path is longer than anybody could say it."""
+    """Returns the entries of a folder; nothing if its path is too long for the system."""
     try:
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             make_usable(Path(folder))
@@ -63,7 +63,7 @@ def _scan(folder: str) -> list[os.DirEntry[str]]:
 
 
 def discard(folder: str | Path) -> None:
-    """Deletes a folder with all that is in it; what the quick way leaves goes the slow one."""
+    """Deletes a folder with its content: quickly, and what that leaves over thoroughly."""
     with suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
@@ -71,7 +71,7 @@ def discard(folder: str | Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Deletes; folders inside are moved up before, so that none lies too deep to be reached."""
+    """Deletes a file or folder. Inner folders are moved up first, so that no path gets too long."""
     if not is_folder(path):
         path.unlink(missing_ok=True)
         return
@@ -87,32 +87,32 @@ def remove(path: Path) -> None:
         os.rmdir(folder)
 
 
-_HISTORIES = {".git", ".hg", ".svn"}  # too large to be kept in memory; of git's only the settings are
+_HISTORIES = {".git", ".hg", ".svn"}  # too large to keep in memory; of git, only the settings are kept
 PROTECTED = (".git", *sorted(RUN_BY_OTHERS - _HISTORIES))
 
-# What work in a repository changes and git never runs; all else in one is put back, hooks and settings above all.
+# What work in a repository changes and git never runs; everything else is restored, above all hooks and settings.
 _HISTORY = frozenset((
     "COMMIT_EDITMSG", "FETCH_HEAD", "HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "ORIG_HEAD", "annex", "index",
     "lfs", "logs", "modules", "objects", "packed-refs", "refs",
 ))  # fmt: skip
-# In a bare one anything may stand beside; these git acts on.
+# A bare repository may hold any other files too; git acts on these.
 _ACTED_ON = (
     "commondir", "config", "config.worktree", "hooks", "rebase-apply", "rebase-merge", "sequencer", "worktrees",
 )  # fmt: skip
-_DEEPEST = 40  # folders below the first repository: what lies deeper is taken for one of the program's
+_DEEPEST = 40  # folders below the first repository; anything deeper counts as the program's
 
-# Nothing, the target of a link, a file's bytes and mode, or a folder's content.
+# None for nothing, the target of a link, a file's bytes and mode, or a folder's entries.
 _Copy: TypeAlias = "str | tuple[bytes, int] | Mapping[str, _Copy] | None"
 
 
 def protected_paths(workspace: Path) -> list[Path]:
-    """Lists what is there of it, for fences that can keep a program from writing in a part of the workspace."""
+    """Returns the existing protected paths, for sandboxes that can make a part of the workspace read-only."""
     there = (path for name in PROTECTED if (path := workspace / name).exists() and not path.is_symlink())
     return [path for path in there if not (path.name == ".git" and is_programs_own(path))]
 
 
 class Snapshot:
-    """Looks at the workspace when it is made; `restore` is for when no process of the program is left."""
+    """The protected state of a workspace at construction. Call `restore` when no process of the program is left."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
@@ -144,7 +144,7 @@ class Snapshot:
                 _restore(path, copy)
 
     def _way(self, folder: Path) -> list[Path]:
-        """The folders that lead to it: if one has become a link, it leads elsewhere."""
+        """Returns the folders that lead to this one; if one of them has become a link, the path leads elsewhere."""
         upwards = [folder, *folder.parents]
         return upwards[upwards.index(self._workspace) :: -1]
 
@@ -153,7 +153,7 @@ class Snapshot:
             _make_folder(folder)
 
     def _look_at(self, path: Path) -> None:
-        """A `.git` that is there now: git looks into those in folders from the outer repository, too."""
+        """Restores a `.git` that is there now. Git also looks in folders of the outer repository."""
         if not is_folder(path):
             self._before.setdefault(path, None)
             return
@@ -166,7 +166,7 @@ class Snapshot:
                 self._before |= dict.fromkeys(set(_settings(repository)) - set(self._before))
 
     def _allow_new(self, repository: Path) -> None:
-        """A program may well make a repository; its hooks and settings would run at the user's next git command."""
+        """Keeps a new repository, but not its hooks and settings, which the user's next git command would run."""
         self._before.pop(repository, None)
         self._repositories.append(repository)
         self._before[repository / "config"] = _new(repository, bare=False)
@@ -195,7 +195,7 @@ def _copy(path: Path) -> _Copy:
 
 
 def _is_as(copy: _Copy, path: Path) -> bool:
-    """Compares them; what a program has put there is read no further than to see that it is something else."""
+    """Compares without reading more than needed to see a difference, since a program may have put anything there."""
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -230,7 +230,7 @@ def _restore(path: Path, copy: _Copy) -> None:
 
 
 def _dotted_and_bare(workspace: Path) -> tuple[list[Path], list[Path]]:
-    """Every `.git` in its folders, whatever it is, but not its own; and folders that git takes for repositories."""
+    """Returns every `.git` below the workspace, of any type, and folders that git takes for bare repositories."""
     dotted, bare = [], []
     for folder, names in walk(workspace, but=".git"):
         if ".git" in names and folder != str(workspace):
@@ -241,7 +241,7 @@ def _dotted_and_bare(workspace: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _repositories(found: Path) -> list[Path]:
-    """It, and those of its submodules, which have theirs inside it."""
+    """Returns the repository and those of its submodules, which are inside it."""
     all_of_them, waiting = [], [found] if is_folder(found) else []
     while waiting:
         make_usable(folder := waiting.pop())
@@ -263,20 +263,21 @@ def _settings_of_bare(repository: Path) -> Iterator[Path]:
 
 
 def is_programs_own(repository: Path) -> bool:
-    """Says whether a repository is as a program made it here; with settings or hooks of a user it is the user's."""
+    """Returns whether the repository is as a program made it; with a user's settings or hooks it is the user's."""
     if not is_folder(repository) or not is_harmless(repository / "config", bare=False):
         return False
     return all(path.name == "config" for path in _settings(repository))
 
 
+# The comment marks the file as ours; `is_harmless` looks for it.
 _FIRST = "# A program made this repository. Of its settings those are kept that can run nothing.\n"
 _LEAST = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = {}\n"
-_LONGEST = 65_536  # bytes; nobody's settings are longer
+_LONGEST = 65_536  # bytes; real settings are shorter
 _SECTION = re.compile(r'\[([A-Za-z][A-Za-z0-9-]*)(?: "([^-"\\\x00-\x1f\x7f][^"\\\x00-\x1f\x7f]{0,199})?")?\]')
 _VARIABLE = re.compile(r'[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*=[ \t]*([^"\\#;\x00-\x1f\x7f]{1,500})')
 _WORD, _TEXT = re.compile(r"[A-Za-z0-9]+"), re.compile(r"[^-].*")
 _NAME, _REFERENCES = re.compile(r"(?!-)[\w./-]+"), re.compile(r"(?!-)[+\w./*:-]+")
-# Neither options for programs that git starts, nor `helper::address`, which names one.
+# Neither options for programs that git starts, nor `helper::address`, which names a program.
 _ADDRESS = re.compile(r"(?!-)(?!.*(?:::|[/@]-))[\w.~/@:+%-]+")
 _IDENTITY = {"name": _TEXT, "email": _TEXT}
 _HARMLESS: dict[str, dict[str, re.Pattern[str]]] = {
@@ -295,7 +296,7 @@ _HARMLESS: dict[str, dict[str, re.Pattern[str]]] = {
 
 
 def harmless(config: Path, *, bare: bool) -> bytes:
-    """Written anew from what is known to do no harm, so that what the file says otherwise doesn't matter."""
+    """Rebuilds the file from an allow-list of harmless settings; everything else in it is dropped."""
     kept = "".join(_kept_lines(_read(config)))
     if "repositoryformatversion" not in kept:
         kept = _LEAST.format(str(bare).lower()) + kept
@@ -303,7 +304,7 @@ def harmless(config: Path, *, bare: bool) -> bytes:
 
 
 def is_harmless(config: Path, *, bare: bool) -> bool:
-    """And has been made so: nobody else begins a file like this."""
+    """Returns whether the file is exactly what `harmless` makes of it, including its first line."""
     text = _read(config)
     return text.startswith(_FIRST) and text.encode() == harmless(config, bare=bare)
 
@@ -325,7 +326,7 @@ def _is_harmless(section: str, variable: re.Match[str]) -> bool:
 
 
 def _read(config: Path) -> str:
-    """Empty for what is no file of some length; a pipe does not block."""
+    """Returns the text of a regular file, "" if it is none or too long. A pipe does not block."""
     try:
         descriptor = os.open(config, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""The filter of system calls: what a sandboxed program has no use for, or may not ask for in some forms."""
+"""The seccomp filter: system calls that a sandboxed program may not make, or only in some forms."""
 
 import errno
 import struct
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# Each with its number on x86_64 and on aarch64, or - where an architecture has no such call.
+# Each with its number on x86_64 and on aarch64; "-" if an architecture does not have it.
 _TABLE = """
 acct 163 89, add_key 248 217, adjtimex 159 171, bind 49 200, bpf 321 280, chmod 90 -, chown 92 -, chroot 161 51,
 clock_adjtime 305 266, clock_settime 227 112, clone 56 220, clone3 435 435, connect 42 203, creat 85 -,
@@ -38,7 +38,7 @@ _NUMBERS = {
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32, _NO_LIMIT, _ALL_BITS = 0x40000000, 0xFFFFFFFF, 0xFFFFFFFF
 _KILL, _ALLOW = 0x80000000, 0x7FFF0000
-_ERRNO = 0x00050000  # with a number, or with 0 for success without effect
+_ERRNO = 0x00050000  # plus an error number; 0 means success without effect
 
 _UNIX, _STREAM, _DATAGRAM = 1, 1, 2
 _INTERNET = (2, 10)
@@ -49,7 +49,7 @@ _FORMAT, _CHARACTER_DEVICE, _BLOCK_DEVICE = 0o170000, 0o020000, 0o060000
 _NEITHER_READ_NOR_WRITE = 3
 _CREATES = 0o100 | 0o20000000
 _INJECT_INPUT, _CONSOLE, _SET_FLAGS, _SET_EXTENDED_FLAGS = 0x5412, 0x541C, 0x40086602, 0x401C5820
-_SUPERVISOR = 1  # its number in namespaces of its own
+_SUPERVISOR = 1  # its process id in its own namespaces
 
 _NEVER = (
     "acct", "add_key", "adjtimex", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module",
@@ -63,7 +63,7 @@ _NEVER = (
     "shmctl", "shmget", "statmount", "swapoff", "swapon", "syslog", "umount2", "unshare", "userfaultfd",
     "vhangup",
 )  # fmt: skip
-# Programs take "no such call" for an older kernel and fall back to calls whose arguments can be looked at.
+# ENOSYS looks like an older kernel, so programs fall back to calls whose arguments a filter can check.
 _UNKNOWN = (
     "clone3", "openat2", "fchmodat2", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create",
 )  # fmt: skip
@@ -71,21 +71,21 @@ _SET_ATTRIBUTES = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
     "removexattrat",
 )  # fmt: skip
-# Landlock does not mediate these, so they would reach files of the user outside of the workspace. Archivers and copying
-# programs fail when they are refused; with success that changes nothing, only modes, owners and times are not kept.
+# Landlock does not control these, so they would reach the user's files outside the workspace. If they failed, archivers
+# and copying programs would too; as silent no-ops they only lose modes, owners and times.
 _METADATA = (
     "chmod", "fchmod", "fchmodat", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "futimesat",
     "utimensat",
 )  # fmt: skip
-# Nor these: sockets with a path or an abstract name, and names of what changes in a folder outside. The argument is a
-# pointer, so a filter can't tell which are the program's own.
+# Nor does it control sockets by path or abstract name, or watches of files elsewhere. The argument is a pointer, so a
+# filter can't tell which ones are the program's own.
 _NAMES = ("bind", "connect", "inotify_add_watch")
-# Of files that can't be opened these could still be read; as nobody can set any, no file has any.
+# These could be read of files that can't be opened. Since nobody can set attributes either, all files have none.
 _GET_ATTRIBUTES = {
     errno.ENODATA: ("getxattr", "lgetxattr", "getxattrat"),
     0: ("listxattr", "llistxattr", "listxattrat"),
 }
-# Which argument is the number of the process. With 0 a process means itself.
+# The position of the argument that is a process id; with 0 a process means itself.
 _OF_A_PROCESS = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0,
                  "sched_setattr": 0, "setpriority": 1, "ioprio_set": 1}  # fmt: skip
 _OF_THE_WHOLE_USER = {"setpriority": 2, "ioprio_set": 3}
@@ -96,7 +96,7 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 
 
 class _Condition(NamedTuple):
-    """Says of the low half of one argument that `(argument & mask) == value`, or that it is not so."""
+    """A condition on the low half of one argument: `(argument & mask) == value`, or its opposite."""
 
     argument: int
     value: int
@@ -105,7 +105,7 @@ class _Condition(NamedTuple):
 
 
 class _SyscallRule(NamedTuple):
-    """Says what happens to a call when all conditions hold."""
+    """The action for a call if all conditions hold."""
 
     name: str
     action: int
@@ -114,11 +114,11 @@ class _SyscallRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyscallFilter:
-    """Says what the kernel answers to the system calls of a program, on a kind of processor.
+    """The answers of the kernel to the system calls of a program, for one processor architecture.
 
-    `isolated` says that namespaces hide the machine's files, sockets and processes already, and that the supervisor is
-    the first process in them. Without namespaces more is refused, or has no effect. `keeps_metadata` is whether modes,
-    owners and times of files can be changed behind namespaces.
+    `isolated` says that namespaces hide the machine's files, sockets and processes, and that the supervisor is process
+    1 in them. Without namespaces more calls are refused or have no effect. `keeps_metadata`: modes, owners and times of
+    files may be changed inside namespaces.
     """
 
     machine: str
@@ -130,10 +130,10 @@ class SyscallFilter:
         return self.machine in _AUDIT
 
     def compile(self) -> bytes:
-        """Returns classic BPF for seccomp; empty where no calls are known for this processor.
+        """Returns a classic BPF program for seccomp; empty if the processor's call numbers are unknown.
 
-        The first rule that fits decides, and what no rule names is allowed. Calls of another architecture (32-bit on a
-        64-bit kernel) kill.
+        The first matching rule decides; calls without a rule are allowed. Calls of another architecture (32-bit on a
+        64-bit kernel) kill the process, as their numbers mean other calls.
         """
         if not self.is_supported:
             return b""
@@ -187,7 +187,7 @@ def _always() -> Iterator[_SyscallRule]:
     yield from map(_refuse, _NEVER)
     yield from (_refuse(name, error=errno.ENOSYS) for name in _UNKNOWN)
     yield _refuse("clone", _has_bits(0, _NEW_NAMESPACES))
-    # Said so, programs give up; "not permitted" makes some try again and again.
+    # With this error programs give up; after EPERM some try again and again.
     yield _refuse("socket", _is_not(0, _UNIX), error=errno.EAFNOSUPPORT)
     yield _refuse("socketpair", _is_not(0, _UNIX))
     yield _refuse("personality", _is_not(0, 0), _is_not(0, 0xFFFFFFFF))
@@ -198,7 +198,7 @@ def _always() -> Iterator[_SyscallRule]:
 
 
 def _privileged_files() -> Iterator[_SyscallRule]:
-    """Set-uid and set-gid files would outlive the sandbox, and so would devices."""
+    """Refuses set-uid and set-gid files and devices, which would outlive the sandbox."""
     for name, mode in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)):
         yield _refuse(name, _has_bits(mode, _SET_IDS))
     for name, flags, mode in (("open", 1, 2), ("openat", 2, 3)):
@@ -209,7 +209,7 @@ def _privileged_files() -> Iterator[_SyscallRule]:
 
 
 def _in_namespaces() -> Iterator[_SyscallRule]:
-    """TCP and UDP lead no further than the program's own loopback; other protocols would load kernel modules."""
+    """Allows TCP and UDP, which lead only to the program's own loopback. Other protocols would load kernel modules."""
     for family in _INTERNET:
         for kind, protocols in _PROTOCOLS.items():
             for protocol in protocols:
@@ -218,14 +218,14 @@ def _in_namespaces() -> Iterator[_SyscallRule]:
 
 
 def _beside_others() -> Iterator[_SyscallRule]:
-    """Keep away what namespaces would have: the user's other files, sockets and processes."""
+    """Refuses what namespaces would hide: the user's other files, sockets and processes."""
     yield from (_refuse(name, error=errno.EACCES) for name in _NAMES)
     yield from (_refuse(name, _is_not(argument, 0)) for name, argument in _OF_A_PROCESS.items())
-    # A datagram socket could send to any path, and the address stands where a filter can't look.
+    # A datagram socket could send to any path, and a filter can't read the address.
     for name in ("socket", "socketpair"):
         yield _refuse(name, _is(0, _UNIX), _is_not(1, _STREAM, 0xF))
     yield from (_refuse(name, error=answer) for answer, names in _GET_ATTRIBUTES.items() for name in names)
-    # A descriptor that neither reads nor writes is none of Landlock's business.
+    # Landlock does not check descriptors that neither read nor write.
     for name, flags in (("open", 1), ("openat", 2)):
         yield _refuse(name, _is(flags, _NEITHER_READ_NOR_WRITE, _NEITHER_READ_NOR_WRITE))
 

@@ -1,1 +1,1 @@
-"""Reading the web: which addresses may be reached, bounded requests, and the text of what comes."""
+"""Access to the web: which addresses may be reached, bounded requests, and the text of pages."""

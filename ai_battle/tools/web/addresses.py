@@ -1,4 +1,4 @@
-"""Which addresses are the public internet's; all others are somebody's own network, or this machine."""
+"""Tells public internet addresses from those of private networks and of this machine."""
 
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -21,7 +21,7 @@ NOT_PUBLIC = tuple(
 
 
 def why_not_public(address: str) -> str:
-    """Says what an address is that must not be reached; empty for a public one. Only plain addresses are public."""
+    """Returns why an address must not be reached, "" if it is public. Only numeric addresses are public."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -32,10 +32,11 @@ def why_not_public(address: str) -> str:
 
 
 def is_own(address: str) -> bool:
-    """Tells whether a packet to that address would stay on this machine; none is sent."""
+    """Returns whether packets to the address would stay on this machine; none is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
+            # Connecting a UDP socket only looks up the route; for an own address the source is the address itself.
             probe.connect((address, 9))
         except OSError:
             return False
@@ -43,6 +44,7 @@ def is_own(address: str) -> bool:
 
 
 def _why_not_v6(address: IPv6Address) -> str:
+    # Both kinds of IPv6 addresses lead to an IPv4 address, which has to be public.
     inner = address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None)
     if inner:
         return _why_not_v4(inner)

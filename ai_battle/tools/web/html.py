@@ -1,4 +1,4 @@
-"""The readable text of HTML pages, in time that grows with their length and with nothing else."""
+"""Extracts the readable text of HTML pages in linear time, however malformed they are."""
 
 import re
 from collections.abc import Generator, Iterable, Iterator
@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 MARKUP = re.compile(r"<(?=[a-zA-Z/!?])")
 NAME = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]{0,40})")
 ATTRIBUTE = re.compile(r"""([a-zA-Z-]{1,40})\s{0,9}=\s{0,9}(?:"([^"]{0,4000})"|'([^']{0,4000})'|([^\s"'>]{1,4000}))""")
-# What stands in these is no markup, up to their end.
+# The content of these is no markup, up to their end tag.
 RAW = ("script", "style", "title", "textarea", "noembed", "noframes", "xmp")
 EXTENSIONS, REACH, LONGEST_TAG = 3, 2_000, 10_000
 BLOCKS = frozenset(
@@ -24,7 +24,7 @@ BLOCKS = frozenset(
         "tbody", "tfoot", "thead", "tr", "ul",
     )
 )  # fmt: skip
-# Navigation, controls and drawings: not what the page is about.
+# Navigation, controls and drawings are not what the page is about.
 AROUND = frozenset(
     (
         "nav", "footer", "aside", "svg", "noscript", "template", "button", "select", "iframe", "canvas", "object",
@@ -37,7 +37,7 @@ ENOUGH, MOST, LOOKED_AT = 200, 300_000, 100
 
 @dataclass(frozen=True, slots=True)
 class HtmlToken:
-    """A piece of text, or a tag by its name in small letters; `content` is the text, or the tag's attributes unread."""
+    """A piece of text, or a tag by its lower-case name; `content` is the text, or the tag's unparsed attributes."""
 
     kind: Literal["text", "open", "close"]
     name: str = ""
@@ -50,7 +50,7 @@ class HtmlToken:
 
 
 def tokens(text: str) -> Iterator[HtmlToken]:
-    """Reads tags and text. What is not closed (a comment, a tag, a script) ends the text, as it does for a browser."""
+    """Yields tags and text. Anything unclosed (a comment, a tag, a script) ends the text, as in a browser."""
     here = 0
     while found := MARKUP.search(text, here):
         tag = found.start()
@@ -68,7 +68,7 @@ def _text_tokens(text: str) -> Iterator[HtmlToken]:
 
 
 def _tag(text: str, name: re.Match[str]) -> Generator[HtmlToken, None, int]:
-    """Returns where it ends, with what stands in an element without markup inside."""
+    """Yields the tag, and the content of an element without markup inside. Returns the end position."""
     here = _tag_end(text, name.end())
     token = HtmlToken("close" if name[1] else "open", name[2].lower(), text[name.end() : max(here - 1, name.end())])
     yield token
@@ -80,7 +80,7 @@ def _tag(text: str, name: re.Match[str]) -> Generator[HtmlToken, None, int]:
 
 
 def _plain_text(text: str) -> str:
-    """Entities as characters; a number of thousands of digits is none."""
+    """Returns text with its entities decoded. A numeric one of thousands of digits can't be."""
     try:
         return unescape(text) if "&" in text else text
     except ValueError:
@@ -88,9 +88,9 @@ def _plain_text(text: str) -> str:
 
 
 def _tag_end(text: str, start: int) -> int:
-    """Returns the place behind the `>` that ends a tag.
+    """Returns the position after the `>` that ends a tag.
 
-    One inside of quotes does not, if the quotes are closed nearby.
+    A `>` inside quotes does not count, if the quotes are closed nearby.
     """
     first = end = text.find(">", start)
     for _ in range(EXTENSIONS):
@@ -102,13 +102,13 @@ def _tag_end(text: str, start: int) -> int:
 
 
 def _raw(text: str, start: int, name: str) -> tuple[int, str]:
-    """Returns the place behind the closing tag of an element without markup inside, and what stands in it."""
+    """Returns the position after the closing tag of an element without markup inside, and its content."""
     closing = re.compile(rf"</{name}\b[^>]{{0,100}}>?", re.IGNORECASE).search(text, start)
     return (closing.end(), text[start : closing.start()]) if closing else (len(text), "")
 
 
 def _comment_end(text: str, start: int) -> int:
-    """Returns the place behind a comment, a declaration or an instruction."""
+    """Returns the position after a comment, a declaration or an instruction."""
     ending = "-->" if text.startswith("<!--", start) else ">"
     end = text.find(ending, start + 2)
     return end + len(ending) if end >= 0 else len(text)
@@ -122,9 +122,9 @@ class ReadablePage:
 
 
 def readable_page(html: str, url: str = "", ends: float = inf) -> ReadablePage:
-    """Returns what a person would read: the article or main part where there is one, else all but the frame, or all.
+    """Returns what a person would read: the article or main part if there is one, else all but the frame, or all.
 
-    Raises `TimeoutError` when that is not done at `ends`, by the monotonic clock: no one else can end a thread.
+    Raises `TimeoutError` at `ends`, by the monotonic clock: threads can't be stopped from outside.
     """
     found = list(_until(ends, islice(tokens(html), MOST)))
     title = _title(found)
@@ -144,13 +144,13 @@ def _until(ends: float, found: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
 
 
 def plain_line(html: str) -> str:
-    """A line of HTML as text: what emphasises or escapes is gone."""
+    """Returns a fragment of HTML as one line of text."""
     return " ".join("".join(token.content for token in tokens(html) if token.kind == "text").split())
 
 
 @dataclass(slots=True)
 class _PageText:
-    """One walk through a page's tokens."""
+    """Collects the text of a page in one pass over its tokens."""
 
     url: str
     leave_out: frozenset[str]
@@ -249,7 +249,7 @@ def _title(found: list[HtmlToken]) -> str:
 
 
 def _inside(found: list[HtmlToken], names: tuple[str, ...]) -> list[HtmlToken]:
-    """The tokens inside of any of these elements."""
+    """Returns the tokens inside any of these elements."""
     kept: list[HtmlToken] = []
     depth = 0
     for token in found:

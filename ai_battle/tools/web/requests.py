@@ -1,4 +1,4 @@
-"""Pages of the public web, bounded in time, size and redirects; each address is looked at when it is connected to."""
+"""Fetches pages of the public web, with limits on time, size and redirects. Addresses are checked when connecting."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ AGENT = f"ai-battle/{version('ai-battle')}"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Says what a page may cost."""
+    """Limits of one request."""
 
     seconds: float = 20.0
     size: int = 5 << 20
@@ -36,7 +36,7 @@ USUAL = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Holds what an address answered; `is_cut` when there was more of it than is allowed."""
+    """The response of an address. `is_cut` says that it was longer than allowed."""
 
     url: str
     status: int
@@ -48,14 +48,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """Fetches pages of the public internet, and of the addresses that `allow` says ("10.0.0.5", or "10.0.0.5:8080")."""
+    """Fetches pages of the public internet, and of the addresses in `allow` ("10.0.0.5", or "10.0.0.5:8080")."""
 
     allow: frozenset[str] = frozenset()
     bounds: Bounds = USUAL
     resolver: AbstractResolver | None = None
 
     async def get(self, url: str) -> Page:
-        """The page, after redirects; raises `ToolError` for what may not be reached or does not answer."""
+        """Returns the page, after redirects. Raises `ToolError` if it may not be reached or does not answer."""
         target = page_url(url)
         filter_ = _ConnectionFilter(self.allow)
         with _network_errors(target, filter_):
@@ -65,6 +65,7 @@ class Web:
 
     async def _follow(self, session: aiohttp.ClientSession, url: URL) -> Page:
         for _ in range(self.bounds.redirects + 1):
+            # Redirects are followed here, so that each target passes the same checks.
             async with session.get(url, allow_redirects=False) as response:
                 onward = response.headers.get("location") if response.status in REDIRECTS else None
                 if onward is None:
@@ -74,7 +75,7 @@ class Web:
 
 
 async def ask_service(method: str, url: URL, bounds: Bounds, **request: Any) -> Page:
-    """Asks for one answer of a service that the user has named, wherever it is; a redirect is an answer too."""
+    """Sends one request to a service that the user has configured, at any address. Redirects are returned."""
     with _network_errors(url, None):
         async with (
             asyncio.timeout(bounds.seconds),
@@ -97,7 +98,7 @@ async def read(response: aiohttp.ClientResponse, limit: int) -> Page:
 
 
 def page_url(url: str) -> URL:
-    """An address as it may be asked for; raises `ToolError` for other schemes, and for ones with passwords in them."""
+    """Returns the address to fetch. Raises `ToolError` for other schemes, and for addresses with passwords."""
     try:
         target = URL(url if SCHEME.match(url) else f"https://{url}")
         host = target.host or ""
@@ -111,7 +112,7 @@ def page_url(url: str) -> URL:
 
 
 class _ConnectionFilter:
-    """Lets connections through to what may be reached, by the very address that is then connected to."""
+    """Checks the numeric address at the moment of connecting, so that DNS can't change in between."""
 
     def __init__(self, allow: frozenset[str]) -> None:
         self.allow = allow
@@ -154,7 +155,7 @@ def _redirect_target(url: URL, location: str) -> URL:
 
 @contextmanager
 def _network_errors(url: URL, filter_: _ConnectionFilter | None) -> Iterator[None]:
-    """Faults of the network as sentences about that address."""
+    """Turns network errors into sentences about that address."""
     try:
         yield
     except (aiohttp.ClientError, OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Calls of the kernel that Python has no function for: Landlock, seccomp and capabilities."""
+"""System calls that Python has no function for: Landlock, seccomp and capabilities."""
 
 import _ctypes  # ctypes itself costs 3 ms
 import os
@@ -21,7 +21,7 @@ _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _ALL_TCP, _ABSTRACT_SOCKETS_AND_SIGNALS = 3, 3
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
-# Devices are not made in a workspace: no MAKE_CHAR, no MAKE_BLOCK.
+# No devices in a workspace: neither MAKE_CHAR nor MAKE_BLOCK.
 _CHANGE = (
     _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_SYM
     | _REFER | _TRUNCATE
@@ -35,7 +35,7 @@ class _Word(_ctypes._SimpleCData):  # type: ignore[type-arg] # the type is no ge
 
 
 class _Bytes(_ctypes._SimpleCData):  # type: ignore[type-arg]
-    """An address; its own memory holds it."""
+    """A pointer to bytes; its own buffer holds the address."""
 
     _type_ = "z"
 
@@ -46,7 +46,7 @@ class _Function(_ctypes.CFuncPtr):
 
 
 def _call(name: str, *arguments: int | bytes) -> int:
-    """Pass numbers, and bytes for the kernel to read. Raises the kernel's refusal as `OSError`."""
+    """Calls a C function with numbers, or bytes for the kernel to read. Raises `OSError` with its error."""
     function = _Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), name))  # type: ignore[arg-type] # None is this program
     result: int = function(*(_Word(argument) if isinstance(argument, int) else argument for argument in arguments))
     if result < 0:
@@ -56,13 +56,13 @@ def _call(name: str, *arguments: int | bytes) -> int:
 
 
 def prctl(option: int, *arguments: int) -> None:
-    """Set an option of this process; on systems other than Linux nothing happens."""
+    """Sets an option of this process. Does nothing on systems other than Linux."""
     if LINUX:
         _call("prctl", option, *(*arguments, 0, 0, 0, 0)[:4])
 
 
 def drop_capabilities() -> None:
-    """Give them up for good: no program that is started later, set-uid or root's own, gets any of them back."""
+    """Drops all capabilities for good: not even set-uid programs started later get one back."""
     if not LINUX:
         return
     prctl(_SET_NO_NEW_PRIVS, 1)
@@ -71,12 +71,12 @@ def drop_capabilities() -> None:
         try:
             prctl(_CAPBSET_DROP, capability)
         except OSError:
-            break  # the kernel knows no more capabilities, or none may be dropped because none is held
+            break  # the kernel has no more capabilities, or we hold none that could be dropped
     _call("capset", _CAPABILITY_VERSION.to_bytes(8, sys.byteorder), bytes(24))
 
 
 def restrict_syscalls(syscall_filter: bytes) -> None:
-    """Install a program of BPF as the seccomp filter, for good."""
+    """Installs a BPF program as seccomp filter, for good."""
     length = (len(syscall_filter) // 8).to_bytes(2, sys.byteorder)
     header = length + bytes(6) + bytes(_Bytes(syscall_filter))
     prctl(_SET_NO_NEW_PRIVS, 1)
@@ -84,7 +84,7 @@ def restrict_syscalls(syscall_filter: bytes) -> None:
 
 
 def landlock_version() -> int:
-    """Returns the version of Landlock that this kernel offers; 0 when it offers none."""
+    """Returns the version of Landlock in this kernel, or 0."""
     try:
         return _call("syscall", _CREATE_RULESET, 0, 0, _VERSION) if LINUX else 0
     except OSError:
@@ -94,9 +94,9 @@ def landlock_version() -> int:
 def restrict_paths(
     read: Iterable[str], write: Iterable[str], devices: Iterable[str], listed: Iterable[str], *, tcp: bool
 ) -> None:
-    """Let this process open nothing but what is named, by Landlock. `tcp` closes that, too.
+    """Restricts this process by Landlock to the given paths, and from TCP if `tcp`.
 
-    Paths that don't exist are passed over.
+    Paths that don't exist are skipped.
     """
     version = landlock_version()
     handled = (1 << 13) - 1

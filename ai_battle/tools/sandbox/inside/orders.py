@@ -1,10 +1,10 @@
-"""What a supervisor runs, and within which limits."""
+"""The orders for a supervisor: a program and its limits."""
 
 PROXY_PORT = 3128  # in the program's own network
 
 
 class Orders:
-    """Is a plain class, because dataclasses and typing would cost each program some milliseconds."""
+    """A plain class, because importing dataclasses and typing would cost each program some milliseconds."""
 
     argv: list[str]
     here: bool  # run the Python program argv[0] without another interpreter

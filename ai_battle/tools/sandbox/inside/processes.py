@@ -1,4 +1,4 @@
-"""The processes that descend from this one: who they are, what they use, when that is too much, and how all end."""
+"""The descendants of this process: listing them, measuring their use against limits, and ending them all."""
 
 import _signal as signal  # type: ignore[import-not-found] # the signal module itself costs 5 ms
 import os
@@ -13,15 +13,15 @@ _SWEEP_SECONDS, _SECONDS_TO_END = 5.0, 2
 _NOT_STARTED = 127
 _BLOCK = 512
 _OFTEN, _VERY_OFTEN, _RARELY = 0.02, 0.005, 1.0  # seconds
-_SHARE = 10  # of the time is for looking at files: one part in so many
-_COARSE_CLOCK = 0.02  # files are stamped by a clock that lags this much at the most
+_SHARE = 10  # counting files may take one part in so many of the time
+_COARSE_CLOCK = 0.02  # seconds by which the clock of file timestamps may lag
 _File = tuple[int, int]
 
 
 def descendants(most: int = 100_000) -> list[int]:
-    """Returns at most about `most`, nearest first; a subreaper also finds those that left their parents.
+    """Returns about `most` descendants at most, nearest first. A subreaper also finds orphans.
 
-    Without /proc, as on macOS, none is found.
+    Without /proc, as on macOS, it finds none.
     """
     found: list[int] = []
     waiting = [os.getpid()]
@@ -40,7 +40,7 @@ def threads(pid: int) -> int:
 
 
 def resident_bytes(pid: int) -> int:
-    """Returns the bytes in memory, pages shared with others counted in full."""
+    """Returns the bytes in memory, counting shared pages in full."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE
@@ -49,7 +49,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """Returns the bytes in memory, each shared page divided among those who share it; slower to find out."""
+    """Returns the bytes in memory, dividing each shared page among its users. Slower than `resident_bytes`."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"Pss:")), 0)
@@ -58,7 +58,7 @@ def proportional_bytes(pid: int) -> int:
 
 
 def reap(main: int) -> tuple[int | None, bool]:
-    """Wait for whoever has died; return the wait status of `main` if it was among them, and whether anybody is left."""
+    """Reaps the dead. Returns the wait status of `main` if it was among them, and whether any child is left."""
     status = None
     try:
         while (dead := os.waitpid(-1, os.WNOHANG))[0]:
@@ -70,9 +70,9 @@ def reap(main: int) -> tuple[int | None, bool]:
 
 
 def kill_all(main: int) -> int | None:
-    """Kill every descendant and return the status of `main` if it came.
+    """Kills all descendants and returns the wait status of `main`, if known.
 
-    Those who fork faster than they are killed are stopped first.
+    They are stopped first, since some could fork faster than they are killed.
     """
     status, anybody = None, True
     until = time.monotonic() + _SWEEP_SECONDS
@@ -89,9 +89,9 @@ def kill_all(main: int) -> int | None:
 
 
 def run_and_reap(command: Sequence[str]) -> None:
-    """Run one program and end with it all that it has started, also what left its session. Never returns.
+    """Runs one program, and ends with it all that it has started, even in other sessions. Never returns.
 
-    SIGTERM is passed on; two seconds later nobody is left. Where there is no /proc, only its session is ended.
+    SIGTERM is passed on; after two seconds everything is killed. Without /proc only its session is.
     """
     kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGTERM)
@@ -145,9 +145,9 @@ def _signal(pid: int, number: int) -> None:
 
 
 class Watchdog:
-    """Limits of the kernel hold for one process; these hold for all processes of the program together.
+    """Enforces limits for all processes of a program together; the kernel's limits hold only per process.
 
-    `pause` is how long it need not be asked again, in seconds.
+    `pause` is the time until the next check, in seconds.
     """
 
     pause = _OFTEN
@@ -161,24 +161,23 @@ class Watchdog:
         self._is_hidden = False
 
     def verdict(self) -> str:
-        """Returns what there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
+        """Returns the limit that is exceeded: "tasks", "memory", "disk", "inodes" or ""."""
         pids = descendants(most=self._orders.tasks)
         tasks = sum(map(threads, pids))
         if tasks > self._orders.tasks:
             return "tasks"
         self.pause = _VERY_OFTEN if 4 * tasks > self._orders.tasks else _OFTEN
-        # The exact figure costs more, so it is asked for only when the rough one, which is never lower, is too high.
+        # The exact figure is slow, so it is computed only if the rough one, which is never lower, is too high.
         for use in (resident_bytes, proportional_bytes):
             if sum(map(use, pids)) <= self._orders.memory:
                 return self._storage(pids)
         return "memory"
 
     def _storage(self, pids: list[int]) -> str:
-        """Returns "disk", "inodes" or nothing.
+        """Returns "disk", "inodes" or "".
 
-        What is free on the disk is one call to find out, but others use the disk too: if it shrinks, files are counted.
-        They are counted now and then in any case: what others delete meanwhile hides what is written, and some file
-        systems (btrfs) don't count their inodes.
+        Free space is quick to read, but others use the disk too: if it shrinks, the files are counted. They are also
+        counted now and then, because deletions by others hide growth, and some file systems (btrfs) don't count inodes.
         """
         has_shrunk = self._has_shrunk()
         if time.monotonic() < self._due and not has_shrunk:
@@ -186,8 +185,8 @@ class Watchdog:
         began = time.process_time()
         try:
             size, count = self._storage_use(pids)
-        except OSError:  # nested too deep to look at, or locked away: whoever hides what is written has written it
-            # A process that is just being replaced can't be looked at either, so it takes two looks in a row.
+        except OSError:  # too deep or unreadable: a program that hides its files is held responsible for the growth
+            # A process that is just calling exec can't be inspected either, so it takes two failures in a row.
             was_hidden, self._is_hidden = self._is_hidden, True
             self._due = time.monotonic() + _RARELY
             return "disk" if has_shrunk and was_hidden else ""
@@ -205,7 +204,7 @@ class Watchdog:
         return False
 
     def _storage_use(self, pids: list[int]) -> tuple[int, int]:
-        """Count bytes and files since the program began, no more files than there may be."""
+        """Counts bytes and files created since the start, stopping at the allowed number of files."""
         size, count = _unlinked_bytes(pids), 0
         for folder in self._orders.measured:
             for status in _files(folder):
@@ -223,7 +222,7 @@ def _free(folder: str) -> tuple[int, int]:
 
 
 def _files(folder: str) -> Iterator[os.stat_result]:
-    """Yields the files on the fence's own disk; what is mounted inside can't be written."""
+    """Yields the files on the sandbox's own disk; what is mounted inside is read-only."""
     waiting, device = [folder], os.stat(folder).st_dev
     while waiting:
         for entry in _entries(waiting.pop()):
@@ -245,7 +244,7 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _unlinked_bytes(pids: list[int]) -> int:
-    """Returns the bytes on disk of files without a name that are only open, or mapped, in these processes."""
+    """Returns the disk space of deleted files that these processes still have open or mapped."""
     sizes: dict[_File, int] = {}
     for pid in pids:
         try:
@@ -265,7 +264,7 @@ def _open_without_name(pid: int) -> "Iterator[tuple[_File, int]]":
 
 
 def _mapped_without_name(pid: int) -> "list[tuple[_File, int]]":
-    """Memory that processes share looks like such a file, but is none."""
+    """Returns the mapped files without a name. Shared memory looks like one, but is left out."""
     found: dict[_File, int] = {}
     with open(f"/proc/{pid}/maps", "rb") as file:
         lines = [line for line in file if line.endswith(b"(deleted)\n") and b" /dev/zero " not in line]

@@ -15,16 +15,16 @@ from . import kernel, processes
 from .orders import PROXY_PORT, Orders
 
 _LIFELINE, _ANSWER = 0, 1
-_LINGER = 0.3  # how long output is still read when the program has ended but somebody holds its pipe
+_LINGER = 0.3  # seconds to read on after the program has ended, while another process holds its pipe
 _CHUNK = 65536
 _LONGEST = 10.0**6
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def main(orders: Orders) -> None:
-    """Run the program and write the outcome to stdout; stdin stays open as long as somebody wants it.
+    """Runs the program and writes the outcome to stdout. The caller ends the run by closing stdin.
 
-    Returns only in the process that has become a Python program, when that has ended.
+    Returns only in the child that has become a Python program, after that has ended.
     """
     kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.SET_DUMPABLE, 0)
@@ -44,7 +44,7 @@ def main(orders: Orders) -> None:
 
 
 def _send_listener(channel_number: int) -> None:
-    """Send out a socket that listens in the program's own network, so that the proxy can answer on the other side."""
+    """Sends out a socket that listens in the program's network, so that the proxy outside can accept on it."""
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     channel = _socket.socket(fileno=channel_number)
     listener.bind(("127.0.0.1", PROXY_PORT))
@@ -56,16 +56,16 @@ def _send_listener(channel_number: int) -> None:
 
 
 def _start(orders: Orders) -> "tuple[int, tuple[int, int], str] | None":
-    """Returns the child's number, its output and error streams, and why it did not start; None in the child itself."""
+    """Returns the child's process id, its output and error streams, and why it did not start; None in the child."""
     (out, out_in), (err, err_in), (trouble, trouble_in) = os.pipe(), os.pipe(), os.pipe()
-    gc.freeze()  # what is not looked at is not copied for the child, which saves it milliseconds
+    gc.freeze()  # a collection in the child would touch, and so copy, all pages; this saves milliseconds
     pid = os.fork()
     if not pid:
         enter(orders, (out_in, err_in), trouble_in)
         return None
     for descriptor in (out_in, err_in, trouble_in):
         os.close(descriptor)
-    message = os.read(trouble, _CHUNK).decode(errors="replace")  # at its end when the program starts
+    message = os.read(trouble, _CHUNK).decode(errors="replace")  # empty once the program starts, which closes the pipe
     os.close(trouble)
     return pid, (out, err), message
 
@@ -89,7 +89,7 @@ class _Run:
                 self._poll.register(descriptor, select.POLLIN)
 
     def watch(self, started: float) -> dict[str, object]:
-        """Returns the outcome. Whatever happens, nobody is left."""
+        """Returns the outcome. In any case no process is left."""
         try:
             self._watch(started)
         finally:
@@ -109,7 +109,7 @@ class _Run:
             for descriptor, _ in self._poll.poll(min(self._watchdog.pause, left) * 1000):
                 self._attend(descriptor)
             if time.monotonic() - looked >= self._watchdog.pause:
-                self._reap()  # the dead count for nothing
+                self._reap()  # zombies must not count as tasks
                 self._verdict = self._verdict or self._watchdog.verdict()
                 looked = time.monotonic()
         if not self._verdict and self._status is None:
@@ -184,10 +184,11 @@ class _Output:
 def enter(orders: Orders, streams: tuple[int, int], trouble: int) -> None:
     """Makes the child confine itself and become the program.
 
-    Returns only for a Python program, which goes on in this interpreter instead of starting another one. When this
-    process can't be confined in full, the reason is written to `trouble` and nothing is run.
+    Returns only for a Python program, which goes on in this interpreter instead of starting another. If any restriction
+    fails, the reason is written to `trouble` and nothing runs.
     """
     try:
+        # The order matters: each step must still be possible under the restrictions of those above it.
         kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGKILL)
         _detach(streams)
         os.chdir(orders.folder)
@@ -208,13 +209,13 @@ def enter(orders: Orders, streams: tuple[int, int], trouble: int) -> None:
 
 
 def run_python(path: str) -> None:
-    """Run a program in this interpreter as if it stood in the workspace, where its imports look first."""
+    """Runs a program in this interpreter as if it were in the workspace, where its imports look first."""
     for name in [name for name in sys.modules if name.partition(".")[0] == __package__]:
         del sys.modules[name]  # the program may have a module of this name
     sys.path[0] = os.getcwd()
     sys.argv = [path]
     sys.excepthook = lambda kind, error, _: _show(path, kind, error)
-    # What was printed before a program was killed has been printed.
+    # Output must not be lost in a buffer when the program is killed.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     module = sys.modules["__main__"] = ModuleType("__main__")
     module.__file__ = path
@@ -224,7 +225,7 @@ def run_python(path: str) -> None:
 
 
 def _show(path: str, kind: type[BaseException], error: BaseException) -> None:
-    """Leave out the frames that are ours."""
+    """Prints the traceback without our own frames."""
     kept = error.__traceback__
     while kept and kept.tb_frame.f_code.co_filename != path:
         kept = kept.tb_next
@@ -232,7 +233,7 @@ def _show(path: str, kind: type[BaseException], error: BaseException) -> None:
 
 
 def _tidy(orders: Orders) -> None:
-    """Leave things as exec would have: the environment, Python's choice of signals, and only three descriptors."""
+    """Restores what exec would have reset: environment, signal handling, and all descriptors but three."""
     os.environ.clear()
     os.environ.update(orders.environment)
     for number in _IGNORED_BY_PYTHON:
@@ -247,18 +248,18 @@ def _detach(streams: tuple[int, int]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in zip((nothing, *streams), range(3), strict=True):
         os.dup2(source, target)
-    # Python ignores these; a shell's `yes | head` needs them as the system has them.
+    # Python ignores these signals; in a shell, `yes | head` needs their default.
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
 
 
 def _limit(orders: Orders) -> None:
     limits = {
-        # Of all its threads together; the supervisor looks at the clock.
+        # For all threads together; wall time is the supervisor's business.
         resource.RLIMIT_CPU: (int(min(orders.seconds, _LONGEST)) + 2) * (os.cpu_count() or 1),
         resource.RLIMIT_FSIZE: orders.file_size,
         resource.RLIMIT_NOFILE: orders.open_files,
-        # On Linux 0 still wakes a collector of crashes, which writes elsewhere; 1 byte is too little for anybody.
+        # On Linux 0 would still start a crash collector, which writes elsewhere; 1 byte is too small for a dump.
         resource.RLIMIT_CORE: int(kernel.LINUX),
     }
     if orders.address_space and kernel.LINUX:

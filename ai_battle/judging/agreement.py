@@ -1,4 +1,4 @@
-"""Which answers say the same, how many of them, and what that is worth."""
+"""Compares answers: which of them say the same, how many agree, and what the agreement is worth as evidence."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,15 +15,15 @@ from .assessment import Assessment, Context
 LONGEST = 50_000
 CERTAIN = 0.98
 DOUBT = "doubt"
-"""The feature that alone tells as much as can be told without labels: the logit of failure, votes counted."""
+"""The feature that carries all that is known without labels: the logit of failure, votes included."""
 
 REFUTING = frozenset(
     ("wrong_sums", "asked_sum_missed", "code_does_not_parse", "unknown_parameter", "missing_required", "json_unfit")
 ).union(("result_contradicted", "state_contradicted", "check_fails", "refuted"))
-"""Signals that say of an answer itself what no number of others makes good."""
+"""Signals of an error in the answer itself, for which no number of agreeing answers makes up."""
 
-# How many times likelier right than wrong answers are to be said by another model too, and not to be: means over all
-# pairs of small models of different families (see docs/explanation/agreement.md). Where nothing was measured, little.
+# Likelihood ratios of right against wrong answers if another model agrees, and if it differs: means over all pairs of
+# small models of different families (docs/explanation/agreement.md). Kinds that were not measured have cautious values.
 WORTH: Mapping[str, tuple[float, float]] = {
     "number": (6.4, 0.34),
     "code": (5.8, 0.35),
@@ -36,14 +36,14 @@ WORTH: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """What an answer comes down to: ballots that are equal say the same."""
+    """The essence of an answer. Equal ballots mean that two answers say the same."""
 
     kind: str
     key: str
 
 
 def ballot(request: ModelRequest, response: ModelResponse) -> Ballot | None:
-    """The ballot of an answer: its tool calls, its JSON, or its final answer; None for what can't be compared."""
+    """Returns the ballot of an answer: its calls, its JSON or its final answer; None if it can't be compared."""
     if response.tool_calls:
         return Ballot("calls", _calls_key(request, response))
     if request.output_schema is not None:
@@ -54,9 +54,9 @@ def ballot(request: ModelRequest, response: ModelResponse) -> Ballot | None:
 
 @dataclass(frozen=True, slots=True)
 class VoteCount:
-    """Who votes with whom: places of ballots, the largest group first, of equal ones the earliest.
+    """Groups of ballots that agree, by their places: the largest first, of equal ones the earliest.
 
-    What can't be compared agrees with nothing and counts among the voters all the same.
+    A ballot that can't be compared agrees with no other, but counts as a voter.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -74,36 +74,38 @@ class VoteCount:
 
     @property
     def leading(self) -> tuple[int, ...]:
-        """The largest group, where it is alone at the top, of two at least, and half of all; else nobody."""
+        """The largest group, if it is the only one of its size, has two voters and half of all; else empty."""
         first, *others = self.groups or ((),)
         alone = not others or len(others[0]) < len(first)
         return first if alone and len(first) > 1 and 2 * len(first) >= self.voters else ()
 
     @property
     def margin(self) -> int:
-        """How many votes the largest group is ahead of the next."""
+        """The number of votes by which the largest group leads."""
         first, *others = map(len, self.groups or ((),))
         return first - max(others, default=0)
 
 
 def is_refuted(judged: Assessment) -> bool:
-    """Checks whether an answer fails a hard check, or holds what is false by itself: a sum, a call, code."""
+    """Checks whether an answer failed a hard check or has an error of its own: a sum, a call, code."""
     return judged.at_once or any(judged.signals.get(name) for name in REFUTING)
 
 
 def is_verified(judged: Assessment) -> bool:
-    """Checks whether running has shown an answer to be right: no vote is needed for it."""
+    """Checks whether running showed the answer to be right, so that it needs no votes."""
     return bool(judged.signals.get("verified")) and not is_refuted(judged)
 
 
 def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:
-    """Returns what is known of an answer, and what others say to the same request: each of them shifts the odds.
+    """Returns the assessment with the odds shifted by each other answer to the same request.
 
-    An answer that is refuted is not mended by others that agree with it.
+    Votes don't change a refuted answer.
     """
     if mine is None or is_refuted(judged):
         return judged
-    kept = min(max(judged.quality, 1 - CERTAIN), CERTAIN)  # or no number of votes could move it
+    kept = min(
+        max(judged.quality, 1 - CERTAIN), CERTAIN
+    )  # a quality of 0 or 1 could not be moved by any number of votes
     odds = kept / (1 - kept)
     same = sum(other == mine for other in others)
     agrees, differs = WORTH[mine.kind]
@@ -113,7 +115,7 @@ def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Seque
 
 
 def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
-    """Returns, of several ballots, who stands apart from those who lead, and what these say."""
+    """Returns features of several ballots: who differs from the leading group, and what this group says."""
     led = VoteCount.of(ballots).leading
     served = ballots[next(iter(led), 0)] if ballots else None
     key = served.key if led and served else ""
@@ -129,7 +131,7 @@ def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
 
 
 def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int, prompt: str) -> dict[str, float]:
-    """Returns all that is known of the answer at `place`: its own signals, the pattern of all, and products of both."""
+    """Returns the features of the answer at `place`: its signals, the pattern of all answers, and its doubt."""
     others = [*ballots[:place], *ballots[place + 1 :]]
     quality = min(max(assessment_with_votes(judged, ballots[place], others).quality, 1 - CERTAIN), CERTAIN)
     length = {"prompt_length": log(1 + len(prompt))}
@@ -137,7 +139,7 @@ def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int, p
 
 
 def _calls_key(request: ModelRequest, response: ModelResponse) -> str:
-    """The calls as they would run, in any order."""
+    """Returns the calls with arguments fitted to their schemas, in any order."""
     schemas = {tool.name: tool.schema for tool in request.tools}
     keys = []
     for call in response.tool_calls:
@@ -148,7 +150,7 @@ def _calls_key(request: ModelRequest, response: ModelResponse) -> str:
 
 
 def _json_ballot(text: str) -> Ballot | None:
-    """The first value that opens in the text, so that words and fences around it don't matter."""
+    """Returns the ballot of the first JSON value in the text, so that text and fences around it don't matter."""
     start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=0)
     try:
         value, _ = read_value(text, start)

@@ -1,4 +1,4 @@
-"""What is judged, and the judgement."""
+"""The values that the detector takes and returns: the context of an answer, and its assessment."""
 
 import json
 import re
@@ -16,11 +16,11 @@ NOTHING_BROUGHT: Mapping[str, float] = {}
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The turn that an answer belongs to, and what else is known of it beside its text.
+    """The turn of an answer, and what else is known about it.
 
-    `steps` are the tool calls and results since the prompt, wherever they ran, and the calls of the answer itself;
-    `logprobs` the natural logarithms of its tokens' probabilities, `history` the messages before the prompt, `prompt`
-    what was asked, `evidence` the signals of others who looked at the answer.
+    `steps` are the tool calls and results since the prompt, wherever they ran, and the calls of the answer itself.
+    `logprobs` are natural logarithms, `history` the messages before the prompt, `evidence` the signals from judges,
+    checks and peers.
     """
 
     tools: tuple[ToolSpec, ...] = ()
@@ -39,7 +39,7 @@ class Context:
         response: ModelResponse | None = None,
         evidence: Mapping[str, float] = NOTHING_BROUGHT,
     ) -> Self:
-        """The turn of an answer to `request`; without `response`, of an answer whose text alone is known."""
+        """Returns the turn of an answer to `request`; without `response`, of an answer known only by its text."""
         messages, place = request.messages, prompt_place(request.messages)
         answer = (*response.steps, response.message) if response else ()
         return cls(
@@ -59,12 +59,12 @@ class Context:
 
     @property
     def own_calls(self) -> tuple[ToolCall, ...]:
-        """The native calls of the answer itself: nothing has been returned to them yet."""
+        """The native calls of the answer itself, which have no results yet."""
         return self.steps[-1].tool_calls if self.steps else ()
 
 
 def steps_of(messages: Iterable[Message]) -> tuple[ToolStep, ...]:
-    """Returns what was called and what came back, in order; calls that nothing has answered yet are no steps."""
+    """Returns the calls that have results, in order, with these results."""
     return tuple(
         ToolStep(f"{result.call.name} {_arguments_text(result.call)}", result.text, result.is_error)
         for message in messages
@@ -73,14 +73,14 @@ def steps_of(messages: Iterable[Message]) -> tuple[ToolStep, ...]:
 
 
 def _arguments_text(call: ToolCall) -> str:
-    """The arguments as JSON; those that were none, as they came."""
+    """Returns the arguments as JSON; malformed ones as they came."""
     return call.malformed or json.dumps(dict(call.arguments), sort_keys=True, ensure_ascii=False, default=str)
 
 
 def prompt_place(messages: Sequence[Message]) -> int:
-    """The place of the prompt: the last message of a user that is more than results of tools.
+    """Returns the place of the prompt: the last user message with more than tool results.
 
-    Nor is it what a client adds to results for the model's eyes, such as <system-reminder>...</system-reminder>.
+    Skips what a client adds to results for the model's eyes, such as <system-reminder>...</system-reminder>.
     """
     prompts = (
         place for place in reversed(range(len(messages))) if _is_prompt(*messages[max(0, place - 1) : place + 1])
@@ -89,7 +89,7 @@ def prompt_place(messages: Sequence[Message]) -> int:
 
 
 def _is_prompt(*messages: Message) -> bool:
-    """Checks whether the last of two messages is one."""
+    """Checks whether the last of two messages is a prompt."""
     before, message = messages[0], messages[-1]
     if message.role != "user":
         return False
@@ -106,10 +106,10 @@ NO_CONTEXT = Context()
 class Assessment:
     """How good an answer is likely to be.
 
-    `quality` is the probability that it is right, `gain` how much more likely a helper is right than this answer;
-    `signals` are the measures that speak, by name; `reason` is one sentence for people. `at_once`: a hard check
-    failed, and no further attempt of the same model is worth its price. `report` is what a check has said of it, as
-    data for models, and `fact` what running has shown of the prompt itself.
+    `quality` is the probability that it is right, `gain` how much likelier a helper is right. `signals` are the
+    measures that speak, `reason` one sentence for people. `at_once`: a hard check failed, and the same model is not
+    worth another attempt. `report` is a check's finding, as data for models, and `fact` what running showed about the
+    prompt itself.
     """
 
     quality: float

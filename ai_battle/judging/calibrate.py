@@ -1,4 +1,4 @@
-"""Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
+"""Calibrates a detector on your own answers, by a help rate without labels or by a target with labels."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from .weights import Head, Score, Weights, score, shipped_weights
 
 T = TypeVar("T")
 LEAST, REFITS = 20, 50
-"""Answers below which there is no help rate, and no correction of weights."""
+"""The least answers for a help rate, and for corrections of weights."""
 FOLDS = 5
 STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
 INTERCEPT_STRENGTH, BESIDE_STRENGTH = 0.05, 4.0
@@ -29,9 +29,9 @@ POINTS = 20
 NEVER = 1e9
 """A cut that no gain reaches."""
 ALIKE: tuple[Family] = ("chat",)
-"""Answers of one family, whichever it is."""
+"""The family of answers whose families are not told apart."""
 OWN_CUT = 5
-"""How many times as many labels as a promise needs a family has that gets a cut of its own: fewer save little."""
+"""A family gets its own cut if it has this many times the labels that a promise needs. Fewer would save little."""
 
 Corrected = Mapping[Family, Mapping[str, Mapping[str, float]]]
 Kind = Literal["help_rate", "quality", "max_cost", "pgr", "promise"]
@@ -39,10 +39,10 @@ Kind = Literal["help_rate", "quality", "max_cost", "pgr", "promise"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to reach: a share of answers that get help, a mean quality, dollars for an answer, a share of the helper's
-    advantage, or a share of the answers that may be lost at the most, with a `confidence`.
+    """What to reach: a share of helped answers, a mean quality, dollars per answer, a share of the helper's advantage,
 
-    Dollars need the prices of one answer of both models. `models` are the small and the large one that answered.
+    or the largest share of answers that may be lost, with a `confidence`. Dollars need the price of one answer of each
+    model. `models` are the small and the large model that answered.
     """
 
     kind: Kind
@@ -55,7 +55,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredAnswer:
-    """An answer as it was measured."""
+    """An answer with its measurements."""
 
     family: Family
     measurements: Measurements
@@ -65,7 +65,7 @@ class MeasuredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A calibration and what it was made of; `scores`, `small` and `large` are for drawing, in one order."""
+    """A calibration and the data behind it; `scores`, `small` and `large` are for plotting, in the same order."""
 
     calibration: Calibration
     labels: int
@@ -79,13 +79,13 @@ class Report:
     lengths: tuple[int, ...] = field(default=(), repr=False)
 
     def with_curve(self, gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> Self:
-        """Returns the report with what more help brings, drawn by gains that have seen none of the labels."""
+        """Returns the report with the curve of quality over help; no gain may come from weights that saw its label."""
         points = tuple(curve_points(gains, small, large))
         return replace(self, curve=points, scores=tuple(gains), small=tuple(small), large=tuple(large))
 
 
 def calibrate(answers: Sequence[LabelledAnswer], target: Target, weights: Weights | None = None) -> Report:
-    """Raises `ConfigError` for data that can't tell what the target asks for."""
+    """Calibrates for a target. Raises `ConfigError` for answers that can't support it."""
     weights = weights or shipped_weights()
     labelled = [answer for answer in answers if answer.is_labelled]
     if target.kind == "help_rate" and not labelled:
@@ -100,7 +100,7 @@ def calibrate(answers: Sequence[LabelledAnswer], target: Target, weights: Weight
 def fitted_corrections(
     samples: Sequence[MeasuredAnswer], weights: Weights
 ) -> dict[Family, dict[str, dict[str, float]]]:
-    """The corrections of the families that have labels enough, by family and head; the prior is what is shipped."""
+    """Returns corrections by family and head for families with enough labels. The prior is the shipped weights."""
     families = dict.fromkeys(sample.family for sample in samples)
     found = {family: [sample for sample in samples if sample.family == family] for family in families}
     return {family: _corrections(of, weights) for family, of in found.items() if len(of) >= REFITS}
@@ -117,7 +117,7 @@ def _corrections(samples: Sequence[MeasuredAnswer], weights: Weights) -> dict[st
 def _correction(
     samples: Sequence[MeasuredAnswer], labels: Sequence[float], head: Head, name: str, weights: Weights
 ) -> dict[str, float]:
-    """Returns what adds to a head: the most likely coefficients with the head's own as the prior, less these."""
+    """Returns the corrections of a head: the most likely coefficients less the shipped ones, which are the prior."""
     if not samples or not 0 < mean(labels) < 1:
         return {}
     terms = dict(_terms(samples, head, name, weights))
@@ -126,7 +126,7 @@ def _correction(
 
 
 def _terms(samples: Sequence[MeasuredAnswer], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
-    """Yields the terms of a head that can be corrected: signals' weights, the intercept, and that of hard checks."""
+    """Yields the terms that can be corrected: weights of signals, the intercept, and the weight of hard checks."""
     profile = weights[samples[0].family]
     standard = [profile.standard(sample.measurements.signals) for sample in samples]
     for each in profile.spread:
@@ -147,7 +147,7 @@ def _by_quantile(answers: Sequence[LabelledAnswer], rate: float, weights: Weight
 
 
 def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
-    """The curve is drawn with scores of answers that the corrections have not seen."""
+    """Calibrates by labels. The curve uses scores by corrections that have not seen the answer."""
     samples = [_sample(answer) for answer in labelled]
     small, large = [each.small for each in samples], [each.large for each in samples]
     corrections = fitted_corrections(samples, weights)
@@ -164,7 +164,7 @@ def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weig
 
 
 def _by_promise(answers: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
-    """The weights stay as they are shipped: a test needs scores that have not seen its labels."""
+    """Calibrates with the shipped weights: a test needs scores that have not seen its labels."""
     samples = [_sample(answer) for answer in answers]
     gains = _gains(samples, weights, {})
     tested = tested_places(answers, _ranks(gains, answers))
@@ -188,9 +188,9 @@ def promised_cut(
     answers: Sequence[LabelledAnswer],
     families: Sequence[Family] = (),
 ) -> tuple[Calibration, Promise]:
-    """Returns the highest cuts of which the test bears the promise, and the promise; raises `ConfigError`.
+    """Returns the highest cuts for which the test supports the promise, and the promise. Raises `ConfigError`.
 
-    `families` are those of the answers, where they are not all of one: one with labels enough has a cut of its own.
+    `families` are those of the answers, if they differ; a family with enough labels has its own cut.
     """
     families = families or ALIKE * len(ranks)
     gain, tie_break, own = _cuts(ranks, losses, target, families)
@@ -221,7 +221,7 @@ def _prompts(answers: Sequence[LabelledAnswer]) -> tuple[str, ...]:
 def _cuts(
     ranks: Sequence[Rank], losses: Sequence[float | None], target: Target, families: Sequence[Family]
 ) -> tuple[float, float, dict[Family, Rank]]:
-    """Returns the cut that families share, and those of the families that have labels enough for one of their own."""
+    """Returns the shared cut, and the cuts of the families with enough labels of their own."""
     needed = least_labels(target.value, target.confidence)
     places = {family: [at for at, each in enumerate(families) if each == family] for family in dict.fromkeys(families)}
 
@@ -243,7 +243,7 @@ def _ranks(gains: Sequence[float], answers: Sequence[LabelledAnswer]) -> list[Ra
 def _unseen_gains(
     labelled: Sequence[LabelledAnswer], samples: Sequence[MeasuredAnswer], weights: Weights
 ) -> list[float]:
-    """Gains by corrections that have not seen the answer, nor another that repeats it: its label would tell."""
+    """Returns gains by corrections that have seen neither the answer nor a copy of it, whose label would leak."""
     gains = [0.0] * len(samples)
     folds = _folds(labelled)
     for fold in range(FOLDS):
@@ -256,7 +256,7 @@ def _unseen_gains(
 
 
 def _folds(labelled: Sequence[LabelledAnswer]) -> list[int]:
-    """The fold of each answer; equal ones are in one, where there are different ones enough."""
+    """Returns the fold of each answer. Equal answers share one if there are enough different ones."""
     numbers: dict[tuple[str, str], int] = {}
     for answer in labelled:
         numbers.setdefault((answer.prompt, answer.response), len(numbers))
@@ -266,7 +266,7 @@ def _folds(labelled: Sequence[LabelledAnswer]) -> list[int]:
 
 
 def share_for(target: Target, ranks: Sequence[Rank], small: Sequence[float], large: Sequence[float]) -> float:
-    """The smallest share of help that is sure to reach the target, or the one that is nearest to being so."""
+    """Returns the least share of help that surely reaches the target, or the share that comes closest."""
     match target.kind:
         case "help_rate":
             return target.value
@@ -283,7 +283,7 @@ def share_for(target: Target, ranks: Sequence[Rank], small: Sequence[float], lar
 def surpluses(
     target: Target, ranks: Sequence[tuple[float, ...]], small: Sequence[float], large: Sequence[float]
 ) -> dict[int, float]:
-    """Returns by how much a target is passed at the least, by the number of answers that are helped."""
+    """Returns the lower bound by which the target is exceeded, by number of helped answers."""
     wanted = [target.value] * len(ranks)
     if target.kind == "pgr":
         wanted = [own + target.value * (other - own) for own, other in zip(small, large, strict=True)]
@@ -292,9 +292,9 @@ def surpluses(
 
 
 def cut_at(rate: float, ranks: Sequence[Rank], corrections: Corrected, kind: Kind = "help_rate") -> Calibration:
-    """The rank that this share of the answers has or exceeds; only answers that repeat each other are of one rank.
+    """Returns the rank that this share of the answers reaches. Only equal answers have the same rank.
 
-    So that dollars are not exceeded, no more are helped then, and so that a quality is reached, no fewer.
+    A limit in dollars allows no larger share, and a quality no smaller one.
     """
     ordered = sorted(ranks)
     candidates = [*dict.fromkeys(ordered), (ordered[-1][0] + 1e-5, 0.0)]
@@ -310,7 +310,7 @@ def cut_at(rate: float, ranks: Sequence[Rank], corrections: Corrected, kind: Kin
 
 
 def _error(share: float, answers: int) -> float:
-    """Returns how far a share of so many answers may be off, with 95 % confidence."""
+    """Returns the 95 % margin of error of a share."""
     return round(SURE * sqrt(share * (1 - share) / answers), 4)
 
 
@@ -331,7 +331,7 @@ def _at(reached: Sequence[float], share: float) -> float:
 
 
 def ranks_of(answers: Sequence[LabelledAnswer]) -> list[Rank]:
-    """Returns the ranks in which a pair of one small model sends them on for help, the highest first."""
+    """Returns the ranks by which a pair with one small model sends answers on for help."""
     return _ranks(_gains([*map(_sample, answers)], shipped_weights(), {}), answers)
 
 
@@ -341,7 +341,7 @@ def _gains(samples: Sequence[MeasuredAnswer], weights: Weights, corrections: Cor
 
 
 def _gain(found: Score) -> float:
-    """An answer that fails a hard check gets help in any case, so it comes first."""
+    """Returns the gain. An answer that fails a hard check comes first, as it gets help in any case."""
     return found.gain + 1 if found.failed else found.gain
 
 

@@ -1,4 +1,4 @@
-"""What a user's own answers add to the shipped weights: a cut on the expected gain, and small corrections."""
+"""A calibration on a user's own answers: a cut on the expected gain, and corrections of the shipped weights."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -13,7 +13,7 @@ from .regression import LogisticModel
 from .weights import Head, Profile, Weights
 
 INTERCEPT, BESIDE = "intercept", "everywhere"
-"""Names of corrections that are no signals: of the intercept, and of failed hard checks."""
+"""Names of corrections other than signals: of the intercept, and of failed hard checks."""
 EDITED = (
     "The calibration was changed after it was made, so its promise no longer holds: calibrate again with --promise, or "
     "take 'promise' out of it."
@@ -25,14 +25,14 @@ Rank = tuple[float, float]
 
 
 def rank(score: float, prompt: str, answer: str) -> Rank:
-    """Orders answers by their score, and equal ones by a lot drawn of the texts, so that the same have the same."""
+    """Orders answers by score. Equal scores are ordered by a hash of the texts, so equal answers get equal ranks."""
     drawn = crc32(f"{prompt}\0{answer}".encode("utf-8", "surrogatepass"))
     return round(score, 6), round(drawn / 2**32, 6)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the curve: the share of answers that get help, and the mean quality then, with its 95 % interval."""
+    """A point of the curve: the share of helped answers and the mean quality at it, with its 95 % interval."""
 
     help_rate: float
     quality: float
@@ -42,9 +42,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """When several answers to one request are not enough: where the score of what is known of them reaches `cut`.
+    """Decides when several answers to one request need a helper: if their score reaches `cut`.
 
-    Of those that just reach it, the ones are doubted whose lot is `tie_break` or more.
+    Answers exactly at the cut need one if their hash is `tie_break` or more.
     """
 
     cut: float
@@ -55,7 +55,7 @@ class Agreement:
         return rank(self.score(known), prompt, answer) >= (round(self.cut, 6), self.tie_break)
 
     def score(self, known: Mapping[str, float]) -> float:
-        """Returns the score; features that are missing count as 0."""
+        """Returns the score. Missing features count as 0."""
         return self.weights.score({name: known.get(name, 0.0) for name in self.weights.features})
 
     def as_json(self) -> dict[str, Any]:
@@ -71,12 +71,11 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Answers whose gain is `cut` or more get help. `corrections` add to the shipped weights, by family and head.
+    """Gives help to answers whose gain reaches `cut`. `corrections` add to the shipped weights.
 
-    Of the answers whose gain is just `cut`, those get help whose lot (see `rank`) is `tie_break` or more. `families`
-    have such a rank of their own.
-    `help_rate` is the share of the answers that it was made of which get help, give or take `error`. Where several
-    models answer, `agreement` decides in the place of the cut. What it may lose is in its `promise`.
+    Answers exactly at the cut get help if their hash (see `rank`) is `tie_break` or more. `families` have their own
+    such ranks. `help_rate` is the share of answers that get help in the data it was made from, give or take `error`. If
+    several models answer, `agreement` decides instead of the cut. `promise` states what may be lost.
     """
 
     cut: float
@@ -96,7 +95,7 @@ class Calibration:
         return {**weights, **made}
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what a pair in the YAML carries."""
+        """Returns the mapping that a pair in the YAML carries."""
         kept = {
             family: {head: dict(by_name) for head, by_name in heads.items()}
             for family, heads in self.corrections.items()
@@ -112,7 +111,7 @@ class Calibration:
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Self:
-        """Raises `ConfigError` for what `as_json` never gave, and for a promise of other values than these."""
+        """Reads a calibration. Raises `ConfigError` for invalid data, and for a promise about other values."""
         corrections = data.get("corrections") or {}
         if problem := _problem(data, corrections):
             message = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
@@ -131,7 +130,7 @@ ALWAYS = Calibration(-1e9, help_rate=1.0)
 
 
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:
-    """Returns what can't be used of a calibration; empty where all can."""
+    """Returns what is invalid in a calibration, or ""."""
     if isinstance(corrections, Mapping) and (unknown := [*(corrections.keys() - {*FAMILIES})]):
         return f"a family {unknown[0]!r}"
     if not _are_ranks(data.get("families") or {}):
@@ -163,7 +162,7 @@ def _is_agreement(value: Any) -> bool:
     if not isinstance(value, Mapping) or not isinstance(features := value.get("features"), Mapping):
         return False
     numbers = {"tie_break": 0.0, **value}
-    # The second number of a feature divides.
+    # The second number of a feature is its deviation, by which values are divided.
     divides = all(_are_listed(scale, 3) and scale[1] != 0 for scale in features.values())
     return divides and all(_are_numbers(numbers.get(name), 0) for name in NUMBERS)
 

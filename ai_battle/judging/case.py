@@ -1,4 +1,4 @@
-"""An answer and what it answers, read once for all checks."""
+"""An answer and its prompt, parsed once for all checks."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from .family import FINAL_KIND, Family, asks_for_tools, family_of
 
 T = TypeVar("T")
 LONGEST, PLAIN = 20_000, 2
-"""Characters of a text that are judged: of a longer one its beginning and its end. Sentences of a plain answer."""
+"""Characters of a text that are judged, half from its beginning and half from its end; sentences of a plain answer."""
 
 _SUM = re.compile(r"\d[^\d\n=]{0,8}=")
 _REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
@@ -30,10 +30,10 @@ _FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result
 
 
 class Case:
-    """An answer to a prompt; what is derived from them is made when it is first asked for, and once.
+    """An answer to a prompt. Whatever is derived from them is computed once, at first use.
 
-    `received` is the answer as it came. All checks of what it says read `text`, which has neither thinking nor calls,
-    nor what a chat template leaves behind; `whole` is the same of an answer that is longer than what is judged.
+    `received` is the answer as it came. Checks read `text`, without thinking, calls and leftovers of the chat template;
+    `whole` is the same before an overlong text is cut.
     """
 
     def __init__(self, response: str, prompt: str, context: Context) -> None:
@@ -44,7 +44,7 @@ class Case:
         self._known: dict[Callable[[Case], Any], Any] = {}
 
     def once(self, derive: Callable[["Case"], T]) -> T:
-        """Returns what `derive` makes of this case; several judgements may share it."""
+        """Returns `derive(self)`, computed once and shared by all judgements."""
         if derive not in self._known:
             self._known[derive] = derive(self)
         return self._known[derive]  # type: ignore[no-any-return]
@@ -61,7 +61,7 @@ class Case:
 
     @cached_property
     def family(self) -> Family:
-        """Of a prompt that has nothing to do with the tools, and an answer without any: as if there were none."""
+        """The family of the task. Unused tools that the prompt is not about are ignored."""
         if self.context.tools and not self._is_about_tools:
             return family_of(self.prompt, self.question, NO_CONTEXT)
         return family_of(self.prompt, self.question, self.context)
@@ -76,7 +76,7 @@ class Case:
 
     @cached_property
     def working(self) -> str:
-        """What stands before the field of the final answer where the answer is JSON; else the whole text."""
+        """The text before the final-answer field of a JSON answer; otherwise the whole text."""
         begun = _REASONING.search(self.text[:400])
         if not begun or not self.text.lstrip("` json\n\t").startswith("{"):
             return self.text
@@ -90,9 +90,9 @@ class Case:
 
     @cached_property
     def has_working(self) -> bool:
-        """It has a sum, be it cut off, or is longer than a plain answer; of others nothing is said of their working.
+        """Whether there is a sum, even a cut one, or more than a plain answer, so that working can be judged.
 
-        What is said of dates and times has none either where no sum could be read: theirs are of another kind.
+        A text about dates and times without a readable sum has none: its arithmetic is of another kind.
         """
         if self.claims or (names_time(self.question) and names_time(self.text)):
             return bool(self.claims)
@@ -100,17 +100,17 @@ class Case:
 
     @cached_property
     def is_program(self) -> bool:
-        """The answer calculates by a program that it brings."""
+        """Whether the answer computes by a program that it shows."""
         return any(language == "python" or "print(" in code for language, code in code_blocks(self.text))
 
     @property
     def is_split(self) -> bool:
-        """The final answer stands apart from the working."""
+        """Whether the final answer is separate from the working."""
         return self.working is not self.text
 
     @cached_property
     def repeated_words(self) -> float:
-        """The share of its runs of four words that stood in it before, where nobody asked for that."""
+        """The share of repeated four-word runs, or 0 if the prompt asks for the repetition."""
         last = self.working.rpartition("\n")[2].strip()
         return 0.0 if last and is_wanted(last, self.prompt) else four_word_repetition(self.working)
 
@@ -120,7 +120,7 @@ class Case:
 
     @property
     def _is_sum_in_words(self) -> bool:
-        """The answer calculates with two numbers of the prompt."""
+        """Whether a chat answer computes with two numbers of the prompt."""
         if self.family != "chat" or not self.claims:
             return False
         operands = rounded_values(chain.from_iterable(claim.operands for claim in self.claims))
@@ -128,7 +128,7 @@ class Case:
 
     @property
     def states_answer(self) -> bool:
-        """It names the answer to a question that has one."""
+        """Whether the answer states a final answer to a question that has one."""
         return self.family in ("math", "mcq", "code") and self.final is not None and self.final.stated
 
     @cached_property
@@ -138,7 +138,7 @@ class Case:
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """What the answer says of itself; a false sum of the prompt may be quoted."""
+        """The answer's own sums. A wrong sum of the prompt may only be quoted."""
         of_prompt = {(claim.operands, claim.value) for claim in calculation(self.prompt).claims}
         return tuple(claim for claim in self.calculation.claims if (claim.operands, claim.value) not in of_prompt)
 
@@ -148,12 +148,12 @@ class Case:
 
     @cached_property
     def displayed_numbers(self) -> list[tuple[float, float]]:
-        """The numbers of the working in digits, each with what its last digit is worth."""
+        """The numbers in digits of the working, each with the worth of its last digit."""
         return list(displayed_numbers(self.calculation.text))
 
     @cached_property
     def question(self) -> str:
-        """The prompt without samples of code and of the form that the answer should have."""
+        """The prompt without code, which may only show the form of the answer."""
         return without_samples(self.prompt)
 
     @cached_property
@@ -170,17 +170,17 @@ class Case:
 
     @cached_property
     def results(self) -> tuple[ToolResult, ...]:
-        """What the tools have returned since the prompt."""
+        """The tool results since the prompt."""
         return self.context.results
 
     @cached_property
     def steps(self) -> tuple[ToolStep, ...]:
-        """The calls since the prompt that have a result, with it."""
+        """The calls since the prompt that have results, with these."""
         return steps_of(self.context.steps)
 
     @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
-        """Those of the answer itself, native or in its text."""
+        """The calls of the answer itself, native or in its text."""
         return self.context.own_calls or self.reading.calls
 
 

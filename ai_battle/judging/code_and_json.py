@@ -1,4 +1,4 @@
-"""Whether code and JSON of an answer can be read and fit, and whether a predicted output fits its program."""
+"""Checks the code and JSON of an answer, and a predicted output against its program."""
 
 import ast
 import json
@@ -40,7 +40,7 @@ _FENCED = re.compile(r"```(?:json)?[ \t]*\n([\s\S]*?)(?:```|\Z)", re.IGNORECASE)
 
 
 def json_measures(case: Case) -> dict[str, float]:
-    """A call is no such answer; its arguments are read elsewhere. Nor is working, with LaTeX in it, to an answer."""
+    """Measures an answer in JSON. Arguments of calls are checked elsewhere, and working with LaTeX in it is no JSON."""
     wanted = case.context.output_schema
     if wanted is None and (case.calls or not is_asked(case.question)):
         return {}
@@ -52,13 +52,13 @@ def json_measures(case: Case) -> dict[str, float]:
 
 
 def is_asked(prompt: str) -> bool:
-    """It asks for JSON as the answer, rather than about JSON or for a program that has to do with it."""
+    """Checks whether the prompt asks for JSON as the answer, not about JSON or for a program that handles it."""
     match = _ASKED.search(prompt) if "json" in prompt.casefold() else None
     return match is not None and not _ABOUT.search(prompt[: match.end()])
 
 
 def schema_in(prompt: str) -> Mapping[str, Any] | None:
-    """The JSON Schema that a prompt states; None where it states none."""
+    """Returns the JSON Schema that a prompt states, or None."""
     prompt, begin = prompt[:LONGEST_SCHEMA], -1
     for _ in range(MOST_OBJECTS if '"type"' in prompt else 0):
         begin = prompt.find("{", begin + 1)
@@ -71,8 +71,9 @@ def schema_in(prompt: str) -> Mapping[str, Any] | None:
 
 
 def read_json(text: str) -> tuple[Any, bool]:
-    """The JSON that a text is, or has in a code block or between words; and whether there is any."""
+    """Returns the JSON that a text is or contains, in a code block or between words, and whether there is any."""
     fenced = [match[1] for match in _FENCED.finditer(text)] if "```" in text else []
+    # Models put JSON into a fence, between sentences, or write it plainly; some also leave a LaTeX backslash unescaped.
     begin = min((at for at in map(text.find, "[{") if at >= 0), default=0)
     between = text[begin : max(text.rfind("]"), text.rfind("}")) + 1]
     for block in (*fenced, between, text[text.find("{") : text.rfind("}") + 1], text):
@@ -93,20 +94,20 @@ def _object_at(text: str, begin: int) -> Mapping[str, Any]:
 
 
 def _keys(prompt: str) -> Iterator[str]:
-    """The names that a prompt gives to the keys that it wants."""
+    """Yields the names that a prompt wants as keys."""
     for listed in _KEYS.findall(prompt):
         yield from map(str.casefold, _QUOTED.findall(listed) or _LISTED.split(listed))
 
 
 def _has_keys(value: Any, keys: Iterator[str]) -> bool:
-    """Checks whether an object, or each of a list, has them."""
+    """Checks whether an object, or each one of a list, has these keys."""
     wanted = set(keys)
     objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
     return not wanted or (bool(objects) and all(wanted <= {str(key).casefold() for key in item} for item in objects))
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Checks whether JSON fits as it is written; what would have to be mended does not."""
+    """Checks whether a value fits a schema without repairs."""
     found = fit({"it": value}, {"type": "object", "properties": {"it": schema}})
     return not found.problems and not found.repairs
 
@@ -118,7 +119,7 @@ _LEAVES = 50
 
 
 def output_measures(case: Case) -> dict[str, float]:
-    """Returns how an answer differs from the output that a program gives; empty where the prompt asks for none."""
+    """Measures a predicted output against its program; empty if the prompt asks for none."""
     code = _program(case.prompt)
     call = asserted_call(code) if _HOLE.search(code) else None
     if call is None or case.final is None:
@@ -142,7 +143,7 @@ def _program(prompt: str) -> str:
 
 
 def _value(written: str) -> Any:
-    """Returns the value of a literal, or the text itself where it is none."""
+    """Returns the value of a literal, or the text itself."""
     value = literal(written)
     return written if value is None and written != "None" else value
 
@@ -158,7 +159,7 @@ def _of_value(value: Any, inputs: list[Any]) -> dict[str, float]:
 
 @lru_cache(maxsize=64)
 def asserted_call(code: str) -> ast.Call | None:
-    """The call whose result an assertion leaves open."""
+    """Returns the call whose result an assertion leaves open, or None."""
     tree = syntax_tree(_HOLE.sub("== 0", code))
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and isinstance(node.test.left, ast.Call):
@@ -167,7 +168,7 @@ def asserted_call(code: str) -> ast.Call | None:
 
 
 def _from_nowhere(value: Any, code: str) -> float:
-    """The share of its numbers and strings that the program and its input do not have."""
+    """Returns the share of numbers and strings that occur neither in the program nor in its input."""
     leaves = [leaf for leaf, _ in zip(_leaves(value), range(_LEAVES), strict=False)]
     strange = sum(not isinstance(leaf, bool) and leaf is not None and str(leaf) not in code for leaf in leaves)
     return strange / max(1, len(leaves))
@@ -209,11 +210,11 @@ def program_measures(case: Case) -> dict[str, float]:
 
 
 def _shows_code(case: Case) -> bool:
-    """Code stands in it without a block; or there is an answer, as to the question what code does."""
+    """Checks for code without a block, or a stated answer, as to a question about what code does."""
     return case.states_answer or _STARTS.search(case.text) is not None
 
 
 def _has_name(prompt: str, code: list[tuple[str, str]]) -> bool:
-    """It has the function that is to be written, where the prompt names one as code."""
+    """Checks whether the code has the function name that the prompt asks for, if it names one as code."""
     named = _NAMED.search(prompt)
     return named is None or any(named[1] in part for _, part in code)

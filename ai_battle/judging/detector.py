@@ -1,4 +1,4 @@
-"""Tells whether an answer needs help."""
+"""Decides whether an answer needs help."""
 
 from collections.abc import Mapping
 
@@ -13,17 +13,17 @@ from .judgements import measurements
 from .weights import Score, score, shipped_weights, signals_to_show
 
 STEP, FARTHEST = 0.1, 1.0
-"""A turn moves the cut of a help rate by `STEP` times its distance from the rate; `FARTHEST` is the most in all."""
+"""Each turn moves the cut of a help rate by `STEP` times its distance from the rate, at most `FARTHEST` in all."""
 
 
 class StuckDetector:
     """Judges answers by checks on their text.
 
-    `assess` keeps no memory. `is_stuck` counts the poor answers in a row, up to `max_retries`, so each participant of
-    each discussion has a detector of its own. `threshold` is the quality below which an answer is poor; a
-    `calibration` or a `help_rate` (the share of turns that should get help) decides by the expected gain instead,
-    and then there is nothing to retry: `max_retries` is 1. The cut of a `help_rate` moves with the turns that it is
-    told of (`record_turn`), as the answers of this model may be better or worse than those that were learned from.
+    `assess` keeps no memory. `is_stuck` counts poor answers in a row, up to `max_retries`, so each participant of each
+    discussion has its own detector. `threshold` is the quality below which an answer is poor. A `calibration` or a
+    `help_rate` (the share of turns that should get help) decides by the expected gain instead, so `max_retries` is 1
+    then. The cut of a `help_rate` moves with each recorded turn, since this model may be better or worse than those
+    that were learned from.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class StuckDetector:
 
     @property
     def agreement(self) -> Agreement | None:
-        """What decides where several models answer, if there is a calibration for that."""
+        """The calibration that decides when several models answer, if there is one."""
         return self.calibration.agreement if self.calibration else None
 
     @property
     def has_room(self) -> bool:
-        """Whether one more turn may get help without more of them than the share that should, but for the first."""
+        """Whether another turn may get help within the help rate. The first turn always may."""
         share = self.help_rate
         return share is None or (share > 0 and self._helped <= share * self._turns)
 
@@ -64,11 +64,11 @@ class StuckDetector:
         self._turns += 1
 
     def count_help(self, *, first: bool) -> None:
-        """Counts turns with help, by the first of each."""
+        """Counts a turn with help, once however often it gets help."""
         self._helped += first
 
     def is_stuck(self, response: str, prompt: str) -> bool:
-        """A failed hard check at once; otherwise the `max_retries`th poor answer in a row."""
+        """Returns whether a hard check failed or this is the `max_retries`th poor answer in a row."""
         found = self.assess(response, prompt)
         self.retry_count = self.retry_count + 1 if found.stuck else 0
         if found.at_once or self.retry_count >= self.max_retries:
@@ -77,7 +77,7 @@ class StuckDetector:
         return False
 
     def assess(self, response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
-        """Returns what is known about an answer to `prompt`; more when its context is given."""
+        """Assesses an answer to `prompt`. A context makes the assessment better."""
         known = Context.of(context) if isinstance(context, ModelRequest) else context or NO_CONTEXT
         return self._assessment(Case(response, prompt, known), prompt, known.evidence)
 
@@ -86,9 +86,9 @@ class StuckDetector:
         return self.assess_with(request, response, NOTHING_BROUGHT)
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
-        """Assesses an answer with signals that others have brought; it is read once for all of them."""
-        # A strategy asks again with what a judge or a peer has said. The same answer is told by its identity, as equal
-        # texts may stand behind other calls.
+        """Assesses an answer with further signals. The answer is read once for all of them."""
+        # A strategy assesses the same answer again with a judge's or a peer's signals. It is recognised by identity:
+        # equal texts may follow different tool calls.
         if self._read is None or self._read[0] is not request or self._read[1] is not response:
             turn = Context.of(request, response)
             self._read = request, response, turn.prompt, Case(response.text, turn.prompt, turn)
@@ -96,12 +96,12 @@ class StuckDetector:
         return self._assessment(case, prompt, evidence)
 
     def record_turn(self, *, stuck: bool) -> None:
-        """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""
+        """Moves the cut after a turn, upwards if help comes more often than its rate."""
         if self.help_rate is not None:
             self._shift = next_shift(self._shift, self.help_rate, stuck=stuck)
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
-        """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
+        """Returns a reader for a streamed answer, or for its thinking, where a refusal is no reason to stop."""
         return Prefix(offers_tools=thinking or bool(request.tools))
 
     def _assessment(self, case: Case, prompt: str, evidence: Mapping[str, float]) -> Assessment:
@@ -121,5 +121,5 @@ class StuckDetector:
 
 
 def next_shift(shift: float, help_rate: float, *, stuck: bool) -> float:
-    """Returns how far a cut is from the shipped one after another turn."""
+    """Returns the distance of a cut from the shipped one after another turn."""
     return min(FARTHEST, max(-FARTHEST, shift + STEP * (stuck - help_rate)))

@@ -1,4 +1,4 @@
-"""Cuts an answer short while it streams, when its beginning shows that it comes to nothing."""
+"""Stops an answer while it streams, if its beginning shows that it is worthless."""
 
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeGuard
@@ -16,25 +16,26 @@ RAMBLES_FROM = 1_600
 _WINDOW = 2_400
 """All in characters."""
 RAMBLES_RUNS, RAMBLES_SHARE = 120, 0.75
-"""Runs of four words that a window has to have, and the share of them that was said before in it."""
+"""The least four-word runs of a window, and the share of repeated ones from which an answer rambles."""
 
 
 class Prefix:
-    """`feed` takes what comes, in constant time per character however the text is cut.
+    """Reads an answer while it comes, in constant time per character.
 
-    It looks at a window at the end of the text, once in `LOOKS_EVERY` characters; a refusal is looked for once, when
-    the opening has come. The first reason stays.
+    `feed` checks a window at the end of the text every `LOOKS_EVERY` characters, and checks for a refusal once, when
+    the opening is complete. The first reason stays.
     """
 
     def __init__(self, *, offers_tools: bool = False) -> None:
         self.reason = ""
         self.length = 0
+        # With tools at hand, "I can't do that" may be the right answer, so a refusal is no reason to stop.
         self._opened = offers_tools
         self._due = LOOKS_EVERY if offers_tools else OPENING
         self._recent: list[str] = []
 
     def feed(self, text: str) -> str:
-        """Returns why the answer is not worth finishing, now that this came; empty while it may be."""
+        """Adds text and returns why the answer is not worth finishing, or ""."""
         self.length += len(text)
         if not self.reason:
             self._recent.append(text)
@@ -66,14 +67,14 @@ READ = (TextDelta, DraftDelta, ThinkingDelta)
 
 
 class Watcher(Protocol):
-    """Reads one answer as it comes."""
+    """Reads one answer while it comes."""
 
     def feed(self, text: str) -> str:
-        """Returns why the answer is not worth finishing, now that this came; empty while it may be."""
+        """Adds text and returns why the answer is not worth finishing, or ""."""
 
 
 class EarlyJudge(Protocol):
-    """A detector that also judges the beginning of an answer, or of the thinking before it."""
+    """A detector that also judges the beginning of an answer or of its thinking."""
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Watcher: ...
 
@@ -83,7 +84,7 @@ def watches(detector: object) -> TypeGuard[EarlyJudge]:
 
 
 class Watched(ModelClient):
-    """`client`, whose answers raise `CutShort` as soon as the detector gives them up, as answers to `asked`."""
+    """A client that raises `CutShort` as soon as the detector gives up on its answer to `request`."""
 
     def __init__(self, client: ModelClient, detector: EarlyJudge, request: ModelRequest) -> None:
         self.client = client
@@ -96,14 +97,14 @@ class Watched(ModelClient):
 
 
 class EarlyStop:
-    """Watches each text from its first word: thinking, a draft and its repetition as the answer are three of them.
+    """Watches each text separately: thinking, a draft, and the draft's repetition as the answer.
 
-    Whatever else is heard between two texts makes them two: the next one is of another call.
+    Any other event ends all texts, since the next one is from another call.
     """
 
     def __init__(self, detector: EarlyJudge, request: ModelRequest, emit: Emit) -> None:
         self._detector = detector
-        self._asked = request
+        self._request = request
         self._emit = emit
         self._read: dict[type[Event], _WatchedText] = {}
 
@@ -115,18 +116,20 @@ class EarlyStop:
         read = self._read.get(type(event)) or self._begin(type(event))
         read.pieces.append(event.text)
         if reason := read.watcher.feed(event.text):
+            # A draft that is repeated as the answer is in both texts; only the current one and the thinking are passed
+            # on.
             texts = {kind: read.text for kind, read in self._read.items()}
             thinking = texts.pop(ThinkingDelta, "")
             raise CutShort(reason, texts.get(type(event), ""), thinking)
 
     def _begin(self, kind: type[Event]) -> "_WatchedText":
-        self._read[kind] = read = _WatchedText(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
+        self._read[kind] = read = _WatchedText(self._detector.watch(self._request, thinking=kind is ThinkingDelta))
         return read
 
 
 @dataclass(slots=True)
 class _WatchedText:
-    """What was read of one text."""
+    """The pieces of a text and its watcher."""
 
     watcher: Watcher
     pieces: list[str] = field(default_factory=list)

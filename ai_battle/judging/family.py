@@ -1,4 +1,4 @@
-"""Which family of tasks a prompt belongs to, in which signals weigh differently, and whether it asks for a tool."""
+"""Finds the family of tasks that a prompt belongs to, and whether it asks for a tool."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,10 +46,11 @@ _OPEN = re.compile(
 
 
 def family_of(prompt: str, question: str, context: Context) -> Family:
-    """Tools offered: tool; two or more lettered options: mcq; code: code; numbers and a question: math; else chat.
+    """Returns the family: tools offered, lettered options, code, numbers in a question, else chat.
 
-    `question` is the prompt without its samples of code.
+    `question` is the prompt without its code.
     """
+    # The first that applies wins: tools and options decide the form of the answer, whatever the prompt is about.
     if context.tools:
         return "tool"
     if options(prompt):
@@ -60,12 +61,12 @@ def family_of(prompt: str, question: str, context: Context) -> Family:
 
 
 def wants_number(question: str) -> bool:
-    """Checks whether an answer without any number can't be one."""
+    """Checks whether an answer has to contain a number."""
     return any(words in question.lower() for words in _NUMBER_DUE)
 
 
 def _is_math(question: str) -> bool:
-    """LaTeX; or numbers, or something to count, and a question that is not an open one."""
+    """Checks for LaTeX, or for numbers or something to count in a question that is not open-ended."""
     if ("\\" in question or "$" in question) and _LATEX.search(question):
         return True
     lowered = question.lower()
@@ -76,20 +77,20 @@ def _is_math(question: str) -> bool:
 
 
 def _asks(question: str, lowered: str) -> bool:
-    """Checks whether a prompt asks for one thing that is neither a yes nor a name."""
+    """Checks whether a prompt asks for one result that is neither a yes nor a name."""
     if not any(word in lowered for word in _ASKS) or _OPEN.search(question):
         return False
     return not _NO_NUMBER.search(question) or wants_number(question)
 
 
 def _numbers(lowered: str) -> int:
-    """Returns how many numbers there are in digits and words; years and the numbers of a list count nothing."""
+    """Counts the numbers in digits and words, without years and the numbering of lists."""
     digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(_NUMBERING.sub("", lowered)))
     return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in lowered.split())
 
 
 MEANT = 2
-"""Words that a prompt shares with the tools where it asks for one: fewer did none of 250 recorded tasks."""
+"""Words that a prompt for a tool shares with it. In 250 recorded tasks none shared fewer."""
 
 
 def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
@@ -97,13 +98,13 @@ def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
 
 
 def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
-    """The tools that a prompt may mean: of one that takes anything it has to say the name."""
+    """Returns the tools that a prompt may mean. A tool that takes any text has to be named."""
     stems = name_stems(prompt)
     return [tool for tool in tools if not takes_anything(tool) or name_stems(tool.name) <= stems]
 
 
 def property_texts(properties: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what a schema says of its properties."""
+    """Yields the names and descriptions in a schema's properties."""
     for name, schema in properties.items():
         yield name
         yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""

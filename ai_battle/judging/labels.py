@@ -1,4 +1,4 @@
-"""Answers of one's own, with labels that say how good they are and how good the helper's would have been."""
+"""Your own answers, labelled with their quality and that of the helper's answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from .assessment import NO_CONTEXT, Context
 from .calibration import Rank
 
 LEAST_LABELLED = 20
-"""Labels below which nothing is calibrated by them."""
+"""Fewer labels calibrate nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledAnswer:
-    """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known.
+    """An answer; `good` and `helper_good` are its quality and that of the helper's answer, if known.
 
-    `peers` are what others answered beside it, `peers_good` how good these are. `system` is a digest of the system
-    prompt; empty where that is not known.
+    `peers` are other models' answers to the same prompt, `peers_good` their qualities. `system` is a digest of the
+    system prompt, or "".
     """
 
     prompt: str
@@ -34,9 +34,9 @@ class LabelledAnswer:
 
 
 def tested_places(answers: Sequence[LabelledAnswer], ranks: Sequence[Rank]) -> list[int]:
-    """Returns the places of the answers on which a promise is tested: of those with labels.
+    """Returns the places of the answers on which a promise is tested: those with labels.
 
-    Where these are the ones that get help last, the others count too, as if all of them got help.
+    If these are the last ones to get help, the others count too, as if all of them got help.
     """
     labelled = [at for at, answer in enumerate(answers) if answer.is_labelled]
     others = [rank for rank, answer in zip(ranks, answers, strict=True) if not answer.is_labelled]
@@ -45,7 +45,7 @@ def tested_places(answers: Sequence[LabelledAnswer], ranks: Sequence[Rank]) -> l
 
 
 def losses_of(answers: Sequence[LabelledAnswer], small: Sequence[float], large: Sequence[float]) -> list[float | None]:
-    """Returns what each answer loses where it gets no help; None where that is not known."""
+    """Returns what each answer loses without help, or None if it is not known."""
     lost = (max(0.0, helped - own) for own, helped in zip(small, large, strict=True))
     return [each if answer.is_labelled else None for answer, each in zip(answers, lost, strict=True)]
 

@@ -1,6 +1,6 @@
-"""What asking a large model in the place of a small one brings: APGR, CPT, AUROC, and how sure such figures are.
+"""Measures what escalating to a large model brings: APGR, CPT, AUROC, and confidence bounds of such figures.
 
-All take scores (larger: escalated first), and the quality of the small and the large model's answer to each question.
+All take scores (the highest is escalated first), and the qualities of the small and large model's answers.
 """
 
 import random
@@ -13,7 +13,7 @@ Measure = Callable[[Numbers, Numbers, Numbers], float]
 Measures = Callable[[Numbers, Numbers, Numbers], Numbers]
 BOOTSTRAPS = 300
 ONE_SIDED = 1.645
-"""Standard errors that 95 of 100 means lie above."""
+"""Standard errors of a one-sided bound at 95 %."""
 
 BINS = 10
 
@@ -23,12 +23,12 @@ def mean(values: Numbers) -> float:
 
 
 def interval(measure: Measure, scores: Numbers, small: Numbers, large: Numbers) -> tuple[float, float]:
-    """95 of 100 bootstrap samples lie in it; the same each time."""
+    """Returns the 95 % bootstrap interval of a measure; the samples are the same in each call."""
     return intervals(lambda s, a, b: (measure(s, a, b),), scores, small, large)[0]
 
 
 def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Numbers) -> list[tuple[float, float]]:
-    """Returns the interval of each of several measures, all taken of the same samples."""
+    """Returns the interval of each of several measures, all taken from the same samples."""
     dice = random.Random(0)  # noqa: S311 - statistics
     count = len(scores)
     found: list[Numbers] = []
@@ -39,9 +39,10 @@ def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Number
 
 
 def lower_bounds(ranks: Sequence[tuple[float, ...]], before: Numbers, after: Numbers) -> dict[int, float]:
-    """Returns the lower bound of the mean where so many of the highest ranks have the value `after`, not `before`.
+    """Returns, by number of changed answers, a lower bound of the mean if these change from `before` to `after`.
 
-    The bound is one-sided, 95 %, by the standard error of the mean; what is of one rank changes together.
+    The highest ranks change first, equal ones together. The bound is one-sided, 95 %, by the standard error of the
+    mean.
     """
     count = len(ranks)
     total, squares = sum(before), sum(value**2 for value in before)
@@ -60,15 +61,15 @@ def _least(total: float, squares: float, count: int) -> float:
 
 
 def _middle(values: Numbers) -> tuple[float, float]:
-    """A sample in which both models are equally good has no value."""
+    """Returns the interval of the middle 95 %. A sample in which both models are equally good has no value."""
     known = sorted(value for value in values if value == value)
     return (known[int(0.025 * len(known))], known[int(0.975 * len(known))]) if known else (nan, nan)
 
 
 def curve(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
-    """The mean quality when the 0, 1, 2 ... questions with the highest score go to the large model.
+    """Returns the mean quality when the 0, 1, 2 ... questions with the highest scores are escalated.
 
-    Where scores are equal it is the mean over all orders among them.
+    Equal scores give the mean over all their orders.
     """
     gains = list(_gains(scores, small, large))
     base = sum(small) / len(small)
@@ -76,13 +77,16 @@ def curve(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
 
 
 def apgr(scores: Numbers, small: Numbers, large: Numbers) -> float:
-    """The mean over all shares of escalated questions of the recovered part of the large model's advantage."""
+    """Returns the average performance gap recovered (APGR).
+
+    This is the recovered share of the advantage, averaged over all shares of escalated questions.
+    """
     recovered = _recovered_shares(scores, small, large)
     return sum((a + b) / 2 for a, b in pairwise(recovered)) / (len(recovered) - 1)
 
 
 def cpt(scores: Numbers, small: Numbers, large: Numbers, part: float) -> float:
-    """The smallest share of escalated questions that recovers `part` of the advantage."""
+    """Returns the call-performance threshold: the least share of escalated questions that recovers `part`."""
     recovered = _recovered_shares(scores, small, large)
     for place, (before, after) in enumerate(pairwise(recovered)):
         if after >= part - 1e-12:
@@ -92,7 +96,7 @@ def cpt(scores: Numbers, small: Numbers, large: Numbers, part: float) -> float:
 
 
 def auroc(scores: Numbers, wrong: Sequence[bool]) -> float:
-    """Returns how often a wrong answer has the higher score than a right one; equal scores count a half."""
+    """Returns how often a wrong answer scores higher than a right one; equal scores count half."""
     rights = len(wrong) - sum(wrong)
     if not rights or rights == len(wrong):
         return nan
@@ -106,7 +110,7 @@ def auroc(scores: Numbers, wrong: Sequence[bool]) -> float:
 
 
 def calibration_error(qualities: Numbers, right: Numbers) -> float:
-    """Returns how far, on the mean, the share of right answers is from the stated quality, over bins of equal width."""
+    """Returns the expected calibration error: the mean distance of quality and share of right answers."""
     found: dict[int, list[tuple[float, float]]] = {}
     for quality, was in zip(qualities, right, strict=True):
         found.setdefault(min(int(quality * BINS), BINS - 1), []).append((quality, was))

@@ -1,4 +1,4 @@
-"""Answers of one's own, read from a file of JSON lines, and a calibration on them, with those of peers beside them."""
+"""Reads labelled answers from a file of JSON lines, and calibrates on them, including answers of peers."""
 
 import gzip
 import json
@@ -29,17 +29,15 @@ HELPER_GOOD = ("helper_correct", "large_correct")
 def read_answers(path: Path) -> list[LabelledAnswer]:
     """Returns the answers of a file.
 
-    Each line is `{prompt, response, correct, helper_correct, tools, system, peers, peers_correct}`; all but two
-    may lack.
-
-    The names of recorded pairs (`small_response`, `small_correct`, `large_correct`) do as well. Raises `ConfigError`
-    that names the line.
+    Each line is `{prompt, response, correct, helper_correct, tools, system, peers, peers_correct}`; only the first two
+    are required. The names in recorded pairs (`small_response`, `small_correct`, `large_correct`) are accepted too.
+    Raises `ConfigError` naming the line.
     """
     return [answer for _, answer in _read(path)]
 
 
 def lines_by_rank(path: Path) -> list[str]:
-    """Returns the lines of a file of answers, those that get help last first; raises `ConfigError`."""
+    """Returns the lines of a file of answers, the last to get help first. Raises `ConfigError`."""
     lines, answers = zip(*_read(path), strict=True)
     if any(answer.peers for answer in answers):
         polled = list(map(_poll, answers))
@@ -50,7 +48,7 @@ def lines_by_rank(path: Path) -> list[str]:
 
 
 def _read(path: Path) -> list[tuple[str, LabelledAnswer]]:
-    """Returns each line of a file, and the answer that it holds."""
+    """Returns each line of a file with its answer."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
             read = [(line, _answer(line, f"{path}:{n}")) for n, line in enumerate(lines, 1) if line.strip()]
@@ -78,7 +76,7 @@ def _answer(line: str, where: str) -> LabelledAnswer:
 
 
 def _peers(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """The answers of others, and how good each is; the latter for all or none."""
+    """Returns the answers of peers, and their qualities for all or none."""
     answers, good = _list(row, "peers", where), _list(row, "peers_correct", where)
     if not all(isinstance(each, str) for each in answers):
         raise ConfigError(f"{where}: peers must be a list of texts, what each of them answered")
@@ -122,13 +120,13 @@ def _tools(written: Any, where: str) -> Iterator[ToolSpec]:
 
 PENALTY = 30.0
 BY_VOTES = LogisticModel(0.0, {DOUBT: (0.0, 1.0, 1.0)})
-"""What can be said without labels."""
+"""The weights without labels: votes alone."""
 AT_ONCE = 1e3
 
 
 @dataclass(frozen=True, slots=True)
 class PollRecord:
-    """What is known of the answers to one prompt, and how good the one that is served and the helper's are."""
+    """What is known about the answers to one prompt, with the qualities of the served answer and the helper's."""
 
     known: Row
     at_once: bool
@@ -139,7 +137,7 @@ class PollRecord:
 
     @property
     def pattern(self) -> Row:
-        """What is known but for what votes make of it, which is to be learned."""
+        """What is known, without the effect of votes, whose weight is to be learned."""
         return {name: value for name, value in self.known.items() if name != DOUBT}
 
     @property
@@ -148,7 +146,7 @@ class PollRecord:
 
 
 def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
-    """Calibrates for a model, and where there are peers for several; raises `ConfigError` for answers that won't do."""
+    """Calibrates for one model, or for several if there are peers. Raises `ConfigError` for unusable answers."""
     report = calibrate_one(answers, target)
     beside = sum(bool(answer.peers) for answer in answers)
     if not beside:
@@ -175,7 +173,7 @@ def _by_labels(report: Report, polled: Sequence[PollRecord], target: Target) -> 
 
 
 def _by_promise(report: Report, answers: Sequence[LabelledAnswer], target: Target) -> Report:
-    """The votes count as they are shipped: a test needs scores that have not seen its labels."""
+    """Calibrates with the shipped weights of votes: a test needs scores that have not seen its labels."""
     polled = list(map(_poll, answers))
     scores = _scores_by_votes(polled)
     tested = tested_places(answers, _ranks(scores, polled))
@@ -194,7 +192,7 @@ def _scores_by_votes(polled: Sequence[PollRecord]) -> list[float]:
 
 
 def _weights_and_scores(polled: Sequence[PollRecord]) -> tuple[LogisticModel, list[float]]:
-    """The weights, and scores by such as have not seen the answer; of few labels nothing is learned."""
+    """Returns weights, and scores by weights that have not seen the answer. Few labels leave the weights as shipped."""
     gains = [each.gain for each in polled]
     if len(polled) < REFITS or not 0 < mean(gains) < 1:
         return BY_VOTES, _scores_by_votes(polled)
@@ -219,12 +217,12 @@ def _ranks(scores: Sequence[float], polled: Sequence[PollRecord]) -> list[Rank]:
 
 
 def _score(polled: PollRecord, score: float) -> float:
-    """Returns the gain; what fails a hard check comes first, as it gets help in any case."""
+    """Returns the gain. Answers that fail a hard check come first, as they get help in any case."""
     return score + AT_ONCE if polled.at_once else score
 
 
 def _poll(answer: LabelledAnswer) -> PollRecord:
-    """Returns what a poll of these answers would decide; what fails a hard check has no vote."""
+    """Returns what a poll of these answers would decide. An answer that fails a hard check has no vote."""
     request = ModelRequest((user(answer.prompt),), tools=answer.context.tools)
     judged, ballots = zip(*(_judgement(request, text) for text in (answer.response, *answer.peers)), strict=True)
     place = next(iter(VoteCount.of(ballots).leading), 0)

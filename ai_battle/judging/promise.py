@@ -1,4 +1,4 @@
-"""How much a pair may lose by not asking: a promise that a test on labelled answers bears out."""
+"""Tests on labelled answers how much a pair loses by not asking its helper, and states the result as a promise."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,28 +10,29 @@ from typing import Any, Self
 from ..core.errors import ConfigError
 
 BETS = tuple(part / 10 for part in range(1, 10))
-"""Parts of the wealth that are set on graded losses, each with the same share of it."""
+"""Shares of the wealth that are bet on graded losses, each with an equal part of the wealth."""
 MOST_PROMPTS = 50
-"""Where models were told more different things, each request has a system prompt of its own, and no change is one."""
+"""With more different system prompts, each request has its own, so a changed one is no reason to warn."""
 SEALED, SPENT = 12, 0.9
-"""Letters of a digest, and the part of the chance to err that a lot may use up: some is left for labels that are not
-quite independent of each other."""
+"""Digits of a digest; the share of the error probability that the lot may use up.
+
+The rest is a reserve for labels that are not fully independent.
+"""
 
 Rank = tuple[float, ...]
 Test = Callable[[float], bool]
-"""Takes one more loss, and says whether a greater loss than the promised one is still refuted."""
+"""Takes one more loss and returns whether a loss above the promised one is still refuted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Of the answers that go out, on average at most the share `loss` is worse than the helper's would have been.
+    """A promise that at most the share `loss` of the answers is worse than the helper's would have been.
 
-    A pair of which that is not so passes the test with a probability of at most 1 - `confidence`. It was tested on
-    `labels` answers, of which `lost` (graded ones in parts) are worse and not helped; some may lack labels, as they
-    get help in any case. `data` is a digest of them,
-    `date` the day (UTC). `models` are the small and the large one, `tools` and `prompts` (digests of system prompts)
-    those of the answers, as far as they are known. It holds for the answers of each of the `families` as well, and for
-    those of all others together. `seal` is a digest of all of it and of the cut.
+    A pair that loses more passes the test with a probability of at most 1 - `confidence`. It was tested on `labels`
+    answers, of which `lost` (graded ones in parts) are worse and get no help. Answers without labels get help in any
+    case. `data` is a digest of the answers and `date` the day (UTC); `models` are the small and the large model,
+    `tools` and `prompts` (digests of system prompts) those of the answers, if known. The promise holds for each of the
+    `families` and for all other answers together. `seal` is a digest of all this and of the cut.
     """
 
     loss: float
@@ -47,14 +48,14 @@ class Promise:
     seal: str = ""
 
     def with_seal(self, calibration: Mapping[str, Any]) -> Self:
-        """Returns the promise of that calibration, so that a change of either by hand shows."""
+        """Returns the promise sealed for a calibration, so that later changes of either show."""
         return replace(self, seal=self._seal_of(calibration))
 
     def fits(self, calibration: Mapping[str, Any]) -> bool:
         return self.seal == self._seal_of(calibration)
 
     def is_of(self, system: str) -> bool:
-        """Checks whether it was tested with this system prompt, or nobody knows with which."""
+        """Checks whether the promise was tested with this system prompt, or it is unknown with which."""
         return not self.prompts or digest(system) in self.prompts
 
     def _seal_of(self, calibration: Mapping[str, Any]) -> str:
@@ -64,7 +65,7 @@ class Promise:
 
     @classmethod
     def of_json(cls, data: Any) -> Self:
-        """Raises `ConfigError` for what `ai-battle calibrate` did not write."""
+        """Reads a promise. Raises `ConfigError` for data that `ai-battle calibrate` did not write."""
         try:
             listed = {
                 name: tuple(map(str, data.get(name) or ())) for name in ("models", "tools", "families", "prompts")
@@ -82,15 +83,14 @@ def safe_cut(
 ) -> Rank:
     """Returns the highest cut at which a loss above `loss` is refuted: answers of this rank and above get help.
 
-    `losses` are from 0 to 1, ordered like `ranks`; one that is not known (None) is never risked: its answer gets help.
-    `above` is higher than all ranks. The cuts are tested from the
-    lowest on, where each answer gets help and nothing is lost, until one fails: in this fixed sequence no correction is
-    due for testing many (Angelopoulos, Bates, Candes, Jordan and Lei, "Learn then Test", 2021). Right and wrong are
-    tested by the exact binomial, whose level a lot that is drawn of the data makes exact; graded losses by betting
-    (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024). Both hold for any
-    distribution, as long as the labelled answers are drawn like those to come.
+    `losses` are from 0 to 1, in the order of `ranks`; an answer with an unknown loss (None) always gets help. `above`
+    is higher than all ranks. Cuts are tested from the lowest, where each answer gets help and nothing is lost, until
+    one fails. This fixed sequence needs no correction for multiple tests (Angelopoulos, Bates, Candes, Jordan and Lei,
+    "Learn then Test", 2021). Right and wrong are tested by the exact binomial, at its full level by a lot drawn from
+    the data; graded losses by betting (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
+    betting", JRSS-B 2024). Both hold for any distribution, as long as the labelled answers are drawn like future ones.
 
-    Raises `ConfigError` that says how many labels are missing where even no loss at all would refute nothing.
+    Raises `ConfigError` naming the number of missing labels if even no loss at all would refute nothing.
     """
     chance, labels, needed = 1 - confidence, len(ranks), least_labels(loss, confidence)
     if labels < needed:
@@ -105,7 +105,7 @@ def safe_cut(
 
 
 def least_labels(loss: float, confidence: float) -> int:
-    """Returns how many labels bear out a promise where none of them is lost."""
+    """Returns the number of labels that a promise needs if none of them is lost."""
     return ceil(log(1 - confidence) / log1p(-loss) - 1e-9)
 
 
@@ -114,7 +114,7 @@ def _binomial(labels: int, loss: float, chance: float, losses: Sequence[float | 
     while below + (more := _probability(labels, most + 1, loss)) <= chance:
         most, below = most + 1, below + more
     lot = int(digest(list(losses)), 16) / 16.0**SEALED
-    most += lot < (SPENT * chance - below) / more  # one more would be too many by a part only
+    most += lot < (SPENT * chance - below) / more  # a lot decides on one more, which the level allows only in part
     seen = 0
 
     def test(_: float) -> bool:
@@ -130,7 +130,7 @@ def _probability(labels: int, lost: int, loss: float) -> float:
 
 
 def _betting(labels: int, loss: float, chance: float) -> Test:
-    """Each bet gains where less is lost than `loss`; were it more, all together would gain nothing on average."""
+    """Returns a test by betting. Each bet wins if less than `loss` is lost, and gains nothing on average otherwise."""
     wealth = [labels * log1p(bet * loss / (1 - loss)) for bet in BETS]
 
     def test(lost: float) -> bool:
@@ -143,5 +143,5 @@ def _betting(labels: int, loss: float, chance: float) -> Test:
 
 
 def digest(value: Any) -> str:
-    """Returns the same short text for the same value."""
+    """Returns a short digest, equal for equal values."""
     return sha256(dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:SEALED]

@@ -1,4 +1,4 @@
-"""Logistic regression with a Gaussian prior, in plain Python: a few hundred answers take a fraction of a second."""
+"""Logistic regression with a Gaussian prior in plain Python: a few hundred answers take a fraction of a second."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -10,7 +10,7 @@ STEPS = 30
 SMALL = 1e-6
 HALVINGS = 20
 LARGEST = 30.0
-"""Of a logit, so that `exp` can't overflow."""
+"""The bound of a logit, so that `exp` can't overflow."""
 
 
 def probability(logit: float) -> float:
@@ -19,9 +19,9 @@ def probability(logit: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A coefficient to find: what it is multiplied by in each row; that of an intercept are ones.
+    """A coefficient to fit. `column` has its factor in each row, 1 for an intercept.
 
-    `prior` is where it is expected, `strength` how firmly (one over the variance).
+    `prior` is its expected value, and `strength` the precision of that (1 / variance).
     """
 
     column: Sequence[float]
@@ -31,7 +31,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class RegressionProblem:
-    """`labels` are from 0 to 1, `weights` how much each row counts."""
+    """The data of a fit: `labels` are from 0 to 1, `weights` the weight of each row."""
 
     terms: Sequence[Term]
     labels: Sequence[float]
@@ -39,7 +39,7 @@ class RegressionProblem:
 
 
 def fit(problem: RegressionProblem) -> list[float]:
-    """The most likely coefficient of each term, by Newton's method; a step that leads nowhere is halved."""
+    """Returns the most likely coefficient of each term, by Newton's method. A step that does not improve is halved."""
     found = [term.prior for term in problem.terms]
     now = _misfit(problem, found)
     for _ in range(STEPS):
@@ -59,7 +59,7 @@ def fit(problem: RegressionProblem) -> list[float]:
 
 
 def _misfit(problem: RegressionProblem, found: Sequence[float]) -> float:
-    """Returns what the fit makes as small as can be: surprise at the labels, and distance from the prior."""
+    """Returns the function to minimise: the log loss plus the squared distance from the prior."""
     rows = zip(problem.weights, problem.labels, _linear(problem.terms, found), strict=True)
     surprise = sum(w * (_softplus(z) - y * z) for w, y, z in rows)
     apart = zip(problem.terms, found, strict=True)
@@ -71,7 +71,7 @@ def _softplus(logit: float) -> float:
 
 
 def _linear(terms: Sequence[Term], coefficients: Sequence[float]) -> list[float]:
-    """The logit of each row."""
+    """Returns the logit of each row."""
     total = [0.0] * len(terms[0].column)
     for term, coefficient in zip(terms, coefficients, strict=True):
         if coefficient:
@@ -93,13 +93,13 @@ def _step(problem: RegressionProblem, found: list[float]) -> list[float]:
         spread_column = list(map(mul, term.column, spread))
         for other in range(row + 1):
             curvature[row][other] = curvature[other][row] = sum(map(mul, spread_column, terms[other].column))
-        # A column of zeros without a prior tells nothing; a little of its own keeps the matrix solvable.
+        # A column of zeros without a prior would make the matrix singular.
         curvature[row][row] += term.strength + 1e-9
     return _solution(curvature, gradient)
 
 
 def _solution(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Gaussian elimination; the matrix is positive definite, so the order of the rows does not matter."""
+    """Solves by Gaussian elimination. The matrix is positive definite, so no pivoting is needed."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for place, row in enumerate(rows):
         for below in rows[place + 1 :]:
@@ -114,20 +114,20 @@ def _solution(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 Row = Mapping[str, float]
 FAR = 4.0
-"""Deviations beyond which a feature counts no more."""
+"""The bound of a feature, in deviations."""
 FREE = 1e-6
-"""How firmly the bias is expected at 0: hardly."""
+"""The prior precision of the bias: nearly none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
-    """Of features that are brought to mean 0 and deviation 1; `features` maps each to (mean, deviation, weight)."""
+    """A logistic model on standardised features, each given as (mean, deviation, weight)."""
 
     bias: float
     features: Mapping[str, tuple[float, float, float]] = field(hash=False)
 
     def score(self, row: Row) -> float:
-        """The logarithm of the odds; a feature that is missing counts as its mean, one far out as if it were nearer."""
+        """Returns the log odds. A missing feature counts as its mean, an extreme one as `FAR` deviations."""
         return self.bias + sum(
             weight * min(max((row.get(name, mean) - mean) / deviation, -FAR), FAR)
             for name, (mean, deviation, weight) in self.features.items()
@@ -138,7 +138,7 @@ class LogisticModel:
 
 
 def fit_model(rows: Sequence[Row], labels: Sequence[float], penalty: float = 3.0) -> LogisticModel:
-    """The weights that make `labels` (0 to 1) likeliest, with `penalty` on their squares."""
+    """Returns the most likely weights for `labels` (0 to 1), with an L2 `penalty`."""
     names = sorted({name for row in rows for name in row})
     columns = [[row.get(name, 0.0) for row in rows] for name in names]
     scales = [_scale(column) for column in columns]
@@ -151,7 +151,7 @@ def fit_model(rows: Sequence[Row], labels: Sequence[float], penalty: float = 3.0
 
 def _scale(values: Sequence[float]) -> tuple[float, float]:
     mean = sum(values) / len(values)
-    # What never varies keeps its unit, so that it can be divided by, and gets no weight.
+    # A constant feature gets deviation 1: its standardised values are 0, and so is its weight.
     return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or 1.0
 
 
@@ -165,13 +165,13 @@ FOLDS, PENALTY = 10, 30.0
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Scores of rows by place: those that the weights were learned on, and those that were held out."""
+    """Scores of rows by place, for the rows that were learned on and the rows that were held out."""
 
     learned: Mapping[int, float]
     held: Mapping[int, float]
 
     def rows_to_escalate(self, share: float) -> Iterator[tuple[int, float]]:
-        """Yields the held-out rows that go to the large model when `share` of the others do; of ties, a part."""
+        """Yields the held-out rows to escalate if `share` of the learned ones are; ties in part."""
         scores = sorted(self.learned.values(), reverse=True)
         wanted = share * len(scores)
         cut = scores[int(wanted)]
@@ -181,7 +181,7 @@ class Fold:
 
 
 def folds(rows: Sequence[Row], labels: Sequence[float], division: int = 0) -> Iterator[Fold]:
-    """Yields the folds, the same each time; what a row lacks counts as 0."""
+    """Yields the folds, the same ones for each call. Missing features count as 0."""
     names = sorted({name for row in rows for name in row})
     whole = [{name: row.get(name, 0.0) for name in names} for row in rows]
     dice = Random(division)  # noqa: S311

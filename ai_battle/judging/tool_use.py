@@ -1,4 +1,4 @@
-"""Whether tool calls fit their schemas and the prompt and got anywhere, and whether an answer tells what came back."""
+"""Checks tool calls against their schemas and the prompt, and an answer against the results of its tools."""
 
 import json
 import re
@@ -32,7 +32,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(slots=True)
 class CallFindings:
-    """What was found in all calls of an answer."""
+    """Totals of the findings in all calls of an answer."""
 
     unknown: int = 0
     missing: int = 0
@@ -66,7 +66,7 @@ def call_measures(case: Case) -> dict[str, float]:
 
 
 def on_the_way(case: Case) -> dict[str, float]:
-    """Returns what became of the calls since the prompt; a call from which something else came is no repeated one."""
+    """Measures the calls since the prompt. A call with another result is no repeated one."""
     if not case.steps:
         return {}
     steps = case.steps[-NEWEST:]
@@ -80,7 +80,7 @@ def on_the_way(case: Case) -> dict[str, float]:
 
 
 def of_no_tool(case: Case) -> float | None:
-    """Returns 1 where an answer is a list of calls with named arguments and the reader knows no tool for any."""
+    """Returns 1 if the text is a list of calls with named arguments and no tool has any of the names."""
     if not case.context.tools or case.calls:
         return None
     return float(
@@ -89,9 +89,9 @@ def of_no_tool(case: Case) -> float | None:
 
 
 def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], prompt_stems: frozenset[str]) -> dict[str, float]:
-    """Returns nothing with results of tools at hand, as an answer in words is wanted then.
+    """Measures the absence of calls; empty if there are results, which call for an answer in words.
 
-    So it is where a prompt gives a tool nothing to work with: no name, figure or quotation.
+    Also empty if the prompt has no name, figure or quotation to call a tool with.
     """
     if case.results or not names_something(case.prompt):
         return {}
@@ -137,13 +137,13 @@ def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: CallFi
 
 
 def _is_of_type(value: Any, named: str) -> bool:
-    """Checks whether a value has a type; a type that is missing or unknown allows anything."""
+    """Checks whether a value has a type. A missing or unknown type allows anything."""
     kinds = _TYPES.get(named)
     return kinds is None or (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)))
 
 
 def _is_grounded(leaf: Any, case: Case) -> bool:
-    """Checks whether something in the prompt supports a value: its number, or half of its words."""
+    """Checks whether the prompt supports a value, by its number or half of its words."""
     if isinstance(leaf, bool) or leaf is None or leaf == "":
         return True
     if isinstance(leaf, int | float):
@@ -170,7 +170,7 @@ def _key(call: ToolCall) -> str:
 
 
 FEW_WORDS = 3
-"""Words of a result that leave nothing to tell."""
+"""A result with this many words or fewer has nothing to report."""
 _BARE_NO = re.compile(r"^\W{0,3}[^\W\d_]{2,6}\b[,.!](?:\s|\Z)")
 _EMPTY_VALUE = re.compile(
     r"[:=]\s{0,3}(?:\[\s*\]|\{\s*\}|\"\"|null\b|none\b|false\b|0\b(?![.,]\d))|\b(?:0|no) [a-z]", re.IGNORECASE
@@ -178,7 +178,7 @@ _EMPTY_VALUE = re.compile(
 
 
 def result_measures(case: Case) -> dict[str, float]:
-    """Returns how an answer differs from what tools brought, or what it has that only a tool could bring."""
+    """Measures an answer against the tool results, and what it reports that only a tool could know."""
     if not case.context.tools or case.calls or not case.text:
         return {}
     turn = case.context
@@ -191,7 +191,7 @@ def result_measures(case: Case) -> dict[str, float]:
 
 
 def has_informative_results(case: Case) -> bool:
-    """Checks whether a tool has returned what an answer could tell: a figure, or more than a few words."""
+    """Checks whether a tool returned something to report: a figure, or more than a few words."""
     brought = (step.result for step in case.steps if step.brought_something)
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
 
@@ -201,7 +201,7 @@ def _arguments_text(result: ToolResult) -> str:
 
 
 def _declines(case: Case) -> bool:
-    """It does not know, or nothing is there, it says, and tells nothing of what there is."""
+    """Checks whether an answer says that it does not know, and uses nothing of informative results."""
     return (
         (_denies_more(case) or gives_up(case.text, case.prompt))
         and has_informative_results(case)
@@ -210,7 +210,7 @@ def _declines(case: Case) -> bool:
 
 
 def _denies_more(case: Case) -> bool:
-    """Checks whether "no" is more than what there is to tell, as "No, it isn't." and "none" of an empty list may be."""
+    """Checks whether a "no" goes beyond the results: "No, it isn't." and "none" of an empty list may be right."""
     if not has_word_anywhere(case.text, "negation") or _BARE_NO.match(case.text):
         return False
     return not any(_has_empty_value(result.text) for result in case.results)
@@ -222,7 +222,7 @@ def _has_empty_value(text: str) -> bool:
 
 
 def _uses_results(case: Case) -> bool:
-    """It tells something of the results that the prompt and the calls did not have."""
+    """Checks whether an answer has something of the results that the prompt and the calls did not have."""
     given = Known((case.prompt, *map(_arguments_text, case.results)))
     returned = Known([result.text for result in case.results])
     if (stems(returned.text) - stems(given.text)) & stems(case.text):

@@ -1,6 +1,6 @@
-"""Whether an answer leaves work undone: the request is held against the calls, what came of them, and what is said.
+"""Checks whether an answer leaves work undone, by comparing the request with the calls, their results and the text.
 
-What is found is evidence and no proof, as it may be right to ask back or to be brief: all of it is weighed together.
+Each finding is evidence and no proof, since asking back or being brief may be right. So all are weighed together.
 """
 
 import re
@@ -19,8 +19,8 @@ from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
 from ..signals.states import denies
 
 LONGEST, AKIN, MOST_PARTS, FEW_WORDS = 400, 4, 6, 3
-"""Characters of an answer that is judged; letters that two words begin with that are forms of one; parts of a request
-that is short enough to be counted through."""
+"""Characters of an answer that is judged; equal first letters of two forms of a word; parts of a request that are
+counted; words of an empty result."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORD = re.compile(r"[^\W\d_]{3,}|\d+")
 _PART = re.compile(r"[,;:.!?]\s|\b(?:and|then|und|dann|et|puis|y|oraz|ve)\b", re.IGNORECASE)
@@ -32,7 +32,7 @@ _FIGURE = re.compile(
 )
 _VERDICT = re.compile(r"\W{0,3}(?:yes|no|not|ja|nein|oui|non|s[i\u00ed])\b", re.IGNORECASE)
 _PLEASE = re.compile(r"\b(?:please|bitte|veuillez|merci de|s'il (?:te|vous)|por favor|per favore)\b", re.IGNORECASE)
-# Of something that was to be done: "0 of 812 rows", "Imported: 0", "413 payload too large".
+# Nothing was done: "0 of 812 rows", "Imported: 0", "413 payload too large".
 _NOUGHT = re.compile(r"\b0 ?(?:of|von|sur|de|/)\b|: ?0(?![\w.,])|(?<![\w.,:])0 [^\W\d]|\"[45]\d\d [^\W\d]")
 _DIGITS = re.compile(r"\d+")
 _NAME_PART = re.compile(r"[^a-z]+")
@@ -45,14 +45,14 @@ _ACTS: frozenset[str] = frozenset().union(
     ("restore", "save", "send", "schedule", "set", "share", "start", "stop", "store", "submit", "transfer"),
     ("update", "upload", "write"),
 )
-# What a request has of these is met by any answer.
+# Any answer fulfils these words of a request.
 _TELLING: frozenset[str] = frozenset().union(
     ("say", "tell", "show", "try", "check", "see", "sag", "sage", "sagen", "zeig"),
     ("zeige", "nenn", "nenne", "dis", "dire"),
 )
 EVIDENCE: Mapping[str, tuple[float, str]] = {
     "asks": (2.5, "it asks back before it has looked with a tool"),
-    "begs": (2.7, "it asks for what a tool could tell"),
+    "begs": (2.7, "it asks for something that a tool could find"),
     "speaks_of_itself": (2.4, "it speaks of itself, and has called no tool"),
     "gives_up_early": (1.0, "it gives up before it has called a tool"),
     "guesses": (1.2, "it answers a question, and has called no tool"),
@@ -60,24 +60,24 @@ EVIDENCE: Mapping[str, tuple[float, str]] = {
     "announces": (0.7, "it announces what it has not done"),
     "changes_nothing": (0.8, "it was asked to do something, and has changed nothing"),
     "leaves_tool": (2.2, "it was asked to do something, and has changed nothing"),
-    "no_news": (0.6, "it tells nothing of what the tools have returned"),
-    "only_of_itself": (4.9, "it speaks of itself, and tells nothing of what the tools have returned"),
+    "no_news": (0.6, "it uses nothing that the tools returned"),
+    "only_of_itself": (4.9, "it speaks of itself and uses nothing that the tools returned"),
     "half": (3.9, "it leaves out a part of the request, and so did the calls"),
     "leaves_file": (1.8, "the request names a file that no call has touched"),
     "other_name": (3.8, "something else was looked up than what the request names"),
     "other_value": (3.1, "something else was looked up than what the request names"),
-    "hides_failure": (5.0, "it says nothing of it that the last call failed"),
-    "other_figure": (3.8, "it tells another figure than the tools have returned"),
+    "hides_failure": (5.0, "it does not mention that the last call failed"),
+    "other_figure": (3.8, "it gives another figure than the tools returned"),
 }
-"""What each finding adds to the logit of work left undone, and how it is told; learned by `research.unfinished`.
+"""What each finding adds to the logit of unfinished work, and its reason; learned by `research.unfinished`.
 
-That no tool fits counts half of what was learned: there each task has but a few tools.
+That no tool fits has half of its learned weight, since the tasks it was learned on have few tools each.
 """
 NO_EVIDENCE = -2.4
 
 
 def unfinished_work(end: "EndOfWork") -> str:
-    """Returns why a short answer is no end of work with tools; empty where it may be one."""
+    """Returns why a short answer can't be the end of the work, or ""."""
     found = end.findings() if len(end.text) <= LONGEST else []
     if sum(EVIDENCE[name][0] for name in found) + NO_EVIDENCE <= 0:
         return ""
@@ -86,9 +86,9 @@ def unfinished_work(end: "EndOfWork") -> str:
 
 @dataclass(frozen=True)
 class EndOfWork:
-    """An answer beside the request and what was done for it: `results` of the turn so far, `tools` that were offered.
+    """An answer with its request, the `results` of the turn so far, and the `tools` offered.
 
-    `is_first`: nothing was answered before; later in a talk, to ask back is a turn like any other.
+    `is_first` means that nothing was answered before; later in a conversation, asking back is a normal turn.
     """
 
     text: str
@@ -98,7 +98,7 @@ class EndOfWork:
     is_first: bool = True
 
     def findings(self) -> list[str]:
-        """The names of what speaks for work left undone."""
+        """Returns the names of the findings that suggest unfinished work."""
         looks = (*_ALWAYS, *(_WITH_CALLS if self.results else _WITHOUT_CALLS))
         return [look.__name__ for look in looks if look(self)]
 
@@ -112,7 +112,7 @@ class EndOfWork:
 
     @cached_property
     def arguments(self) -> str:
-        """The names of the tools that were called, and all that they were called with."""
+        """The names and arguments of all calls."""
         return "\n".join(" ".join((each.call.name, *each.call.arguments, *_values(each))) for each in self.results)
 
     @cached_property
@@ -146,20 +146,23 @@ class EndOfWork:
 
     @cached_property
     def denies(self) -> bool:
-        """By words of its own: who is told to mend an error may say that it is mended."""
+        """Whether the answer's own words deny.
+
+        Words of the prompt don't count: a mended error is still called an error.
+        """
         prompt_words = set(plain_words(self.prompt))
         own = " ".join(word for word in plain_words(self.text) if word not in prompt_words)
         return denies(own) or FAILURE.search(own) is not None
 
     @cached_property
     def tells_news(self) -> bool:
-        """It has something that the tools have returned and nobody had before, a figure of its own, or a yes or no."""
+        """Whether the answer has something new from the results, a figure of its own, or a yes or no."""
         given = (self.prompt, self.arguments)
         return self.is_verdict or bool((self.said - self.asked) & self.found or _digits(self.text) - _digits(*given))
 
     @cached_property
     def idle_tools(self) -> list[ToolSpec]:
-        """The tools that change something, where an order was given and none of them was called."""
+        """The tools that change something, if the prompt is an order and none of them was called."""
         if self.is_question or self.denies or self.asks_back:
             return []
         acting, called = list(filter(_acts, self.tools)), {result.call.name for result in self.results}
@@ -207,7 +210,7 @@ def only_of_itself(end: EndOfWork) -> bool:
 
 
 def half(end: EndOfWork) -> bool:
-    """A later part of the request has no word in common with the calls, what they returned, or the answer."""
+    """Checks whether a later part of the request shares no word with the calls, their results or the answer."""
     parts = [*filter(None, map(_roots, _PART.split(end.prompt)))]
     if len(end.results) >= len(parts) or language_of(end.prompt) in UNSPACED:
         return False
@@ -219,8 +222,8 @@ def leaves_file(end: EndOfWork) -> bool:
 
 
 def other_name(end: EndOfWork) -> bool:
-    """A name or a code that request and answer have is nowhere in the work; another one was looked up, and not told."""
-    if language_of(end.prompt) == "de":  # where each noun has a capital
+    """Checks whether a name in both request and answer is nowhere in the work, while another name was looked up."""
+    if language_of(end.prompt) == "de":  # German capitalises every noun
         return False
     seen, answer = _plain(f"{end.arguments}\n{end.returned}"), _plain(end.text)
     missing = [name for name in map(_plain, _NAME.findall(end.prompt)) if name not in seen and name[:5] in answer]
@@ -230,13 +233,13 @@ def other_name(end: EndOfWork) -> bool:
 
 
 def other_value(end: EndOfWork) -> bool:
-    """Request and answer speak of a "branch meadow", and a call was made with another branch."""
+    """Checks for a call with another value than request and answer name, such as another branch."""
     pairs = (pair for result in end.results for pair in result.call.arguments.items())
     return any(_is_other_value(name, str(value), end) for name, value in pairs)
 
 
 def hides_failure(end: EndOfWork) -> bool:
-    """The last call has failed or came to nothing, of which it says no word."""
+    """Checks whether the last call failed or had no effect, and the answer does not mention it."""
     last = end.results[-1]
     if end.denies or not (_fails(last) or (not end.is_question and _NOUGHT.search(last.text))):
         return False
@@ -247,7 +250,7 @@ def hides_failure(end: EndOfWork) -> bool:
 
 
 def _is_empty_search(end: EndOfWork) -> bool:
-    """Checks whether the last call is the one of several searches that has nothing."""
+    """Checks whether the last call is the only empty one of several searches."""
     last = end.results[-1]
     if last.is_error or len(last.text.split()) > FEW_WORDS:
         return False
@@ -255,13 +258,13 @@ def _is_empty_search(end: EndOfWork) -> bool:
 
 
 def other_figure(end: EndOfWork) -> bool:
-    """Checks whether an answer gives another figure than a result has beside a word of the request."""
+    """Checks whether the answer differs from the result's figure next to a word of the request."""
     figures = [fact for fact in facts(end.text) if fact.values]
     return bool(figures) and any(not any(map(fact.is_shown_as, figures)) for fact in _asked_figures(end))
 
 
 def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
-    """The figures that the last result calls by a word of the request, each the only one of that name."""
+    """Yields the figures of the last result next to a word of the request, if the name has one figure only."""
     figures: dict[str, set[str]] = {}
     for found in _FIGURE.finditer(end.results[-1].text):
         word = _plain(found["name"] or found["counted"])[:AKIN]
@@ -272,7 +275,7 @@ def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
 
 
 def no_tool_fits(end: EndOfWork) -> bool:
-    """Checks whether no tool has a word in common with the request, nor takes whatever is written into it."""
+    """Checks whether no tool shares a word with the request or accepts any text."""
     return not any(takes_anything(tool) or _roots(_about(tool)) & end.asked for tool in end.tools)
 
 
@@ -321,11 +324,11 @@ def _plain(text: str) -> str:
 
 @cache
 def _stop_words() -> frozenset[str]:
-    """Words that say nothing of what a request is about, in all languages."""
+    """Returns the words that say nothing about the subject of a request, in all languages."""
     kinds = ("function", "question", "courtesy", "own", "pointer", "now")
     return _TELLING.union(_plain(word) for kind in kinds for word in words_everywhere(kind)) - {"list"}
 
 
-@lru_cache(maxsize=256)  # a result is the same at each answer of its turn
+@lru_cache(maxsize=256)  # each answer of a turn reads the same results
 def _roots(text: str) -> frozenset[str]:
     return frozenset(word[:AKIN] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _stop_words())

@@ -1,4 +1,4 @@
-"""Weights of the signals, one profile per family of tasks: from what was measured to quality, gain and a reason."""
+"""Turns the signals of an answer into its quality, the gain of help and a reason, with weights per family of tasks."""
 
 import json
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from .regression import probability
 
 FILE = "weights.json"
 USUAL_SPREAD = 0.3
-"""Of a measure whose weight is set by hand: what a calibration may move its weight by depends on it."""
+"""The assumed spread of a measure with a hand-set weight. It scales how far a calibration may move the weight."""
 NEAREST, FARTHEST = -1.0, 4.0
-"""Where signals end, in units of their spread: what is missing speaks less than what is there."""
+"""The bounds of a signal in units of its spread. They are asymmetric since absence says less than presence."""
 
 
 def standard(value: float, mean: float, spread: float) -> float:
-    """Returns a measure in units of its spread; one whose weight is set by hand has no mean and no bounds."""
+    """Returns a measure in units of its spread. A hand-set weight has no mean and no bounds."""
     return value / spread if not mean else max(NEAREST, min(FARTHEST, (value - mean) / spread))
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A logit: its intercept, the weights of signals in units of their spread, and that of failed hard checks."""
+    """A logit: intercept, weights per standardised signal, and the factor of failed hard checks."""
 
     intercept: float
     weights: Mapping[str, float] = field(hash=False)
@@ -34,8 +34,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`spread` has mean and standard deviation of each signal. `failure`: this answer is wrong; `rescue`: if so, a
-    helper is right; `spoilt` is how often a helper is wrong where this answer is right; `gains` are quantiles.
+    """The weights of one family. `spread` has mean and standard deviation of each signal.
+
+    `failure` is the logit of a wrong answer, `rescue` that of a helper being right then, `spoilt` how often a helper is
+    wrong although this answer is right. `gains` are quantiles of the gain.
     """
 
     spread: Mapping[str, tuple[float, float]] = field(hash=False)
@@ -45,13 +47,13 @@ class Profile:
     gains: tuple[float, ...] = ()
 
     def gain_of(self, help_rate: float) -> float:
-        """The gain above which so many answers of those that were learned on lie."""
+        """Returns the gain that this share of the answers in the training data exceeds."""
         place = (1 - help_rate) * (len(self.gains) - 1)
         below = min(int(place), len(self.gains) - 2)
         return self.gains[below] + (place - below) * (self.gains[below + 1] - self.gains[below])
 
     def standard(self, signals: Mapping[str, float]) -> dict[str, float]:
-        """Signals in units of their spread; what could not be measured says nothing."""
+        """Returns the signals in units of their spread. A signal that could not be measured is left out."""
         return {
             name: standard(signals[name], mean, spread)
             for name, (mean, spread) in self.spread.items()
@@ -59,11 +61,11 @@ class Profile:
         }
 
     def quality(self, standard: Mapping[str, float], beside: float = 0.0) -> float:
-        """Returns how likely the answer is good; `beside` adds to the logit of its failure."""
+        """Returns the probability that the answer is good; `beside` adds to the logit of failure."""
         return probability(-logit(self.failure, standard) - self.failure.everywhere * beside)
 
     def gain(self, standard: Mapping[str, float], quality: float) -> float:
-        """Returns how much more likely a helper is right than an answer of this quality."""
+        """Returns how much likelier a helper is right than an answer of this quality."""
         return (1 - quality) * probability(logit(self.rescue, standard)) - quality * self.spoilt
 
     @classmethod
@@ -105,7 +107,7 @@ _AT_LEAST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """`weighed` is what each signal adds to the logit of failure."""
+    """The quality and gain of an answer; `weighed` is what each signal adds to the logit of failure."""
 
     quality: float
     gain: float
@@ -114,14 +116,14 @@ class Score:
 
     @property
     def reason(self) -> str:
-        """The hard checks that failed; else the signals that weigh most, at most three."""
+        """The failed hard checks; otherwise the three signals that weigh most."""
         sayable = {name: value for name, value in self.weighed.items() if name in SENTENCES and value >= _AT_LEAST}
         names = [*self.failed] or sorted(sayable, key=lambda name: -sayable[name])
         return f"{'; '.join(SENTENCES[name] for name in names[:MOST])}." if names else ""
 
 
 def score(found: Measurements, family: Family, weights: Weights) -> Score:
-    """An answer that is empty has no quality; every other hard check that fails leaves little of it."""
+    """Scores an answer. An empty one has quality 0; any other failed hard check leaves little quality."""
     profile = weights[family]
     standard = profile.standard(found.signals)
     quality = 0.0 if "empty" in found.failed else profile.quality(standard, DOUBT if found.failed else 0.0)
@@ -131,5 +133,5 @@ def score(found: Measurements, family: Family, weights: Weights) -> Score:
 
 
 def signals_to_show(found: Measurements) -> dict[str, float]:
-    """Returns the signals that speak, the hard checks first."""
+    """Returns the signals other than 0, the hard checks first."""
     return {name: round(value, DECIMALS) for name, value in {**found.failed, **found.signals}.items() if value}

@@ -1,4 +1,4 @@
-"""What an answer says and says of itself, whose turn it is, and what decides at once that it is poor."""
+"""Checks what an answer says about itself, whose turn it is, and what makes it poor at once."""
 
 import math
 from itertools import islice
@@ -22,11 +22,11 @@ from .working import final_missing
 
 LEAST_TOKENS = 5
 NO_STOP = 0.25
-"""What a missing stop is worth where nothing else shows that more was to come: many right answers lack it."""
+"""The value of a missing full stop without other signs of a cut: many right answers lack it."""
 
 
 def length(case: Case) -> float:
-    """Returns the logarithm of the length: a second page says less than a second line."""
+    """Returns the log of the length: a second page says less than a second line."""
     return math.log1p(len(case.working.split())) / 5
 
 
@@ -41,7 +41,7 @@ def stops_short(case: Case) -> float:
 
 
 def token_doubt(case: Case) -> float | None:
-    """Returns how unsure the model was of its tokens, where that is known."""
+    """Returns the mean negative log-probability of the tokens, or None if too few are known."""
     known = [value for value in case.context.logprobs if math.isfinite(value) and value <= 0]
     return -mean(known) if len(known) >= LEAST_TOKENS else None
 
@@ -51,14 +51,14 @@ def denial(case: Case) -> float:
 
 
 def only_gives_up_(case: Case) -> float:
-    """It says that it can't, and nothing else. That nothing was found may be what a tool has returned."""
+    """Returns 1 for an answer that only says that it can't. "Nothing found" may be a tool's result, though."""
     if _may_refuse(case) or (case.results and not has_informative_results(case)):
         return 0.0
     return float(only_gives_up(case.text, case.prompt))
 
 
 def empty_promise(case: Case) -> float:
-    """It announces what does not come; a call is something that comes. A report may end with what is to come."""
+    """Returns 1 if the answer announces what does not come. Calls do come, and reports may end with plans."""
     if case.calls:
         return 0.0
     is_pick = case.family == "mcq" and case.final is not None
@@ -67,19 +67,22 @@ def empty_promise(case: Case) -> float:
 
 
 def only_offers(case: Case) -> float:
-    """It offers help to who has asked for something."""
+    """Returns 1 for an offer of help in reply to a request."""
     return float(not case.context.history and offers_only(case.text, case.prompt))
 
 
 def wrong_form(case: Case) -> float:
-    """It lacks a form that the prompt plainly asks for; of results a tool has given, nobody knows the number."""
+    """Returns 1 if the answer lacks the requested form.
+
+    Tool results may be fewer than requested, so they don't count.
+    """
     return float(not case.calls and not case.results and misses_form(case.text, case.question))
 
 
 def _may_refuse(case: Case) -> bool:
-    """Checks whether refusing may be right: tools are offered, none fits, and the model can't reckon by itself.
+    """Checks whether a refusal may be right: tools are offered, none fits, and the task needs one.
 
-    Not so in the middle of a talk, nor once a tool has brought something.
+    Within a conversation, or once a tool has brought something, it is not.
     """
     if not case.context.tools or case.context.history or any(step.brought_something for step in case.steps):
         return False
@@ -102,7 +105,7 @@ def loop(case: Case) -> float:
 
 
 def repetition(case: Case) -> float:
-    """Returns how much an answer repeats, unless it states an answer: some models go round behind right ones."""
+    """Returns the share of repeated text unless an answer is stated: some models loop after the right one."""
     share = case.repeated_words
     return share if share > REPETITION and not case.states_answer else 0.0
 
@@ -112,14 +115,14 @@ def is_truncated(case: Case) -> float:
 
 
 def gives_up(case: Case) -> float:
-    """It says that it can't, and names no answer all the same."""
+    """Returns 1 if the answer says that it can't and states no answer despite that."""
     return float(not case.states_answer and only_gives_up_(case))
 
 
 def no_answer(case: Case) -> float:
-    """Returns 1 where a final answer is due and there is none; in a discussion with numbers not every turn owes one.
+    """Returns 1 if a final answer is due and missing. Turns of a discussion about numbers need not have one.
 
-    A number in words is one as well.
+    A numeral in words counts as an answer.
     """
     if not final_missing(case) or not wants_number(case.question) or gives_up(case):
         return 0.0
@@ -127,7 +130,7 @@ def no_answer(case: Case) -> float:
 
 
 def unfit_again(case: Case) -> float:
-    """A call does not fit its schema, after one such call had failed."""
+    """Returns 1 if a call does not fit its schema although an earlier one had failed."""
     failed = any(result.is_error for result in case.results)
     if case.family != "tool" or not failed:
         return 0.0
@@ -156,16 +159,16 @@ def runs_on(case: Case) -> float:
 
 
 def repeats_other(case: Case) -> float:
-    """It is what another has just said."""
+    """Returns 1 if the answer is what another speaker has just said."""
     return float(repeats_turn(case.text, case.prompt, _latest_texts(case, "user")))
 
 
 def _latest_texts(case: Case, role: Role) -> list[str]:
-    """Returns the newest texts, looked for from the end: no more of a long history is read."""
+    """Returns the newest texts of a role in order, reading no more of the history than needed."""
     newest = (message.text for message in reversed(case.context.history) if message.role == role)
     return [*islice(newest, EARLIER)][::-1]
 
 
 def wrong_language(case: Case) -> float:
-    """Returns 1 for another language than the prompt's, but not behind results, whose language it may follow."""
+    """Returns 1 for another language than the prompt's. After results it may be theirs, so it returns 0."""
     return float(case.family == "chat" and not case.results and is_in_wrong_language(case.text, case.prompt))

@@ -1,4 +1,4 @@
-"""Whether an answer calculates or picks an option, whether its sums hold, and whether its answer follows from them."""
+"""Checks the working of an answer: whether it computes, whether its sums hold, and whether its result follows."""
 
 import math
 import re
@@ -58,14 +58,14 @@ def _about(picked: str, options: Mapping[str, str], before: str) -> dict[str, fl
 
 
 def _is_extreme(text: str, options: Mapping[str, str]) -> float:
-    """It is the smallest or the largest of the numbers: these are made around the right one."""
+    """Returns 1 for the smallest or largest number. Wrong options are made around the right one."""
     first = [next(quantities(other), 0.0) for other in options.values() if _is_number(other)]
     value = next(quantities(text), 0.0)
     return float(len(first) > FEW_NUMBERS and value in (min(first), max(first)))
 
 
 def _result_is_no_option(case: Case) -> bool:
-    """The last sum gives a number, and all options are numbers, but none is this one."""
+    """Checks whether the last sum gives a number that is none of the all-numeric options."""
     if not case.claims or not all(map(_is_number, case.options.values())):
         return False
     result = case.claims[-1].value
@@ -78,7 +78,7 @@ def _is_near_option(result: float, value: float) -> bool:
 
 
 def _before_answer(text: str) -> str:
-    """Returns what stands before the last announcement of an answer."""
+    """Returns the text before the last announcement of an answer."""
     last = text.rfind("answer")
     return text[: max(0, last - _ARTICLE)] if last >= 0 else text
 
@@ -99,7 +99,7 @@ _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 
 
 def question_length(case: Case) -> float:
-    """Returns the logarithm of the length of the question."""
+    """Returns the log of the length of the question."""
     return math.log1p(len(case.prompt.split())) / 5
 
 
@@ -113,7 +113,7 @@ def question_percent(case: Case) -> float:
 
 
 def wrong_sums(case: Case) -> float:
-    """A sum that is written out does not hold."""
+    """Returns 1 if a written sum does not hold."""
     return float(any(not claim.holds for claim in case.claims))
 
 
@@ -122,12 +122,12 @@ def no_sums(case: Case) -> float | None:
 
 
 def equations(case: Case) -> float | None:
-    """Returns the logarithm of the number of equations: who calculates more, of formulas too, is right more often."""
+    """Returns the log of the number of equations: answers that compute more are right more often."""
     return math.log1p(case.working.count("=")) if case.has_working else None
 
 
 def arguments(case: Case) -> float | None:
-    """Returns how often, in logarithms, it reasons in words such as but, if and because where it could calculate."""
+    """Returns the log of the number of words such as "but", "if" and "because", which replace calculation."""
     if not case.has_working:
         return None
     words = closed_words(language_of(case.working) or "en", "clause", "contrast")[0]
@@ -135,9 +135,9 @@ def arguments(case: Case) -> float | None:
 
 
 def number_misread(case: Case) -> float | None:
-    """It calculates with a number that nobody gave, and leaves one aside that was given, of a short question.
+    """Returns 1 if a short question's number is unused while the answer computes with one that nobody gave.
 
-    Where few numbers were given, that a day has 24 hours is no reason to leave one of them aside.
+    With few given numbers, even constants (24 hours a day) don't excuse leaving one out.
     """
     if not case.claims or not case.facts or len(case.question.split()) > SHORT:
         return None
@@ -145,24 +145,30 @@ def number_misread(case: Case) -> float | None:
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
     known = given if len(given) <= FEW else given | CONSTANTS
-    known = known | {0.0, 1.0, 2.0, 100.0, *([10.0] if question_percent(case) else [])}  # people begin with a tenth
+    known = known | {
+        0.0,
+        1.0,
+        2.0,
+        100.0,
+        *([10.0] if question_percent(case) else []),
+    }  # people often compute a tenth first
     return float(any(_strange(case, known, sorted(given)[-MOST:])))
 
 
 def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool]:
-    """Yields for each operand whether it is neither known, nor in an earlier sum, nor worked out in the head."""
+    """Yields for each operand whether it is neither known, nor in an earlier sum, nor a step of mental arithmetic."""
     for claim in case.claims:
         yield from [not stands_among(each, known) and not _is_worked_out(each, given) for each in claim.operands]
         known.update([round(number, 4) for number in (claim.value, *claim.operands)])
 
 
 def _is_worked_out(number: float, given: list[float]) -> bool:
-    """Checks whether a number is one step from two that were given, or a percentage of one."""
+    """Checks whether a number is one step from two given ones, or a percentage of one."""
     return any(_is_one_step_from(given, number * scale, CENT * scale) for scale in (1.0, 100.0))
 
 
 def asked_sum_missed(case: Case) -> float | None:
-    """The prompt asks for one sum, and no number of the answer is what comes out."""
+    """Returns 1 if the prompt asks for one sum and no number of the answer is its value."""
     values = asked_values(case.prompt)
     if not values or not case.displayed_numbers:
         return None
@@ -170,14 +176,14 @@ def asked_sum_missed(case: Case) -> float | None:
 
 
 def facts_unused(case: Case) -> float | None:
-    """Numbers that the question gives and the answer never has; three are as bad as more."""
+    """Returns the share of the question's numbers that the answer never uses; three count as all."""
     if not case.facts or not case.has_working:
         return None
     return _share_missing(case, rounded_values(case.numbers))
 
 
 def facts_not_reached(case: Case) -> float | None:
-    """Numbers of the question that the last sum rests on by no way, nor does the one that gives the final answer."""
+    """Returns the share of the question's numbers on which the final sum does not rest."""
     if not case.facts or not case.claims:
         return None
     claims = _claims_to_final(case)
@@ -191,7 +197,7 @@ def facts_not_reached(case: Case) -> float | None:
 
 
 def _claims_to_final(case: Case) -> Sequence[Claim]:
-    """The sums up to the last one that gives the final answer; all of them where none does."""
+    """Returns the sums up to the last one that gives the final answer, or all of them."""
     value = final_value(case)
     if value is None:
         return case.claims
@@ -204,7 +210,7 @@ def _share_missing(case: Case, among: set[float]) -> float:
 
 
 def results_unused(case: Case) -> float | None:
-    """The share of results that neither a later sum nor the final answer takes up."""
+    """Returns the share of results that neither a later sum nor the final answer uses."""
     if not case.has_working or len(case.claims) < 2:
         return None
     value = final_value(case)
@@ -231,7 +237,7 @@ def final_fractional(case: Case) -> float | None:
 
 
 def final_value(case: Case) -> Fraction | None:
-    """The final answer as a number, where it is one."""
+    """Returns the final answer as a number, or None."""
     return next(numbers(case.final.key), None) if case.final and case.final.kind == "number" else None
 
 
@@ -243,7 +249,7 @@ def final_not_in_working(case: Case) -> float | None:
 
 
 def final_off_sums(case: Case) -> float | None:
-    """The final answer is no result, no operand, no other number before it or in the prompt, and one step from none."""
+    """Returns 1 if the final answer is no number of the working or the prompt, nor one step from any."""
     final = _final_number(case) if case.claims else None
     if final is None:
         return None
@@ -260,7 +266,7 @@ def final_off_sums(case: Case) -> float | None:
 
 
 def _final_number(case: Case) -> float | None:
-    """The final answer without its sign, with all of its digits that are shown."""
+    """Returns the absolute value of the final answer with all digits shown."""
     value = final_value(case)
     if value is None:
         return None
@@ -269,20 +275,20 @@ def _final_number(case: Case) -> float | None:
 
 
 def _grain(final: float) -> float:
-    """Returns what a number may have been rounded to: 15600 to hundreds. 0 for one that does not end in a zero."""
+    """Returns the unit to which a number may have been rounded: hundreds for 15600, 0 without a trailing zero."""
     written = f"{final:.0f}"
     zeros = len(written) - len(written.rstrip("0"))
     return 10.0**zeros if zeros and final == float(written) else 0.0
 
 
 def _is_named(case: Case, final: float, behind: Sequence[tuple[float, float]]) -> bool:
-    """It is said to be the answer, or the only number behind what came out last."""
+    """Checks whether the number is stated as the answer, or is the only one after the last result."""
     stated = case.final is not None and case.final.stated
     return case.is_split or stated or set(map(itemgetter(0), behind)) == {final}
 
 
 def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
-    """A last sum may be left to the reader."""
+    """Checks whether the number is one operation away: a last sum may be left to the reader."""
     least, most = final - unit + ROUNDING, final + unit - ROUNDING
     return any(
         least < value < most
@@ -292,20 +298,20 @@ def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
 
 
 def _end_of_result(case: Case) -> int:
-    """Returns where the working ends with what comes out last; the end of all where the final answer stands apart."""
+    """Returns the end of the last result in the working, or of all if the final answer is separate."""
     text = case.calculation.text
     last = _RESULT.search(text, max(map(text.rfind, _EQUAL)))
     return len(text) if case.is_split or not last else last.end()
 
 
 def _is_in(value: float, ordered: list[float]) -> bool:
-    """Checks whether a number is near one of those in order, whatever their signs are."""
+    """Checks whether a sorted list has a number near this one, ignoring signs."""
     ways = (abs(value) * factor for factor in FACTORS)
     places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
     return any(place < len(ordered) and _near(way, ordered[place]) for place, way in places)
 
 
 def _near(a: float, b: float) -> bool:
-    """Checks whether two numbers are within half a percent; percentages, cents and signs are read both ways."""
+    """Checks whether two numbers differ by half a percent at most; percentages, cents and signs are read both ways."""
     width = NEAR * max(1.0, abs(b))
     return abs(a - b) <= width or abs(a * 100.0 - b) <= width or abs(a * 0.01 - b) <= width or abs(a + b) <= width

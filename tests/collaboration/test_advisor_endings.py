@@ -49,7 +49,7 @@ async def reasons(
 )
 async def test_success_is_not_told_where_the_last_call_failed(result: str) -> None:
     assert await reasons(RUN, "It is done now.", RUN_ALL, "It is built.", results=(result, "ok")) == [
-        "it says nothing of it that the last call failed"
+        "it does not mention that the last call failed"
     ]
 
 
@@ -141,12 +141,12 @@ LOOK_AT = {branch: call("look_up", what="state", branch=branch) for branch in ("
         (
             "How many have signed?",
             (LOOK["signatures"], "48 have signed."),
-            "it tells another figure than the tools have returned",
+            "it gives another figure than the tools returned",
         ),
         (
             "Where does Elena live?",
             (LOOK["Elena"], "One moment, I am going to check that."),
-            "it speaks of itself, and tells nothing of what the tools have returned",
+            "it speaks of itself and uses nothing that the tools returned",
         ),
         (
             "Send Ben the address of Elena.",

@@ -1,4 +1,4 @@
-"""Models that judge a run by a rubric, with scores whose quotations are checked."""
+"""Judges runs by a rubric; each score needs a quotation that is found in the transcript."""
 
 from .judging import Arbiter, judge_run
 

@@ -1,4 +1,4 @@
-"""Asks models to judge a run: each twice, with the participants in both orders, and once more for what fails."""
+"""Asks models to judge a run: each in both orders of the participants, and once more for invalid scores."""
 
 import json
 import os
@@ -28,23 +28,23 @@ from .verdict import Rating, Verdict, keep
 
 PROMPT = Path(__file__).parent / "prompts" / "judge.md"
 MOST, ANSWER_ROOM = 100_000, 12_000
-"""Tokens of a run that a judge reads at the most, and those of its context that are left free."""
+"""How many tokens of a run a judge reads at most, and how many of its context stay free."""
 FEW, ENTRY = 12, 400
-"""Scores for which any model has room in an answer, and the tokens of one where there are more."""
+"""How many scores fit into any model's default answer, and the tokens to request for each if there are more."""
 REPAIR = "That is not the JSON that was asked for. Give the same judgement once more, as JSON alone."
 
 
 @dataclass(frozen=True, slots=True)
 class Arbiter:
-    """Judges runs by a rubric; `models` are those who judge, by their names."""
+    """Judges runs by a rubric; `models` are the judges by name."""
 
     models: Mapping[str, Model]
     rubric: Rubric
 
     async def judge(self, run_dir: Path, emit: Emit = ignore) -> Verdict:
-        """Returns the verdict; a judge that fails is told in its notes.
+        """Returns the verdict. The notes name judges that failed.
 
-        Raises `ConfigError` where nothing was said, `ProviderError` where no score stands, and `JournalError`.
+        Raises `ConfigError` if nothing was said, `ProviderError` if no score is valid, and `JournalError`.
         """
         transcript, spent = Transcript.read(run_dir), Budget()
         ratings: list[Rating] = []
@@ -65,10 +65,7 @@ class Arbiter:
         return Verdict(*names, self.rubric.weights, scale, tuple(ratings), usage, (*cuts, *faults))
 
     async def _ratings(self, name: str, model: Model, shown: Transcript, emit: Emit) -> Sequence[Rating]:
-        """Returns the ratings of one judge.
-
-        Where it fails in one order, none counts and the other order is not asked for.
-        """
+        """Returns one judge's ratings, or raises `ProviderError` if it fails in either order."""
         await model.require_listener()
         judge = Participant(name, model.client)
         sittings = [JudgePass(judge, self.rubric, shown, swapped, emit) for swapped in (False, True)]
@@ -81,7 +78,7 @@ class Arbiter:
 
 @dataclass(slots=True)
 class JudgePass:
-    """One judge reads the run in one order."""
+    """One judge's reading of the run in one order of the participants."""
 
     judge: Participant
     rubric: Rubric
@@ -94,7 +91,7 @@ class JudgePass:
         self.labels = self.transcript.labels(swapped=self.swapped)
 
     async def rate(self) -> Sequence[Rating]:
-        """Raises `ProviderError` where the judge can't be asked, or answers in prose twice."""
+        """Returns the ratings. Raises `ProviderError` if the judge can't be asked, or answers in prose twice."""
         question = (user(self._question),)
         answer = await self._ask(question)
         if (entries := _entries(answer)) is None:
@@ -125,7 +122,7 @@ class JudgePass:
 
     @property
     def _judged(self) -> Mapping[str, str]:
-        """The participants by their labels, in the order of these."""
+        """The judged participants by label, in the order of the labels."""
         by_label = {label: name for name, label in self.labels.items() if name in self.transcript.participants}
         return dict(sorted(by_label.items(), key=lambda item: (len(item[0]), item[0])))
 
@@ -156,7 +153,7 @@ class JudgePass:
         return _object({"scores": {"type": "array", "items": _object(entry)}})
 
     def _read(self, entries: Sequence[Mapping[str, Any]]) -> Iterator[Rating]:
-        """A rating for each participant and criterion, also where the answer has none."""
+        """Yields a rating for each participant and criterion, even if the answer has none."""
         given = {(str(each.get("participant")).strip(), str(each.get("criterion")).strip()): each for each in entries}
         for label, name in self._judged.items():
             for criterion in self.rubric.criteria:
@@ -184,7 +181,7 @@ class JudgePass:
 
 
 def _second(first: Rating, second: Rating) -> Rating:
-    """Returns what the second answer brought where the first had a fault; false quotations of both are told."""
+    """Replaces a faulty rating by the second answer's, and keeps the false quotations of both."""
     if not first.fault:
         return first
     kept = second if second.score is not None or second.false_quotations else first
@@ -196,7 +193,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entries(answer: str) -> Sequence[Mapping[str, Any]] | None:
-    """The scores in an answer, whatever stands around them; None where it is prose."""
+    """Returns the scores in an answer, ignoring text around them; None if it contains no JSON."""
     match json.loads(json_in(answer) or "null"):
         case {"scores": [*entries]} | [*entries]:
             return [entry for entry in entries if isinstance(entry, dict)]
@@ -211,7 +208,7 @@ def _number(value: object) -> float | None:
 
 
 def _room(model: Model) -> int:
-    """The tokens of a transcript for which there is room in the context of a model."""
+    """Returns how many tokens of a transcript fit into the model's context."""
     return min(MOST, max(model.window - ANSWER_ROOM, model.window // 2)) if model.window else MOST
 
 
@@ -223,23 +220,23 @@ async def judge_run(
     limits: SpendingLimits = NO_LIMITS,
     emit: Emit = ignore,
 ) -> Verdict:
-    """Judges a run by a rubric, else by the usual one, and keeps the verdict in `judgements.jsonl` beside its journal.
+    """Judges a run by a rubric, by default the packaged one, and adds the verdict to its `judgements.jsonl`.
 
-    `models` are model types, `limits` hold for all that is asked here; `emit` hears each reply (`ModelReplied`). Raises
-    `ConfigError` for a model that nobody knows and a run in which nobody spoke, `ProviderError` where no score stands,
-    and `JournalError`.
+    `models` are model types; `limits` hold for all calls of this judgement; `emit` hears each reply (`ModelReplied`).
+    Raises `ConfigError` for an unknown model and a run in which nobody spoke, `ProviderError` if no score is valid, and
+    `JournalError`.
     """
     environment = with_dotenv(os.environ, Path.cwd())
     redactor = environment_redactor(environment)
     context = BuildContext(environment=environment, redactor=redactor)
     if not models:
-        raise ConfigError("Nobody judges; name a model, such as gpt-4o.")
+        raise ConfigError("There is no judge; name a model, such as gpt-4o.")
     judges = judge_models([HelperSettings(type=model) for model in models], context)
     arbiter = Arbiter(judges, rubric or load_rubric())
     try:
         for model in arbiter.models.values():
             require_priced(model, limits)
-        # Locked meanwhile, so that nothing is paid for that can't be kept.
+        # Lock first, so that no judgement is paid for that can't be written afterwards.
         with redactor.errors(), lock_directory(Path(run_dir)), charge_to(Budget(limits, payer="the judge")):
             verdict = redactor.value(await arbiter.judge(Path(run_dir), emit))
             keep(Path(run_dir), verdict)

@@ -1,4 +1,4 @@
-"""What a judge reads of a run: turns under labels instead of names, between fences that no text in them can close."""
+"""Shows a run to a judge: turns have labels instead of names, inside fences that their text can't close."""
 
 import hashlib
 import re
@@ -19,13 +19,13 @@ from ..core.tokens import estimate_text
 
 UNJUDGED = ("moderator", "observer")
 LARGEST_SHARE = 4
-"""A single turn may take the fourth part of what is read; of a longer one the beginning and the end are kept."""
+"""A turn may take at most a fourth of the transcript; of a longer one, the beginning and the end are kept."""
 HEAD_SHARE = 3
-"""The third part of what is read is the beginning of a run that is too long, the rest is its end."""
+"""If a run is too long, its beginning takes a third of the transcript, and its end the rest."""
 FENCE = 40
 """Tokens of the tags around a turn."""
 SHORTEST, LONGEST = 10, 1_000
-"""Characters of a quotation: fewer stand in any text, unless they are all of a turn."""
+"""Characters of a quotation. A shorter one would occur in any text, so it counts only if it is the whole turn."""
 _DOUBLE = '"\u201c\u201d\u201e\u201f\u00ab\u00bb'
 _SINGLE = "'`\u2018\u2019\u201a\u201b\u00b4"
 _TOKEN = re.compile(
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 )
 
 Labels = Mapping[str, str]
-"""The label of each name."""
+"""Labels by participant name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SpokenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was said in a run. `participants` are those who are judged; moderators and observers are read only."""
+    """What was said in a run. `participants` are judged; moderators and observers are only read."""
 
     prompt: str
     participants: tuple[str, ...]
@@ -54,7 +54,7 @@ class Transcript:
 
     @classmethod
     def read(cls, run_dir: Path) -> "Transcript":
-        """Raises `JournalError`, and `ConfigError` where nobody has said anything."""
+        """Reads a run. Raises `JournalError`, and `ConfigError` if nobody has said anything."""
         prompt, names = "", list[str]()
         turns: dict[int, SpokenTurn] = {}
         for _, event in read(run_dir):
@@ -72,7 +72,7 @@ class Transcript:
         return cls(printable(prompt).strip(), judged, tuple(turns.values()))
 
     def within(self, most: int) -> "Transcript":
-        """Returns no more than so many tokens of it, as they are estimated; `note` says what is left out."""
+        """Shortens the transcript to an estimated `most` tokens; `note` says what is left out."""
         prompt = _excerpt(self.prompt, most // LARGEST_SHARE)
         turns = [replace(turn, text=_excerpt(turn.text, most // LARGEST_SHARE)) for turn in self.turns]
         cut = sum(map(ne, (prompt, *turns), (self.prompt, *self.turns)))
@@ -86,7 +86,7 @@ class Transcript:
         return replace(self, prompt=prompt, turns=(*head, *tail), note=note)
 
     def labels(self, *, swapped: bool) -> Labels:
-        """Returns the labels; swapped, the last participant has that of the first, and so on."""
+        """Returns the labels. If `swapped`, the last participant gets the first label, and so on."""
         order = self.participants[::-1] if swapped else self.participants
         marks = [chr(ord("A") + place % 26) + str(place // 26 or "") for place in range(len(order))]
         others = dict.fromkeys(turn.speaker for turn in self.turns if turn.speaker not in order)
@@ -95,7 +95,7 @@ class Transcript:
         }
 
     def fenced_text(self, labels: Labels) -> str:
-        """Returns the text between fences; they hold a number that whoever wrote it could not know."""
+        """Returns the transcript in fences whose tags contain a word that does not occur in the text."""
         spelled = {spelling: label for name, label in labels.items() for spelling in _spellings(name)}
         named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(spelled, key=len, reverse=True)))})(?!\w)")
         texts_of_run = (self.prompt, *(turn.text for turn in self.turns))
@@ -108,14 +108,14 @@ class Transcript:
         return "\n\n".join(blocks)
 
     def with_names(self, text: str, labels: Labels) -> str:
-        """Returns what a judge says of them with their names again."""
+        """Replaces labels with names in a judge's words."""
         names = {label: name for name, label in labels.items()}
         return _TOKEN.sub(lambda found: names.get(found[0], found[0]), text)
 
     def find(self, quotation: str, participant: str, labels: Labels) -> tuple[int, str] | None:
-        """Returns the turn in which the participant said just that, and the words as they stand there.
+        """Returns the turn in which the participant said exactly this, and the words as they are written there.
 
-        White space and the shape of quotation marks do not matter; every other character does, and no word is cut.
+        White space and the shape of quotation marks don't matter. All other characters do, and no word may be cut.
         """
         wanted = quotation.strip().strip(_DOUBLE + _SINGLE).strip()
         if not wanted or len(wanted) > LONGEST:
@@ -129,7 +129,7 @@ class Transcript:
 
 
 def _participants(run: RunStarted) -> list[str]:
-    """Returns all participants but moderators and observers, as far as the run's configuration can be read."""
+    """Returns all participants but moderators and observers, as far as the run's configuration is readable."""
     try:
         config: Any = yaml.safe_load(str(run.settings.get("config", "")))
     except yaml.YAMLError:
@@ -149,13 +149,13 @@ def _excerpt(text: str, most: int) -> str:
 
 
 def _fitting(turns: Iterable[SpokenTurn], most: int) -> int:
-    """Returns how many of the first ones fit."""
+    """Returns how many of the first turns fit."""
     sizes = accumulate(estimate_text(turn.text) + FENCE for turn in turns)
     return sum(1 for _ in takewhile(lambda size: size <= most, sizes))
 
 
 def _spellings(name: str) -> Sequence[str]:
-    """A name as others write it: Ann also as ANN, and ann as Ann; will, where it is no name, stays."""
+    """Returns spellings of a name: Ann as ANN, ann as Ann. Lower case is left out, since "will" may be no name."""
     return list(dict.fromkeys((name, name.upper(), name[:1].upper() + name[1:])))
 
 
@@ -167,7 +167,7 @@ def _unknown_word(text: str) -> str:
 
 
 def _pattern(quotation: str, labels: Labels) -> re.Pattern[str]:
-    """Finds the quotation in what was said, where names stand for the labels in it."""
+    """Compiles a pattern that finds the quotation, with names in place of labels."""
     names = {label: name for name, label in labels.items()}
     body = "".join(_piece(found, names) for found in _TOKEN.finditer(quotation))
     before = r"(?<!\w)" if _is_cased(quotation[0]) else ""
@@ -186,5 +186,5 @@ def _piece(found: re.Match[str], names: Mapping[str, str]) -> str:
 
 
 def _is_cased(character: str) -> bool:
-    """Says whether a character belongs to a script that parts words by spaces."""
+    """Checks whether a character belongs to a script that separates words by spaces."""
     return character.isdigit() or character.upper() != character.lower()

@@ -1,4 +1,4 @@
-"""What judges made of a run: their ratings, what follows from them, and how far judges and orders agree."""
+"""Holds judges' ratings of a run, computes scores and agreement from them, and keeps them in a file."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,15 +21,15 @@ from ..wire.genai import usage_from_json, usage_to_json
 FILE = "judgements.jsonl"
 VERSION = 1
 BOTH = (0, 1)
-"""The orders in which a judge has the participants: as they are, and swapped."""
+"""The orders of the participants: as they are, and swapped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One score of one judge, in the one or the other order of the participants (`swapped`).
+    """One judge's score of a participant for a criterion, in one order of the participants (`swapped`).
 
-    Only a `score` whose `quotation` is in turn `turn` of the participant stands; else it is None, and `fault` says why.
-    `false_quotations` are those that were not there, also where a later one was.
+    A `score` is valid only if the participant said `quotation` in turn `turn`; otherwise it is None, and `fault` says
+    why. `false_quotations` were not found, even if a later one was.
     """
 
     judge: str
@@ -46,11 +46,11 @@ class Rating:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The ratings of a run. `weights` of criteria add up to 1, `scale` is the lowest and the highest score.
+    """The ratings of a run. The `weights` of the criteria add up to 1; `scale` is the lowest and the highest score.
 
-    What is computed of them is None where it was not measured: a judge's score for a criterion counts when both orders
-    gave one, as only their mean is free of the place that a participant had. `usage` is what judging took, `notes` say
-    what went wrong or was left out on the way.
+    Values computed from ratings are None if not measured. A judge's score counts only if both orders gave one, because
+    only their mean is free of position bias. `usage` is the usage of judging; `notes` say what went wrong or was left
+    out.
     """
 
     participants: tuple[str, ...]
@@ -63,7 +63,7 @@ class Verdict:
 
     @cached_property
     def _pairs(self) -> Mapping[tuple[str, str, str], tuple[float, float]]:
-        """The scores of both orders, by judge, participant and criterion; where one is missing, neither counts."""
+        """The scores of both orders, by judge, participant and criterion. If one is missing, neither counts."""
         first, other = (
             {(r.judge, r.participant, r.criterion): r.score for r in self.ratings if r.swapped is swapped}
             for swapped in (False, True)
@@ -76,31 +76,31 @@ class Verdict:
         return [pair[order] for pair in pairs if pair for order in orders]
 
     def score(self, participant: str, criterion: str) -> float | None:
-        """Returns the mean of the judges whose score stands."""
+        """Returns the mean of the judges' valid scores."""
         scores = self._scores(participant, criterion)
         return fmean(scores) if scores else None
 
     def total(self, participant: str, orders: Sequence[int] = BOTH) -> float | None:
-        """Returns the weighted mean of all criteria; None where one of them was not measured."""
+        """Returns the weighted mean of all criteria; None if one of them was not measured."""
         scores = {criterion: self._scores(participant, criterion, orders) for criterion in self.weights}
         return fsum(self.weights[name] * fmean(scores[name]) for name in scores) if all(scores.values()) else None
 
     @property
     def mean(self) -> float | None:
-        """Returns the mean total of the participants, which is the score of the whole run."""
+        """The mean total of the participants, which is the score of the whole run."""
         totals = [total for each in self.participants if (total := self.total(each)) is not None]
         return fmean(totals) if totals and len(totals) == len(self.participants) else None
 
     @property
     def measured_by(self) -> Hashable:
-        """Returns what scores need to have in common to be compared; None where those in it can't be."""
+        """What verdicts must have in common to be compared; None if participants can't be compared in this one."""
         used = {frozenset(key[::2] for key in self._pairs if key[1] == each) for each in self.participants}
         is_comparable = len(used) == 1 and self.mean is not None
         return (used.pop(), (*self.weights.items(),), self.scale) if is_comparable else None
 
     @property
     def leader(self) -> str:
-        """Returns who is ahead in both orders; empty where that is nobody: a tie, or not to be compared."""
+        """The participant who is ahead in both orders; empty if there is a tie, or no fair comparison."""
         ahead = {self._ahead(order) for order in BOTH}
         return ahead.pop() if len(ahead) == 1 and len(self.participants) > 1 and self.measured_by else ""
 
@@ -111,13 +111,13 @@ class Verdict:
 
     @property
     def agreement(self) -> float | None:
-        """Returns Krippendorff's alpha of the judges, over each criterion of each participant."""
+        """Krippendorff's alpha of the judges, over each criterion of each participant."""
         units = [(each, criterion) for each in self.participants for criterion in self.weights]
         pairs = [[self._pairs.get((judge, *unit)) for judge in self.judges] for unit in units]
         return krippendorff_alpha([[fmean(pair) if pair else None for pair in row] for row in pairs])
 
     def order_gap(self, judge: str) -> tuple[float, float] | None:
-        """Returns how far a judge's scores of the two orders lie apart: on average, and at the most."""
+        """Returns the mean and the largest difference between a judge's scores in the two orders."""
         gaps = [abs(first - other) for key, (first, other) in self._pairs.items() if key[0] == judge]
         return (fmean(gaps), max(gaps)) if gaps else None
 
@@ -127,7 +127,7 @@ class Verdict:
 
     @property
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Yields a table: the participants, their scores by each criterion, and in all."""
+        """A table of the participants' scores: a header, a row for each criterion, and the total."""
         yield ("", *self.participants)
         for name, weight in self.weights.items():
             yield (f"{name} ({weight:.0%})", *(_figure(self.score(each, name)) for each in self.participants))
@@ -135,7 +135,7 @@ class Verdict:
 
     @property
     def totals(self) -> str:
-        """Names each participant with the score in all."""
+        """Each participant's name with its total."""
         return ", ".join(f"{each} {_figure(self.total(each))}" for each in self.participants)
 
     @property
@@ -144,7 +144,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """Says in a sentence who is ahead."""
+        """A sentence that says who is ahead."""
         if self.leader:
             return f"{self.leader} is ahead, in both orders."
         if len(self.participants) < 2:
@@ -155,7 +155,7 @@ class Verdict:
 
     @property
     def remarks(self) -> Iterator[str]:
-        """Says how far the scores can be trusted, and what is missing."""
+        """Sentences on how far the scores can be trusted, and on what is missing."""
         if (alpha := self.agreement) is not None:
             yield f"Agreement of {len(self.judges)} judges: Krippendorff's alpha {alpha:.2f} (interval level)."
         for judge in self.judges:
@@ -170,7 +170,7 @@ class Verdict:
         yield from self.notes
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the verdict for files and programs, with what follows from its ratings."""
+        """Returns the ratings and the values computed from them, for files and programs."""
         followed = {
             "scores": {each: {name: self.score(each, name) for name in self.weights} for each in self.participants},
             "totals": {each: self.total(each) for each in self.participants},
@@ -181,13 +181,13 @@ class Verdict:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Verdict":
-        """Raises `JournalError` for what is none."""
+        """Raises `JournalError` if the data is not a verdict."""
         try:
             lists = {name: tuple(data[name]) for name in ("participants", "judges", "scale", "notes")}
             ratings = [Rating(**{**each, "false_quotations": (*each["false_quotations"],)}) for each in data["ratings"]]
             usage, weights = usage_from_json(data["usage"]), dict(data["weights"])
         except (KeyError, TypeError, ValueError) as error:
-            raise JournalError(f"this is no verdict ({error!r}); mend or remove the line.") from error
+            raise JournalError(f"this is not a verdict ({error!r}); repair or remove the line.") from error
         return cls(**lists, weights=weights, ratings=tuple(ratings), usage=usage)
 
 
@@ -196,11 +196,11 @@ def _figure(score: float | None) -> str:
 
 
 def krippendorff_alpha(units: Sequence[Sequence[float | None]]) -> float | None:
-    """Returns the agreement of raters, at interval level: 1 is perfect, 0 is what chance would bring, less is worse.
+    """Returns the agreement of raters at interval level: 1 is perfect, 0 is chance, less is worse than chance.
 
-    Each unit has the value of each rater, None where one gave none. None is returned where nothing can be compared: no
-    unit with two values, or the same value everywhere. Klaus Krippendorff, "Computing Krippendorff's
-    Alpha-Reliability" (2011), https://repository.upenn.edu/asc_papers/43.
+    Each unit has a value of each rater, or None if the rater gave none. Returns None if nothing can be compared: no
+    unit has two values, or all values are equal. Klaus Krippendorff, "Computing Krippendorff's Alpha-Reliability"
+    (2011), https://repository.upenn.edu/asc_papers/43.
     """
     paired = [values for unit in units if len(values := [value for value in unit if value is not None]) > 1]
     pooled = [*chain(*paired)]
@@ -212,7 +212,7 @@ def krippendorff_alpha(units: Sequence[Sequence[float | None]]) -> float | None:
 
 
 def keep(run_dir: Path, verdict: Verdict) -> None:
-    """Adds the verdict to the file of them in a run directory that is locked; raises `JournalError`."""
+    """Appends the verdict to the file in a run directory, which has to be locked. Raises `JournalError`."""
     path = run_dir / FILE
     line = {"v": VERSION, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **verdict.to_json()}
     try:
@@ -223,7 +223,7 @@ def keep(run_dir: Path, verdict: Verdict) -> None:
 
 
 def read_verdicts(run_dir: Path) -> Iterator[Verdict]:
-    """Yields what was judged after the run, in order; raises `JournalError` for a line that can't be read."""
+    """Yields the verdicts made after the run, in order. Raises `JournalError` for an unreadable line."""
     path = run_dir / FILE
     lines = path.read_bytes().splitlines() if path.is_file() else ()
     for number, line in enumerate(lines, 1):

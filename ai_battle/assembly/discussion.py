@@ -1,4 +1,4 @@
-"""All models of one discussion, made ready to answer; and what would keep them from being made, with places."""
+"""Builds all models of a discussion, and finds what would prevent that, with the place in the file."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
+    """The models of one run by participant; people have none. `warnings` are for the user.
 
-    `judges` judge the run at its end, by their names; `describer` is the model of `describe_with`, which takes no part.
+    `judges` judge the run at its end, by name; `describer` is the model of `describe_with` if it takes no part.
     """
 
     models: Mapping[str, Model]
@@ -63,17 +63,17 @@ class Assembled:
 
     @property
     def outside_describer(self) -> Model | None:
-        """The model of `describe_with` where it takes no part, else the first helper that is known to see pictures."""
+        """The model of `describe_with` if it takes no part, else the first helper that is known to see pictures."""
         helpers = (model.helper for model in self.models.values())
         return self.describer or next((helper for helper in helpers if helper and helper.is_seeing), None)
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:
-        """Returns the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
+        """Returns a sentence for each unreachable address, first of participants and then of helpers."""
         needed = [*self.models.items(), *([("describe_with", self.describer)] if self.describer else ())]
         return await find_unreachable(needed), await find_unreachable(self.help.helpers)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
-        """Give the models their tools, once it is known where the run is kept; raises `ConfigError`."""
+        """Gives the models their tools, once the run directory is known. Raises `ConfigError`."""
         if self.tool_set:
             await self.tool_set.equip(run_dir, emit)
 
@@ -96,10 +96,10 @@ def build(
     approve: "Ask | None" = None,
     ask: Read | None = None,
 ) -> Assembled:
-    """Returns all models; `starts` is how many entries of its script each scripted participant has used up.
+    """Builds all models. `starts` says how many script entries each scripted participant has used.
 
-    `approve` puts a call of a tool to a person, where the file wants one to be asked; `ask` reads a line of one who
-    helps. Raises `ConfigError` for what `check` would have found.
+    `approve` asks a person about a tool call if the file requires it; `ask` reads a line from a person who helps.
+    Raises `ConfigError` for everything that `check` would have found.
     """
     discussion, context = loaded.file.discussion, BuildContext.of(loaded, starts, recordings)
     _require_known_options(loaded, context)
@@ -134,16 +134,16 @@ def _describer(discussion: Discussion, context: BuildContext) -> Model | None:
 
 
 def read_as_they_are(loaded: LoadedDiscussion) -> Iterator[frozenset[str]]:
-    """Returns for each model of a file the kinds of files that it is sent as they are."""
+    """Yields for each participant's model the kinds of files that it receives unchanged."""
     discussion, providers = loaded.file.discussion, BuildContext.of(loaded).providers
     for spec in discussion.models.values():
         if spec.role != "user":
-            with suppress(ConfigError):  # which is told where the model is made
+            with suppress(ConfigError):  # building the model reports the same error with its place
                 yield readable_kinds(parse(spec.type, providers), spec.capabilities)
 
 
 def _participant_models(loaded: LoadedDiscussion, context: BuildContext) -> dict[str, Model]:
-    """Takes the models that a check has made, unless scripts go on, or exchanges are recorded or come from a file."""
+    """Builds the participants' models, reusing those from a check unless scripts continue or exchanges are recorded."""
     made = {} if context.starts or context.recorder or context.recording else loaded.made
     specs = loaded.file.discussion.models.items()
     return {
@@ -152,7 +152,7 @@ def _participant_models(loaded: LoadedDiscussion, context: BuildContext) -> dict
 
 
 def _tool_users(pairs: Pairs, models: Iterable[str]) -> Iterable[str]:
-    """Returns who is told of tools: without any in the file, those to whom their pair brings some."""
+    """Returns who gets tools. If the file has none, these are the participants whose pair brings some."""
     if has_tools(pairs.discussion):
         return models
     return [name for each in pairs.all if each.traits.each_step for name in each.helped]
@@ -165,7 +165,7 @@ def has_tools(discussion: Discussion) -> bool:
 def direct(loaded: LoadedDiscussion, named: str) -> ModelClient:
     """Returns a client for a participant's name or a model type, with the help that the file gives it.
 
-    It has no tools, which belong to a run. Raises `ConfigError`.
+    It has no tools, because tools belong to a run. Raises `ConfigError`.
     """
     discussion, context = loaded.file.discussion, BuildContext.of(loaded)
     pairs = Pairs(discussion, context)
@@ -175,12 +175,12 @@ def direct(loaded: LoadedDiscussion, named: str) -> ModelClient:
 
 
 def participants_of(loaded: LoadedDiscussion, named: str) -> tuple[str, ...]:
-    """Returns the participants of a file that a name stands for, or a model type in any spelling."""
+    """Returns the participants with this name, or with this model type in any spelling."""
     return Pairs(loaded.file.discussion, BuildContext.of(loaded)).participants(named)
 
 
 def named_code(loaded: LoadedDiscussion) -> tuple[str, ...]:
-    """Returns the modules that the file names and that running it would import: they need to be trusted first."""
+    """Returns the modules and tools that running the file would import or start, which the user has to trust first."""
     discussion, context = loaded.file.discussion, BuildContext.of(loaded)
     pairs = Pairs(discussion, context)
     modules = [parse(type_, context.providers).provider for type_ in _named_types(pairs)]
@@ -191,7 +191,7 @@ def named_code(loaded: LoadedDiscussion) -> tuple[str, ...]:
 
 
 def _named_types(pairs: Pairs) -> Iterator[str]:
-    """Yields the types of all models that the file names: participants, helpers, judges, and who describes pictures."""
+    """Yields the types of all models in the file: participants, helpers, judges and the describer."""
     discussion = pairs.discussion
     yield from filter(None, (spec.type for spec in discussion.models.values()))
     yield from _helper_types(pairs)
@@ -201,7 +201,7 @@ def _named_types(pairs: Pairs) -> Iterator[str]:
 
 
 def check(loaded: LoadedDiscussion, recordings: RecordingFiles = NO_RECORDING) -> Iterator[Problem]:
-    """Yields what would keep the models from being made; code that the file names is not imported."""
+    """Yields what would prevent the models from being built, without importing code that the file names."""
     context = BuildContext.of(loaded, recordings=replace(recordings, record=""))
     discussion = loaded.file.discussion
     wrong = tuple(section_problems(context))
@@ -217,9 +217,9 @@ def check(loaded: LoadedDiscussion, recordings: RecordingFiles = NO_RECORDING) -
 
 
 def _participant_problems(pairs: Pairs, models: dict[str, Model | None], unsure: set[object]) -> Iterator[Problem]:
-    """Yields what is wrong with participants' models, without repeating what is wrong with a provider's section.
+    """Yields problems of participants' models, except those already reported for the provider's section.
 
-    The models that can be made are kept in `models`.
+    The models that can be built are kept in `models`.
     """
     for name, spec in pairs.discussion.models.items():
         try:
@@ -242,7 +242,7 @@ def _describer_problems(pairs: Pairs) -> Iterator[Problem]:
         name = parse(spec.type, pairs.context.providers)
         kinds = frozenset[str]() if is_person else readable_kinds(name, spec.capabilities)
     except ConfigError as error:
-        yield Problem(place, f"{error} It is no participant, either: {', '.join(pairs.discussion.models)}.")
+        yield Problem(place, f"{error} It is not a participant either: {', '.join(pairs.discussion.models)}.")
         return
     if "images" not in kinds:
         yield Problem(place, f"{named} sees no pictures, so it can't describe any; name a model that does")
@@ -277,9 +277,9 @@ def _helper_problems(each: ResolvedPair, pairs: Pairs) -> Iterator[Problem]:
 
 
 def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator[Problem]:
-    """Yields what only a strategy knows of its options, by making it; not of code that the file names."""
+    """Builds each strategy to find problems of its options, unless that would import code that the file names."""
     for each in pairs.all:
-        name = next(iter(each.helped), "")  # the pair of a helper is made with that which it helps
+        name = next(iter(each.helped), "")  # a helper's own pair is built with the pair that names the helper
         model = models.get(name)
         if model is None or "." in each.pair.strategy or _names_code(each, pairs):
             continue
@@ -290,26 +290,26 @@ def _strategy_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iter
 
 
 def _names_code(each: ResolvedPair, pairs: Pairs) -> bool:
-    """Says whether making the helpers of a pair may import a module by its dotted name."""
+    """Checks whether building the pair's helpers could import a module by its dotted name."""
     with suppress(ConfigError):
         return any("." in parse(type_, pairs.context.providers).provider for type_ in _helper_types(pairs, each))
     return True
 
 
 def _helper_types(pairs: Pairs, *some: ResolvedPair) -> list[str]:
-    """The types of those that help in some pairs, or in all."""
+    """Returns the helpers' model types in the given pairs, or in all."""
     types = (type_ for each in some or pairs.all for type_ in strategies.types_of(each.pair))
     return [pairs.settings(HelperSettings(type=type_)).type for type_ in types]
 
 
 def _code_location(code: str, loaded: LoadedDiscussion) -> str:
-    """A path as it is found from anywhere; a command without what is secret in it."""
+    """Returns a path in absolute form, or a command without its secrets."""
     path = loaded.base / Path(code).expanduser()
     return str(path.absolute()) if os.path.exists(path) else loaded.expansion.hide(code)
 
 
 def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -> Model | None:
-    """The model; None for one of code that the file names. Raises `ConfigError` where it can't be made."""
+    """Builds a model, or returns None if that would import code the file names. Raises `ConfigError`."""
     if "." in parse(spec.type, pairs.context.providers).provider:
         return None
     model = participant(name, spec, pairs.context)
@@ -318,9 +318,9 @@ def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -
 
 
 def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> Iterator[Problem]:
-    """Returns what is wrong with the sections of providers: whether there is such a one, and takes these options.
+    """Yields problems of the providers' sections: unknown providers and unknown options.
 
-    Plug-ins that are installed are asked what they take; a module by its dotted name only when it is `trusted`.
+    Installed plug-ins are asked for their options; a module with a dotted name is imported only if `trusted`.
     """
     for name, section in context.providers.items():
         yield from _section_problems(name, section, may_ask="." not in name or name in trusted)
@@ -343,7 +343,7 @@ def _key_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
 
 
 def _option_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
-    """Yields what a plug-in says of the options of its section."""
+    """Checks a section's options against the plug-in's own."""
     try:
         factory = plugins.factory(PACKAGE, name)
     except ConfigError as error:
@@ -357,7 +357,7 @@ def _option_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
 
 
 def _require_known_options(loaded: LoadedDiscussion, context: BuildContext) -> None:
-    """Raise `ConfigError` with the places of options that modules don't take; those of participants are imported."""
+    """Raises `ConfigError` with the places of unknown options; imports the participants' modules."""
     if context.recording:
         return
     models = loaded.file.discussion.models.values()

@@ -1,4 +1,4 @@
-"""A model type to a client that answers, with retries, metered; and what such clients are made with."""
+"""Builds a client with retries and metering from a model type, and describes what clients are built with."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -40,7 +40,7 @@ Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
 
 @dataclass(frozen=True, slots=True)
 class RecordingFiles:
-    """Files of exchanges with models: one to write (`record`), one to answer from without calling any (`replay`)."""
+    """Files of exchanges with models: `record` is written, `replay` answers without calling any model."""
 
     record: str = ""
     replay: str = ""
@@ -51,10 +51,10 @@ NO_RECORDING: RecordingFiles = RecordingFiles()
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """What models are made with: sections of the file, the environment, and how many script entries are used up.
+    """What models are built with: sections of the file, the environment, and used script entries.
 
-    `has_files`: it is a discussion in which files are shown, or may be. `evidence` is where it is kept what pairs
-    have shown: a folder, usually the state directory, or the address of a Redis.
+    `has_files` is true for discussions in which files are shown or may be. `evidence` is where pairs' evidence is kept:
+    a folder, usually the state directory, or the address of a Redis.
     """
 
     providers: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class BuildContext:
     evidence: Path | str | None = None
 
     def without_secrets(self, text: str) -> str:
-        """Returns a text as it may be kept: without secrets that are known, and without what looks like a key."""
+        """Removes known secrets, and everything that looks like a key."""
         return without_keys(self.redactor.text(text))
 
     @classmethod
@@ -93,7 +93,7 @@ class BuildContext:
 
     @classmethod
     def beside(cls, document: ConfigDocument, retry: RetryPolicy) -> Self:
-        """Returns what stands beside the main section of any kind of file."""
+        """Takes the sections that all kinds of files share from a document."""
         file = document.file
         return cls(
             providers={name: _stated_options(section) for name, section in file.providers.items()},
@@ -107,26 +107,26 @@ class BuildContext:
 
 
 def _stated_options(section: Any) -> dict[str, Any]:
-    """Returns what the file says of a section, without what it leaves open."""
+    """Returns the options that the section states explicitly."""
     options: dict[str, Any] = section.model_dump(exclude_unset=True)
     return options
 
 
 def _unknown() -> None:
-    """Is what a value is before anybody has said it."""
+    """Returns None, for a value that is not known."""
 
 
 async def _believe() -> None:
-    """Checks nothing: of a model without an address nobody can tell that it is not there."""
+    """Does nothing: without an address, reachability can't be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
     """A participant's model, ready to answer.
 
-    `options` go with each request; `helper` is the large one that helps it, `reads` the kinds of files that it is sent
-    as they are; `is_seeing` where it is known to see pictures. What it costs and how much it holds is
-    looked up when it is asked for, as loading the list of prices takes a while.
+    `options` go with each request, and `helper` is the large model that helps this one. `reads` are the kinds of files
+    it receives unchanged; `is_seeing` is true if it is known to see pictures. Price and window are looked up on access,
+    because loading the price list takes a while.
     """
 
     name: ModelName
@@ -143,27 +143,27 @@ class Model:
 
     @property
     def upstream(self) -> str:
-        """What its calls share with those of other models: an address, else the provider."""
+        """The identity that models on one server share: their address, else the provider."""
         return self.endpoint or self.name.provider
 
     @property
     def price(self) -> TokenPrice | None:
-        """None where nobody knows it."""
+        """The price, or None if unknown."""
         return self.find_price()
 
     @property
     def window(self) -> int | None:
-        """Its context in tokens."""
+        """The context in tokens, or None if unknown."""
         return self.find_window()
 
 
 def live_model(client: ModelClient) -> Model:
-    """Returns the model behind a client that a program brings, of which nothing else is known."""
+    """Wraps a client that a program brings, of which nothing else is known."""
     return Model(ModelName(type(client).__name__, ""), client, {})
 
 
 def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
-    """A client for a model type such as "gpt-4o" or "ollama/phi4": with retries, metered.
+    """Returns a metered client with retries for a model type such as "gpt-4o" or "ollama/phi4".
 
     `settings` are the provider's: `base_url, api_key, headers, api_version, transport, client` (an official SDK's
     client object); for "scripted" `script, when, loop, pace`. Raises `ConfigError`.
@@ -173,7 +173,7 @@ def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -
 
 
 def participant(name: str, spec: Speaking, context: BuildContext) -> Model:
-    """The model of a participant, or of one that helps: of that, a recording may hold nothing."""
+    """Builds the model of a participant or helper. A recording has to contain participants' models only."""
     model_name = parse(spec.type, context.providers)
     if context.recording and not isinstance(spec, HelperSettings):
         _require_recorded(model_name, context.recording)
@@ -192,9 +192,9 @@ def is_gateway(made: Model) -> bool:
 
 
 def _within(stated: Capabilities, made: Model, context: BuildContext) -> Model:
-    """Keeps from a model what it can't do, and gives it files of a discussion in a form that it reads.
+    """Limits requests to what the model can do, and sends files of discussions in a form that it reads.
 
-    What clients of a server send goes to it as they sent it: they have chosen the model.
+    A server's requests keep their files unchanged, because its clients have chosen the model themselves.
     """
     seeing = readable_files(made.name, stated.stated_values())["images"] is True
     made = replace(made, reads=readable_kinds(made.name, stated), is_seeing=seeing)
@@ -205,7 +205,7 @@ def _within(stated: Capabilities, made: Model, context: BuildContext) -> Model:
 
 
 def readable_kinds(name: ModelName, stated: Capabilities) -> frozenset[str]:
-    """The kinds of files that it is sent as they are: pictures unless it sees none, others only where that is known."""
+    """Returns the kinds of files to send unchanged: pictures unless the model can't see them, others only if known."""
     known = readable_files(name, stated.stated_values())
     return frozenset(kind for kind, reads in known.items() if reads or (reads is None and kind == "images"))
 
@@ -220,7 +220,7 @@ def model(name: ModelName, settings: Mapping[str, Any], context: BuildContext) -
     window = cache(partial(context_window, name, context.context_windows, address))
     is_real = not provider_traits(name.provider).recited
     most = getattr(client, "most_output", None) or partial(most_output, name, window)
-    # The redactor is around all that sends and repeats, so that no attempt leaves without it; a recorder has its own.
+    # The redactor wraps the caller, which sends and retries, so that no attempt leaves unredacted.
     terms = CallTerms(
         cost, most, bounded=is_real, find_price=lambda model: price(name.of_model(model), context.prices, address)
     )
@@ -257,7 +257,7 @@ def _provider_client(name: ModelName, settings: Mapping[str, Any], context: Buil
 
 
 def _takes_script(name: ModelName, context: BuildContext) -> bool:
-    """A recording does without the provider, which need not be loaded then."""
+    """Checks whether the provider takes a script. With a recording the provider is not needed, so it is not loaded."""
     return not context.recording and provider_traits(name.provider).takes_script
 
 
@@ -268,14 +268,17 @@ def _script(spec: Speaking, start: int) -> dict[str, Any]:
 
 
 def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits | SpendingLimits") -> None:
-    """Raises `ConfigError` where a limit in dollars can't hold for a model, and nobody has said that it need not."""
+    """Raises `ConfigError` if a limit in dollars can't be enforced for an unpriced model and none is allowed."""
     is_limited = any(each.cost_usd is not None and each.unpriced == "refuse" for each in limits)
     if is_limited and model.price is None:
         raise ConfigError(unpriced_reason(str(model.name)))
 
 
 def helper_model(speaker: str, settings: HelperSettings, context: BuildContext) -> Model:
-    """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
+    """Builds a helper's model with its own parameters. Only a script needs the name, to report its position.
+
+    Raises `ConfigError`.
+    """
     require_no_tools(settings)
     model = participant(speaker, settings, context)
     if not (model.options or settings.instructions or _takes_script(model.name, context)):
@@ -284,7 +287,7 @@ def helper_model(speaker: str, settings: HelperSettings, context: BuildContext) 
 
 
 def judge_models(judges: Iterable[HelperSettings], context: BuildContext) -> dict[str, Model]:
-    """The models that judge a run, by name, numbered where several have the same; raises `ConfigError`."""
+    """Builds the judges by name, numbering equal names. Raises `ConfigError`."""
     models: dict[str, Model] = {}
     for number, settings in enumerate(judges):
         model = helper_model(f"judge:{number}", settings, context)
@@ -295,13 +298,13 @@ def judge_models(judges: Iterable[HelperSettings], context: BuildContext) -> dic
 
 
 def require_no_tools(settings: HelperSettings) -> None:
-    """Raises `ConfigError` for tools of a helper where there is nothing that gives it any."""
+    """Raises `ConfigError` for a helper's tools outside of a discussion, where nothing provides them."""
     if settings.tools is not None:
         raise ConfigError(f"{settings.type} has tools, which only a discussion gives its helpers; take the key away.")
 
 
 async def find_unreachable(models: Iterable[tuple[str, Model]]) -> list[str]:
-    """A sentence for each address where nothing listens, which names those who need it."""
+    """Returns a sentence for each unreachable address, naming the models that need it."""
     names: dict[str, list[str]] = {}
     needed: dict[str, Model] = {}
     for name, model in models:
@@ -320,9 +323,9 @@ async def _fault(model: Model) -> str:
 
 
 def spelling(type_: str, providers: Collection[str] = ()) -> str:
-    """Returns the same for all spellings of a model, to compare them by; one that nobody knows is itself.
+    """Returns the same text for all spellings of a model, for comparison; an unknown model is returned unchanged.
 
-    `gemma3-1b` may stand for `gemma3:1b`, which is found out where the models are.
+    `gemma3-1b` may mean `gemma3:1b`, which only the provider knows.
     """
     try:
         return str(parse(type_, providers)).replace(":", "-")

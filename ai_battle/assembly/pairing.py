@@ -1,4 +1,4 @@
-"""Puts the models of a discussion together with those that help them."""
+"""Combines the models of a discussion with their helpers."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -21,14 +21,14 @@ from .tooling import with_tool_support, with_tools
 
 @dataclass(frozen=True, slots=True)
 class PairBuilder:
-    """Puts models together with their helpers, and keeps in `help` what is known of them then."""
+    """Combines models with their helpers, and records recipes, use and notes in `help`."""
 
     pairs: Pairs
     tool_set: ToolSet | None = None
     help: RunHelp = field(default_factory=RunHelp)
 
     def pair_up(self, name: str, model: Model, pairs: Collection[ResolvedPair] | None = None) -> Model:
-        """Returns the model of a participant with the help that it gets, of all its pairs or of these.
+        """Returns a participant's model with the help of all its pairs, or of the given ones.
 
         Raises `ConfigError`.
         """
@@ -38,16 +38,16 @@ class PairBuilder:
             self.help.recipes.setdefault(name, []).append(recipe)
             self.help.notes.append(recipe.note)
             states = self.help.standings.setdefault(name, [])
-            states.append(LadderState(ladder=len(states)))  # only ladders are several, and use it
+            states.append(LadderState(ladder=len(states)))  # only ladders use it, and only they can be several
             client = recipe.client(self.help.use.setdefault(name, HelpUse()), states[-1])
-            is_made = recipe.check or not pair.pair.check  # without a run's tools nothing can be checked
-            if pair.pair.shadow and is_made and not self.pairs.context.recording:
+            can_check = recipe.check or not pair.pair.check  # a check is a tool, and outside of a run there are none
+            if pair.pair.shadow and can_check and not self.pairs.context.recording:
                 client = self._shadow(name, recipe, pair.pair.shadow).follow(client)
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=WithTools(model.client, alone))
 
     def _shadow(self, name: str, recipe: Recipe, shadow_settings: ShadowSettings) -> Shadow:
-        """Its models have no tools: what one did can't be done again for a comparison."""
+        """Builds the pair's shadow. Its models have no tools, because calls must not run again for a comparison."""
         if shadow_settings.watch:
             raise ConfigError("watch is for the pairs of a server; take it away here", "shadow.watch")
 
@@ -60,7 +60,7 @@ class PairBuilder:
         return shadow
 
     def _recipe(self, name: str, model: Model, each: ResolvedPair) -> Recipe:
-        """Returns the recipe of a pair. Without a tool set, which belongs to a run, nothing checks the answers."""
+        """Returns the recipe of a pair. Without a tool set, which belongs to a run, answers are not checked."""
         help_: Help = each.pair
         discussion, spec, check = self.pairs.discussion, self.pairs.discussion.models[name], None
         if help_.check and self.tool_set:
@@ -76,7 +76,7 @@ class PairBuilder:
         return with_lessons(recipe, self.pairs.context)
 
     def _model(self, speaker: str, settings: HelperSettings) -> Model:
-        """A helper, with the help of the pair that names it."""
+        """Builds a helper, itself helped by the pairs that name it."""
         model = self._helper(speaker, settings)
         for each in self.pairs.of_helper(settings.name):
             whose, base = f"{speaker}.{settings.name}", self.pairs.context.base
@@ -98,9 +98,9 @@ class PairBuilder:
 
 
 def with_help(pair: Pair, primary: ModelClient, *secondary: ModelClient) -> ModelClient:
-    """The client of a program with the help of others; raises `ConfigError` for settings that can't be.
+    """Returns a program's client with the help of others. Raises `ConfigError` for invalid settings.
 
-    Nothing is verified by running, as nobody has said in which fence.
+    Nothing is verified by running code, because the program has not chosen a sandbox.
     """
     without_fence = pair.model_copy(update={"verify": False})
     helpers = map(live_model, secondary)

@@ -1,4 +1,4 @@
-"""Who is helped by whom: the pairs of a discussion, checked."""
+"""Resolves and checks the pairs of a discussion: who is helped by whom."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .recipes import Recipe
 
 PATIENCE = 60.0
-"""Seconds that a run waits at its end for comparisons of its answers."""
+"""Seconds that a finished run waits for the comparisons of its answers."""
 PAIRS = ("discussion", "collaboration", "pairs")
 
 
@@ -41,7 +41,7 @@ class ResolvedPair:
 
     @property
     def traits(self) -> StrategyTraits:
-        """What is known of its strategy without importing code that the file names."""
+        """The traits of its strategy, found without importing code that the file names."""
         return strategies.traits(self.pair.strategy, trusted=False)
 
     def problem(self, words: str, *steps: int | str, key: bool = False) -> Problem:
@@ -49,7 +49,7 @@ class ResolvedPair:
 
 
 class Pairs:
-    """The pairs of a discussion; none where collaboration is off."""
+    """The pairs of a discussion; there are none if collaboration is off."""
 
     def __init__(self, discussion: Discussion, context: BuildContext) -> None:
         self.discussion = discussion
@@ -62,15 +62,15 @@ class Pairs:
         )
 
     def of(self, name: str) -> tuple[ResolvedPair, ...]:
-        """Returns the pairs that help one participant, in their order."""
+        """Returns the pairs that help one participant, in order."""
         return tuple(pair for pair in self.all if name in pair.helped)
 
     def of_helper(self, name: str) -> tuple[ResolvedPair, ...]:
-        """Returns the pairs that help a helper of that name, which no participant bears."""
+        """Returns the pairs that help a helper with this name, unless a participant has the name."""
         return tuple(pair for pair in self.all if name and pair.pair.primary == name and not pair.helped)
 
     def participants(self, primary: str) -> tuple[str, ...]:
-        """Returns the participants that a name or a model type stands for."""
+        """Returns the participants with this name, or with this model type."""
         models = self._models()
         if primary in models:
             return (primary,)
@@ -78,20 +78,20 @@ class Pairs:
         return tuple(name for name, type_ in models.items() if spelling(type_, self.context.providers) == wanted)
 
     def settings(self, helper: HelperSettings) -> HelperSettings:
-        """Returns a helper's settings: those of the participant where it is called by the name of one."""
+        """Returns a helper's settings: those of the participant if the helper has a participant's name."""
         if not (twin := self.discussion.models.get(helper.type)):
             return helper
         return helper.model_copy(update={key: getattr(twin, key) for key in ("type", *ModelSettings.model_fields)})
 
     def beyond_the_prompt(self) -> Iterator[str]:
-        """Returns what the user should know where models are to be sent nothing but the prompt: in no-meta."""
+        """Yields a warning for each pair in no-meta whose strategy may send more than the prompt."""
         for each in self.all if self.discussion.mode == "no-meta" else ():
             if not strategies.traits(each.pair.strategy).sends_request_only:
                 who, strategy = " and ".join(each.helped), each.pair.strategy
                 yield f"In no-meta the prompt is all that is sent, but where {who} needs help {strategy} may send more."
 
     def same_models(self) -> Iterator[str]:
-        """Returns what the user should know where one model stands for several."""
+        """Yields a warning for each model that answers several times as if it were several models."""
         for each in self.all:
             members = (*each.helped[:1], *(peer.type for peer in each.pair.peers)) if each.traits.same_twice else ()
             for model, times in Counter(map(self._identity, members)).items():
@@ -99,7 +99,7 @@ class Pairs:
                     yield f"{model} answers {times} times in one {each.pair.strategy}, as if it were several models."
 
     def problems(self) -> Iterator[Problem]:
-        """Returns what is wrong with the pairs themselves; whether their models can be made is seen by making them."""
+        """Yields problems of the pairs themselves; problems of their models are found by building these."""
         for pair in self.all:
             if not pair.helped:
                 yield from self._wrong_primary(pair)
@@ -114,7 +114,7 @@ class Pairs:
             except ConfigError as error:
                 yield strategies.problem_of(pair.pair, pair.path, error)
         yield from self._twice()
-        yield from self._in_a_circle()
+        yield from self._circles()
 
     def _wrong_primary(self, each: ResolvedPair) -> Iterator[Problem]:
         """Yields a problem for a primary that is neither a participant nor a helper, and for a helper of itself."""
@@ -126,7 +126,7 @@ class Pairs:
             yield each.problem(f"{primary!r} is a helper, and helps itself", "primary")
 
     def _wrong_models(self, each: ResolvedPair) -> Iterator[Problem]:
-        """People, and the model that is to be helped itself."""
+        """Yields a problem for each helper that is a person, or the model that needs the help itself."""
         pair, own = each.pair, {self._identity(name) for name in each.helped if not each.traits.same_twice}
         for steps, helper in helpers_of(pair):
             if self._is_person(helper.type):
@@ -142,7 +142,7 @@ class Pairs:
                 yield each.problem(words.get(str(steps[0]), already), *steps)
 
     def _wrong_check(self, each: ResolvedPair) -> Iterator[Problem]:
-        """A tool that is not there, as far as that is known: files and servers name theirs when they are started."""
+        """Yields a problem for a check that is no known tool, unless tool files or servers may still provide it."""
         check, section = each.pair.check, self.discussion.tools
         if not check:
             return
@@ -155,7 +155,7 @@ class Pairs:
             yield each.problem(f"discussion.tools has no tool {check!r}{near(check, known)}", "check")
 
     def _wrong_verify(self, each: ResolvedPair) -> Iterator[Problem]:
-        """Verification that is asked for where code may not be run; where it is only the default, it is left out."""
+        """Yields a problem for explicit `verify` where code may not run; the default is dropped silently instead."""
         if not (each.pair.verify and "verify" in each.pair.model_fields_set):
             return
         for name in each.helped:
@@ -164,7 +164,7 @@ class Pairs:
                 yield each.problem(f"{words}; take verify away, or allow code_execution", "verify")
 
     def _wrong_hedge(self, each: ResolvedPair) -> Iterator[Problem]:
-        """Models that answer at the same time while they may run tools: what one does would be done twice."""
+        """Yields a problem for hedged models with tools: two concurrent answers would run the same tool twice."""
         if not (each.pair.hedge and self.discussion.tools and self.discussion.tools.enabled):
             return
         own = any(self.discussion.models[name].tools != () for name in each.helped)
@@ -173,7 +173,7 @@ class Pairs:
             yield each.problem(f"{words} `tools: []`, or take hedge away", "hedge")
 
     def _twice(self) -> Iterator[Problem]:
-        """Yields a problem where a participant has several pairs without an order; only ladders have one."""
+        """Yields a problem for a participant with several pairs; only ladders have an order among them."""
         first: dict[str, ResolvedPair] = {}
         for pair in self.all:
             for name in pair.helped:
@@ -186,8 +186,8 @@ class Pairs:
                     )
                     yield pair.problem(words, "primary")
 
-    def _in_a_circle(self) -> Iterator[Problem]:
-        """A model that is helped by one that it helps: neither is the large one."""
+    def _circles(self) -> Iterator[Problem]:
+        """Yields a problem for a helper that is helped by the model it helps, directly or through others."""
         helps: defaultdict[str, set[str]] = defaultdict(set)
         for each in self.all:
             mine = {self._identity(name) for name in each.helped}
@@ -213,7 +213,7 @@ class Pairs:
         return named in self.discussion.models and self.discussion.models[named].role == "user"
 
     def _identity(self, named: str) -> str:
-        """The model behind a name or a type; those of scripts are not alike, so each is who plays it."""
+        """Returns the model behind a name or type. Each script counts as a model of its own."""
         spec = self.discussion.models.get(named)
         if spec and spec.is_scripted:
             return f"participant {named}"
@@ -221,7 +221,7 @@ class Pairs:
 
 
 def _answering(each: ResolvedPair) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Yields the models that answer where the primary is stuck; in a cascade all further models do."""
+    """Yields the models that answer if the primary is stuck; in a cascade these include all further models."""
     yield from secondaries(each.pair)
     if "models" in each.traits.models and each.traits.models["models"].role == "helper":
         yield from ((("models", index), helper) for index, helper in enumerate(each.pair.models))
@@ -238,9 +238,9 @@ def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool
 
 @dataclass(slots=True)
 class RunHelp:
-    """Who helps in a run: the pairs of each participant, what its helpers have used, where its ladders stand.
+    """The help in a run: each participant's pairs, what its helpers have used, and where its ladders stand.
 
-    `notes` are for the user; `shadows` compare answers of pairs, and keep what they find in `store`.
+    `notes` are for the user; `shadows` compare pairs' answers and keep the results in `store`.
     """
 
     recipes: "dict[str, list[Recipe]]" = field(default_factory=dict)
@@ -252,27 +252,27 @@ class RunHelp:
 
     @property
     def helpers(self) -> Iterator[tuple[str, Model]]:
-        """Those who help, each named by whom it helps and by its place in the pair."""
+        """The helpers, each named by the participant and its place in the pair."""
         for name, recipes in self.recipes.items():
             yield from ((f"{name}.{key}", model) for recipe in recipes for key, model in recipe.helpers.items())
 
     def start(self) -> None:
-        """Raises `StoreError` where nothing can be kept."""
+        """Starts the shadows. Raises `StoreError` if their results can't be kept."""
         if self.shadows:
             self.store = assembly.shadows.evidence_of_runs()
             for shadow in self.shadows:
                 shadow.start(self.store)
 
     async def finish(self) -> None:
-        """Returns when what was drawn has been compared, or after a while."""
+        """Waits until the sampled answers are compared, for `PATIENCE` seconds per shadow."""
         for shadow in self.shadows:
             await shadow.join(PATIENCE)
 
     async def aclose(self) -> None:
-        """Closes shadows, and what nobody else does; helpers are closed with the model that they help."""
+        """Closes shadows and models that nothing else closes; a helper is closed with the model it helps."""
         for shadow in self.shadows:
             await shadow.aclose()
         if self.store:
             self.store.close()
         for recipe in chain(*self.recipes.values()):
-            await recipe.aclose_looks()
+            await recipe.aclose_checkers()

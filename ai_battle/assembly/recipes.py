@@ -1,4 +1,4 @@
-"""The recipe of a pair: a model and those that help it, to be put together as often as one is needed."""
+"""Describes a pair as a recipe, from which any number of equal clients can be built."""
 
 import json
 import os
@@ -44,17 +44,17 @@ ADVISES = (
     "does not answer with the helper's words, and what it loses is not known; a promise goes with takeover or peers"
 )
 USUAL_CALL = Usage(1_500, 400)
-"""The tokens that a helper is taken to read and write for one turn, before anything is known of the turns."""
+"""The tokens that a helper is assumed to read and write per turn."""
 
 Make = Callable[[str, HelperSettings], Model]
-"""A helper's model, by its name in the journal and its settings."""
+"""Builds a helper's model from its name in the journal and its settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`helpers` are named by their places in the file: "secondary", "peers.0"; its paths are relative to `base`.
+    """A model with its helpers, named by their places in the file: "secondary", "peers.0".
 
-    One that `is_of_helper` helps a model that is called to help itself.
+    Paths are relative to `base`. If `is_of_helper`, the helped model is itself a helper.
     """
 
     model: Model
@@ -69,12 +69,12 @@ class Recipe:
 
     @classmethod
     def of(cls, speaker: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
-        """Raises `ConfigError` for a helper that can't be made, and for keys that the strategy does not have."""
+        """Builds a recipe. Raises `ConfigError` for helpers that can't be built and keys that the strategy lacks."""
         strategies.require(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in strategies.helpers_of(help_))
         recipe = cls(model, help_, {key: make(f"{speaker}.{key}", settings) for key, settings in steps}, base)
         if help_.hedge and recipe.large and recipe.large.price is None:
-            words = f"the price of {recipe.large.name} is not known, so nobody can say what it costs to ask it early"
+            words = f"the price of {recipe.large.name} is unknown, so the cost of asking it early can't be limited"
             raise ConfigError(f"{words}; state it under 'prices:', as 0 where it is free", "hedge")
         return replace(recipe, detector=_detector(help_, model, recipe.large, base))
 
@@ -84,18 +84,18 @@ class Recipe:
 
     @property
     def large(self) -> Model | None:
-        """The secondary model; without one the last, as the dearest of several comes last."""
+        """The secondary model; without one, the last helper, because the dearest of several comes last."""
         return next(iter((*self._at("secondary"), *reversed([*self.helpers.values()]))), None)
 
     def client(self, use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
         """Returns the helped model.
 
-        Raises `ConfigError`. Without `use` it has limits, without `standing` a memory of its own.
+        Raises `ConfigError`. Without `use` and `standing` the client has limits and a ladder state of its own.
         """
         return self.maker()(use, standing)
 
     def maker(self) -> Callable[..., ModelClient]:
-        """Returns `client` with all worked out that clients have in common: for a client per request.
+        """Returns a factory of clients, such as one per request, that shares everything they have in common.
 
         Raises `ConfigError`.
         """
@@ -103,7 +103,7 @@ class Recipe:
         known = strategies.parameters(make)
         helping, options = self._helping(known), self._options(known)
         secondary = self._secondary(announced=not strategies.announces_help(make))
-        # A strategy that sees each step takes the model's place below its tools; its tools are then the pair.
+        # A strategy that sees each step replaces the model inside its tool client, which then wraps the pair.
         below = self.model.client
         tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
         primary = tool_user.client if tool_user else below
@@ -120,7 +120,7 @@ class Recipe:
         return client
 
     def _around(self, pair: ModelClient, tool_user: ToolCapableClient | None) -> ModelClient:
-        """Returns the pair with what stands around it: the tools of its model, or a stream that does not wait."""
+        """Wraps the pair with its model's tools, or with a stream that does not wait for the judgement."""
         if tool_user:
             tool_user.client, pair = pair, tool_user
         elif self.help.stream == "optimistic":
@@ -128,7 +128,7 @@ class Recipe:
         return self.lessons.follow(pair) if self.lessons else pair
 
     def _options(self, known: frozenset[str]) -> dict[str, Any]:
-        """Returns what the file says, and what it says nothing of, under the names of the strategy's parameters."""
+        """Returns the stated and the live options, under the names of the strategy's parameters."""
         labels = tuple((each.name, each.purpose) for each in (*self.help.secondary[:1], *self.help.models))
         shared: dict[str, Any] = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
         shared |= {"labels": labels, "native_tool": self._native_tool}
@@ -140,7 +140,7 @@ class Recipe:
 
     @property
     def _native_tool(self) -> Mapping[str, Any]:
-        """The tool by which the model's provider asks the first helper itself; empty where it can't."""
+        """The provider's own tool for asking the first helper; empty if there is none."""
         traits, helper_ = provider_traits(self.model.name.provider), next(iter(self._at("secondary")), None)
         if not (helper_ and traits.api == "messages" and helper_.name.provider == self.model.name.provider):
             return {}
@@ -148,12 +148,12 @@ class Recipe:
 
     @property
     def teacher(self) -> Learn | None:
-        """What takes lessons from a shadow's comparisons."""
+        """The function that takes lessons from a shadow's comparisons."""
         return self.lessons.teacher if self.lessons else None
 
     @property
     def note(self) -> str:
-        """Says that a promise has ended, where the tools are others than those that it was tested with."""
+        """A warning that the promise has ended, if the tools differ from those of its test."""
         promise, tools = self._promise, tuple(sorted(tool.name for tool in self.model.client.offered_tools))
         if not promise or tools == promise.tools:
             return ""
@@ -171,8 +171,8 @@ class Recipe:
         for each in (self.model, *self.helpers.values()):
             await each.client.aclose()
 
-    async def aclose_looks(self) -> None:
-        """Close what a strategy does not know of: models that only look at answers."""
+    async def aclose_checkers(self) -> None:
+        """Closes the models that only check answers, which the strategy's client does not know."""
         known = strategies.parameters(strategies.factory(self.help.strategy))
         for key in {"judge", "peers"} - known:
             for client in self._clients(key):
@@ -183,14 +183,14 @@ class Recipe:
         limits = HelpLimits(**help_.limits.model_dump())
         check = Verification(self.sandbox, required="verify" in help_.model_fields_set) if help_.verify else None
         verification = Tested(VERIFICATION, check, VERIFIES) if check else None
-        looks = tuple(self._looks(known))
+        looks = tuple(self._checks(known))
         return partial(Helping, help_.helper_timeout, help_.helper_sees, limits, looks=looks, verification=verification)
 
-    def _looks(self, known: frozenset[str]) -> Iterator[AnswerCheck]:
-        """Yields the looks at an answer, the cheapest first, as it may make the others superfluous."""
+    def _checks(self, known: frozenset[str]) -> Iterator[AnswerCheck]:
+        """Yields the checks of an answer, cheapest first, because each may make the later ones superfluous."""
         if self.help.check:
             if not self.check:
-                raise ConfigError(f"check names the tool {self.help.check!r}, and only discussions have tools.")
+                raise ConfigError(f"check names the tool {self.help.check!r}, but only discussions have tools.")
             yield Tested(self.help.check, self.check)
         yield from map(Judge, self._clients("judge"))
         if "peers" not in known:
@@ -217,7 +217,7 @@ class Recipe:
 
 
 def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
-    """Returns a pair that shows its model what it was helped with before, where that is asked for.
+    """Returns a pair that shows its model earlier lessons, if the file asks for that.
 
     Raises `ConfigError`.
     """
@@ -244,12 +244,12 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
 
 def _require_shadow(pair: Help) -> None:
     if not (isinstance(pair, UsedHelp) and pair.shadow):
-        words = "shadow takes lessons from what the pair's shadow finds, and the pair has none"
+        words = "shadow takes lessons from the pair's shadow, and the pair has none"
         raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
 
 
 def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Model:
-    """Raises `ConfigError` for one that can't be asked, or to which something would leave that must not."""
+    """Builds the embedding model. Raises `ConfigError` if it has no embeddings API, or if texts must not leave."""
     where = "lessons.embeddings"
     name = parse(spelled, context.providers)
     if not plugins.takes(plugins.factory(PACKAGE, provider_module(name.provider)), "embeds"):
@@ -271,7 +271,7 @@ def _is_veiled(of: Model) -> bool:
 
 
 class PromiseWatch:
-    """Says once, at the first answer, that a promise has ended: its model is told something else than in the test."""
+    """Warns once, at the first answer, if the system prompt differs from the one the promise was tested with."""
 
     def __init__(self, name: object, promise: Promise | None) -> None:
         self._name = name
@@ -288,7 +288,7 @@ class PromiseWatch:
 
 
 class WatchedPair(ClientWrapper):
-    """A pair whose first request is looked at."""
+    """A pair whose first request is checked against the promise."""
 
     def __init__(self, client: ModelClient, watch: PromiseWatch) -> None:
         super().__init__(client)
@@ -300,7 +300,7 @@ class WatchedPair(ClientWrapper):
 
 
 class AnnouncedHelper(ClientWrapper):
-    """Counts as help what a strategy of a user's own asks of the model that helps, and puts its cost down to it."""
+    """Reports requests of a user's own strategy to its helper as help, and books their cost on the helper."""
 
     def __init__(self, client: ModelClient, strategy: str) -> None:
         super().__init__(client)
@@ -316,12 +316,12 @@ class AnnouncedHelper(ClientWrapper):
 
 
 def _detector(help_: Help, small: Model, large: Model | None, base: Path) -> StuckDetector:
-    """Returns what decides that a model is stuck, as a file says.
+    """Returns the detector that decides if a model is stuck, as the file configures it.
 
-    Raises `ConfigError` for a calibration that can't be read or does not bear the promise, and for dollars without a
-    price.
+    Raises `ConfigError` for a calibration that is unreadable or does not support the promise, and for `max_cost`
+    without a price.
     """
-    if help_.calibration == AUTO:  # until its shadow has found enough
+    if help_.calibration == AUTO:  # ask for help always, until the shadow has found enough to calibrate
         return StuckDetector(help_.threshold, calibration=ALWAYS)
     calibration = None if help_.calibration is None else _calibration(help_.calibration, base)
     if help_.promise:
@@ -352,12 +352,12 @@ def _require_promise(settings: PromiseSettings, kept: Promise | None, small: Mod
 
 
 def assess(request: ModelRequest, answer: ModelResponse) -> Assessment:
-    """Returns what the detector finds without calibration, of an answer for which nobody has asked it."""
+    """Assesses an answer without calibration, for strategies without a detector."""
     return StuckDetector().assess_response(request, answer)
 
 
 def _affordable_share(dollars: float, large: Model | None) -> float:
-    """The share of turns that may get help; all of them where help is free."""
+    """Returns the share of turns that may get help within the cost; 1 if help is free."""
     if large is None or large.price is None:
         who = f"{large.name} has no known price" if large else "there is no model that helps"
         raise ConfigError(f"max_cost needs a price, and {who}; write one under prices:, or say help_rate.", "max_cost")
@@ -376,7 +376,7 @@ def _calibration(value: Any, base: Path) -> Calibration:
     except OSError as error:
         raise ConfigError(f"The calibration {path} can't be read: {error.strerror}", "calibration") from error
     except ValueError as error:
-        raise ConfigError(f"The calibration {path} is no JSON: {error}", "calibration") from error
+        raise ConfigError(f"The calibration {path} is not JSON: {error}", "calibration") from error
     if not isinstance(found, Mapping):
-        raise ConfigError(f"{path} is no calibration; `ai-battle calibrate --out FILE` writes one.", "calibration")
+        raise ConfigError(f"{path} is not a calibration; `ai-battle calibrate --out FILE` writes one.", "calibration")
     return Calibration.of_json(found)

@@ -1,4 +1,4 @@
-"""Makes the shadow of a pair: both arms and a judge, as models of its own, so that their faults are nobody else's."""
+"""Builds the shadow of a pair, with its own models and judge, so that its faults don't affect the pair."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -28,14 +28,15 @@ from .recipes import Recipe
 
 JUDGE, CHECK = "shadow.judge", "check"
 NEWEST = 2
-"""After an alarm a cut is tested on the newest verdicts alone, as older ones speak of a time when less was lost: this
-many times as many as bear out the promise at the least."""
+"""After an alarm, how many verdicts test a cut, as a multiple of the fewest that can confirm the promise.
+
+Older verdicts come from a time when less was lost."""
 MOST = 20
-"""A pair that calibrates itself is tested on the newest of its verdicts, so many times as many."""
+"""The same multiple for a pair that calibrates itself."""
 
 
 def evidence_of_runs() -> EvidenceStore:
-    """Returns the store of what the shadows of discussions find; raises `StoreError` where nothing can be kept."""
+    """Opens the store for results of discussions' shadows. Raises `StoreError` if nothing can be kept."""
     return EvidenceStore(state_directory())
 
 
@@ -47,10 +48,10 @@ def shadow_of(
     make: Callable[[str, HelperSettings], Model],
     promised: float | None = None,
 ) -> Shadow:
-    """Returns the shadow of a pair in which `own` answers first; `make` makes a model for its place.
+    """Builds the shadow of a pair in which `own` answers first; `make` builds the model of each place.
 
-    It watches that no more is lost than is `promised`. Raises `ConfigError` for a judge that gives one of the answers,
-    and for models of unknown price.
+    The shadow watches that no more than `promised` is lost. Raises `ConfigError` if the judge is one of the compared
+    models, or if a model has no known price.
     """
     pair = recipe.help
     if not (large := strategies.large_of(pair)):
@@ -76,7 +77,7 @@ def shadow_of(
         seed=settings.seed,
         is_advised=not is_answered,
         find_safe_cut=partial(_last_safe_cut, recipe, target),
-        calibrates=partial(_calibrate_anew, target) if pair.calibration == AUTO else None,
+        calibrates=partial(_recalibrate, target) if pair.calibration == AUTO else None,
     )
     compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
     shadow = Shadow(terms, small.client, big.client, compares)
@@ -98,7 +99,7 @@ def _require_check(recipe: Recipe) -> Check:
 
 
 def promised_loss(settings: ShadowSettings, pair: Help) -> float | None:
-    """Returns the share of requests that a pair may lose, None where nobody watches it; raises `ConfigError`."""
+    """Returns the share of requests that a pair may lose, or None if it is not watched. Raises `ConfigError`."""
     promised = pair.promise.loss if pair.promise else None
     if settings.watch and not (promised := settings.watch.loss or promised):
         raise ConfigError("says no loss, and the pair has no promise; write loss: 0.03, say", "shadow.watch")
@@ -106,7 +107,7 @@ def promised_loss(settings: ShadowSettings, pair: Help) -> float | None:
 
 
 def require_self_calibrating(pair: Help, settings: ShadowSettings | None, traits: StrategyTraits) -> None:
-    """Raises `ConfigError` for a pair that can't calibrate itself."""
+    """Raises `ConfigError` if a pair can't calibrate itself."""
     if not pair.promise:
         raise ConfigError("auto has to know what may be lost; write promise: {loss: 0.03}, say", "calibration")
     if not settings:
@@ -117,12 +118,12 @@ def require_self_calibrating(pair: Help, settings: ShadowSettings | None, traits
 
 
 def with_calibration(recipe: Recipe, calibration: Calibration) -> Recipe:
-    """Returns the pair as it is when that decides about help."""
+    """Returns the pair with a detector that uses the calibration."""
     return replace(recipe, detector=StuckDetector(recipe.help.threshold, calibration=calibration))
 
 
 def _target(promised: float | None, pair: Help, models: Iterable[Model]) -> Target:
-    """Returns what a cut has to bear out."""
+    """Returns the target that a cut has to meet."""
     target = Target("promise", promised or 0.0, models=tuple(str(model.name) for model in models))
     return replace(target, confidence=pair.promise.confidence) if pair.promise else target
 
@@ -130,10 +131,10 @@ def _target(promised: float | None, pair: Help, models: Iterable[Model]) -> Targ
 def _last_safe_cut(
     recipe: Recipe, target: Target, store: EvidenceStore, pair: str, fallback: Calibration | None
 ) -> Calibration:
-    """Returns the calibration with the least help for which the newest verdicts bear out the promise.
+    """Returns the calibration with the least help whose promise the newest verdicts confirm.
 
-    Each answer gets help where there is none, or only one that asks for help less often than the one that lost too
-    much, and where not one model's answer is judged but those of several.
+    Returns `ALWAYS` if there is none, if the cut asks for help no more often than the one that lost too much, or if
+    several models' answers are judged.
     """
     if recipe.traits.replayed != "helper":
         return ALWAYS
@@ -148,23 +149,23 @@ def _last_safe_cut(
     return found
 
 
-def _calibrate_anew(target: Target, store: EvidenceStore, pair: str) -> None:
-    """Keeps another version of the pair's calibration, where enough is new since the last one or since an alarm.
+def _recalibrate(target: Target, store: EvidenceStore, pair: str) -> None:
+    """Keeps a new version of the pair's calibration, if enough verdicts are newer than the last version and any alarm.
 
-    Enough is what bears out the promise at the least. Of what is older than an alarm nothing counts any more.
+    Enough means the fewest verdicts that can confirm the promise. Verdicts from before an alarm are ignored.
     """
     known, alarms = newest_version(store, pair), store.records(FALLBACKS, pair, newest=1)
     alarm, enough = max((record.time for record in alarms), default=0.0), least_labels(target.value, target.confidence)
     if len(newest_answers(store, pair, enough, since=max(alarm, known.time if known else 0.0))) < enough:
         return
     answers = newest_answers(store, pair, MOST * enough, since=alarm)
-    with suppress(ConfigError):  # they are too few of their kinds yet
+    with suppress(ConfigError):  # too few verdicts of one kind so far
         made = calibrate(answers, target).calibration
         keep_version(store, pair, made, len(answers), after=known.number if known else 0)
 
 
 def _cut_digest(recipe: Recipe, promised: float | None) -> str:
-    """Returns the same for pairs that ask for help in the same cases, and may lose as much."""
+    """Returns the same digest for pairs that ask for help in the same cases and may lose as much."""
     pair, detector = recipe.help, recipe.detector
     calibration = detector.calibration.as_json() if detector and detector.calibration else None
     return digest([calibration, pair.threshold, pair.max_retries, pair.help_rate, pair.max_cost, promised])
@@ -179,7 +180,7 @@ def _require_prices(models: Iterable[Model], limits: SpendingLimits) -> None:
 
 
 def _require_other(judge: Model, arms: Iterable[Model]) -> None:
-    """Raise `ConfigError` for one that would judge its own answer; two scripts of one name are not one model."""
+    """Raises `ConfigError` if the judge would judge its own answer. Scripts with the same name are different models."""
     if str(judge.name) in [str(arm.name) for arm in arms] and not provider_traits(judge.name.provider).takes_script:
         words = f"{str(judge.name)!r} gives one of the answers, and can't judge between them; name a third model"
         raise ConfigError(words, JUDGE)

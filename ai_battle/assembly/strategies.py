@@ -1,4 +1,4 @@
-"""Strategies by name, the models of a pair, and what the options of a pair are to its strategy."""
+"""Loads strategies by name, lists the models of a pair, and checks the pair's options against its strategy."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ JUDGING = (
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid", "shadow", "lessons")
 LIVE = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool", "hedge")
-"""What a strategy is given and `options` can't say."""
+"""Parameters that a strategy gets from its recipe, never from `options`."""
 USUAL = StrategyTraits()
 
 _KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
@@ -33,7 +33,7 @@ H = TypeVar("H", bound=Help)
 
 
 class PairOptionError(ConfigError):
-    """A key of a pair that its strategy does not have, or one that it lacks."""
+    """A key of a pair that its strategy lacks, or one that is missing."""
 
     def __init__(self, key: str, words: str, *, is_key: bool = False) -> None:
         super().__init__(words, key)
@@ -41,13 +41,13 @@ class PairOptionError(ConfigError):
 
 
 def names() -> list[str]:
-    """Returns all strategies: the modules of the room that can make one, and entry points."""
+    """Returns all strategies: modules of the collaboration package with `create`, and entry points."""
     return [name for name in plugins.names(STRATEGIES) if hasattr(plugins.load(STRATEGIES, name), "create")]
 
 
 @cache
 def factory(name: str) -> Callable[..., ModelClient]:
-    """Returns `create` of a strategy; raises `ConfigError` with near names."""
+    """Returns a strategy's `create`. Raises `ConfigError` with similar names."""
     try:
         found: Callable[..., ModelClient] | None = getattr(plugins.load(STRATEGIES, name), "create", None)
     except ConfigError as error:
@@ -60,14 +60,14 @@ def factory(name: str) -> Callable[..., ModelClient]:
 
 
 def traits(name: str, *, trusted: bool = True) -> StrategyTraits:
-    """Returns what the strategy says of itself; the defaults where it is not there, or its code is not trusted yet."""
+    """Returns a strategy's traits; the defaults if it does not exist or its code is not trusted yet."""
     if ("." in name and not trusted) or ("." not in name and not plugins.is_there(STRATEGIES, name)):
         return USUAL
     return plugins.traits(STRATEGIES, name, USUAL)
 
 
 def with_file(pair: H, base: Path) -> H:
-    """Returns the pair, its strategy named by the file beside the YAML (`mine.py` for `mine`) where no other is."""
+    """Points the pair to a strategy file next to the YAML (`mine.py` for `mine`), unless a strategy has the name."""
     name = pair.strategy
     file = base / (name if name.endswith(".py") else f"{name}.py")
     may_be_file = name.endswith(".py") or (name.isidentifier() and not plugins.is_there(STRATEGIES, name))
@@ -77,7 +77,7 @@ def with_file(pair: H, base: Path) -> H:
 
 
 def helpers_of(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Returns the models of a pair beside the primary, and where each stands in it."""
+    """Yields the helpers and judges of a pair with their places in it."""
     yield from secondaries(pair)
     if pair.judge:
         yield ("judge",), pair.judge
@@ -87,36 +87,36 @@ def helpers_of(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
 
 
 def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Yields the models that stand in for each other; one alone is written without a list."""
+    """Yields the secondary models, which replace each other on failure; a single one is written without a list."""
     for index, helper in enumerate(pair.secondary):
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
 
 
 def types_of(pair: UsedHelp) -> Iterator[str]:
-    """Returns the types of all models that a pair names."""
+    """Yields the types of all models that a pair names."""
     yield from (helper.type for _, helper in helpers_of(pair))
     if pair.shadow and pair.shadow.judge.type != "check":
         yield pair.shadow.judge.type
 
 
 def large_of(pair: Help) -> HelperSettings | None:
-    """Returns the settings of the model that a pair has behind it: the first that helps, else the last, the dearest."""
+    """Returns the first helper's settings; without one those of the last model, the dearest."""
     return next((helper for _, helper in (*secondaries(pair), *reversed([*helpers_of(pair)]))), None)
 
 
 def announces_help(make: Callable[..., ModelClient]) -> bool:
-    """Says whether a strategy tells itself when it asks for help: ours do, and those that are given `helping`."""
+    """Checks whether a strategy emits `HelpAsked` itself: all of ours do, and those that take `helping`."""
     return make.__module__.startswith(f"{STRATEGIES}.") or "helping" in parameters(make)
 
 
 @cache
 def parameters(make: Callable[..., Any]) -> frozenset[str]:
-    """Returns the names of what a strategy is made with."""
+    """Returns the names of a strategy's parameters."""
     return frozenset(inspect.signature(make).parameters)
 
 
 def require(pair: Help) -> None:
-    """Raise `ConfigError` for all that `check` finds, of a strategy whose code may be imported."""
+    """Raises `ConfigError` for everything that `check` finds; imports the strategy's code."""
     try:
         check(pair, trusted=True)
     except PairOptionError as error:
@@ -124,9 +124,9 @@ def require(pair: Help) -> None:
 
 
 def check(pair: Help, *, trusted: bool = False) -> None:
-    """Raise `ConfigError` for a strategy that is not there, and for a key that does not go with it.
+    """Raises `ConfigError` for an unknown strategy or a key that it does not take.
 
-    A module by its dotted name is only imported when it is `trusted`.
+    A module with a dotted name is imported only if it is `trusted`.
     """
     if "." in pair.strategy and not trusted:
         return
@@ -138,14 +138,14 @@ def check(pair: Help, *, trusted: bool = False) -> None:
 
 
 def problem_of(pair: Help, path: KeyPath, error: ConfigError) -> Problem:
-    """Returns what is wrong with the pair at `path` of a file, with the place of what the error is about."""
+    """Turns an error into a problem of the pair at `path`, with the place that the error is about."""
     if isinstance(error, PairOptionError):
         return Problem((*path, error.about), str(error), key=error.is_key)
     return Problem((*path, *_place_of(pair, error.about)), str(error))
 
 
 def _place_of(pair: Help, about: str) -> KeyPath:
-    """Returns where a pair says something: an option, a key, one of a list; the strategy otherwise."""
+    """Returns the place in a pair of an option, a key or a list entry; else that of the strategy."""
     key, _, number = about.partition(".")
     if key in pair.options:
         return "options", key
@@ -195,7 +195,7 @@ def _model_parameters(make: Callable[..., ModelClient]) -> Iterator[str]:
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Says whether a value of a file is of a simple kind; what else a plug-in takes is its own matter."""
+    """Checks a value against a simple type; other types are left to the strategy."""
     if kind not in (*_KINDS,):
         return True
     if isinstance(value, bool) or kind is bool:
@@ -210,13 +210,13 @@ def _hints(make: Callable[..., ModelClient]) -> Mapping[str, Any]:
 
 
 def _owners(key: str) -> str:
-    """The end of an error message: the strategies that have the option."""
+    """Names the strategies that have the option, as the end of an error message."""
     owners = [name for name in names() if key in _keys(factory(name))]
     return f"; it is one of {', '.join(owners)}" if owners else "; no strategy that comes with ai-battle has it"
 
 
 def _keys(make: Callable[..., Any]) -> Iterator[str]:
-    """The keys of a pair that mean something to a strategy."""
+    """Yields the keys of a pair that the strategy uses."""
     for name in inspect.signature(make).parameters:
         yield from {"stuck_detector": JUDGING, "helping": HELPING}.get(name, ())
         yield name

@@ -1,4 +1,4 @@
-"""Gives models their tools, each in the way that suits it."""
+"""Gives each model its tools in the way that suits it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,23 +19,23 @@ from .models import Model
 
 
 def tool_set(discussion: Discussion, base: Path, ask: Ask | None, *, allow_unsandboxed: bool) -> ToolSet:
-    """Returns the tools of a run; `ask` puts a call to a person. Raises `ConfigError`."""
+    """Builds the tools of a run; `ask` asks a person about a call. Raises `ConfigError`."""
     return ToolSet(discussion, base, allow_unsandboxed=allow_unsandboxed, ask=ask)
 
 
 def with_tools(name: str, model: Model, tool_set: ToolSet, spec: ParticipantSettings) -> Model:
-    """Returns the model with the tools of a discussion."""
+    """Returns the model with the discussion's tools."""
     user = ToolUser(name, spec.tools, spec.approval)
     return replace(model, client=tool_set.client(model.client, _tool_support(model, spec.capabilities), user))
 
 
 def with_tool_support(model: Model, capabilities: Capabilities) -> Model:
-    """Returns the model told of tools in the way that suits it, for a strategy that brings some."""
+    """Returns the model with tool calling in its own format, for a strategy that brings tools."""
     return replace(model, client=_tool_support(model, capabilities).client_of(model.client))
 
 
 def _tool_support(model: Model, capabilities: Capabilities) -> ToolSupport:
-    """Returns how tools reach the model: what the file says counts more than what the model refused before."""
+    """Returns how the model gets tools. What the file states takes precedence over earlier refusals."""
     stated = capabilities.stated_values()
     known = capabilities_offline(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
@@ -46,7 +46,7 @@ def _tool_support(model: Model, capabilities: Capabilities) -> ToolSupport:
 def with_live_tools(
     clients: Mapping[str, ModelClient], tools: tuple[Tool, ...], ask: Ask | None
 ) -> dict[str, ModelClient]:
-    """Returns clients of a program with its tools, each with a registry of its own, by whose they are."""
+    """Returns a program's clients with its tools, each with a registry of its own, by participant."""
     person, approval = Approver(ask), Approval(default="ask" if ask else None)
     return {
         name: ToolCapableClient(client, tools, consent=Consent(name, (approval,), person))
@@ -55,6 +55,6 @@ def with_live_tools(
 
 
 def problems(tools: Tools, base: Path) -> Iterator[Problem]:
-    """Yields what is wrong with the section of tools; code that it names is not imported."""
+    """Yields problems of the tools section, without importing code that it names."""
     for path, words in settings_problems(tools, base):
         yield Problem(("discussion", "tools", *path), words)

@@ -1,4 +1,4 @@
-"""Remembers which code of configurations their user trusts, by the content of the file and of the code."""
+"""Remembers which configurations' code the user trusts, by the content of the file and of the code."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from ..core.files import make_private, open_private, state_directory
 
 
 def trust_digest(loaded: ConfigDocument, code: Iterable[str]) -> str:
-    """Returns a digest of the file and of the Python files that it names: who changes one is asked again."""
+    """Returns a digest of the file and the Python files it names, so that the user is asked again after a change."""
     digest = hashlib.sha256(loaded.as_yaml().encode())
     for name in code:
         files = sorted(Path(name).glob("*.py")) if os.path.isdir(name) else map(loaded.base.joinpath, name.split())

@@ -1,4 +1,4 @@
-"""Puts a model behind a veil: what is private goes out as placeholders."""
+"""Puts a model behind a veil, which replaces private data with placeholders."""
 
 from dataclasses import replace
 
@@ -11,17 +11,15 @@ from .models import BuildContext, Model, is_gateway, model
 
 
 def behind_veil(made: Model, settings: VeilSettings, context: BuildContext) -> Model:
-    """Returns the model behind a veil; raises `ConfigError` for one that is on this machine.
+    """Returns the model behind a veil. Raises `ConfigError` for a model on this machine.
 
-    A vendor's API at an address of this machine is a gateway, which sends on what it gets.
+    A vendor's API at a local address is a gateway that forwards what it gets, so it may be veiled.
     """
     if made.local and not context.recording and not is_gateway(made):
-        raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Take it away.")
+        raise ConfigError(f"veil does nothing for {made.name}, which is on this machine: nothing leaves. Remove it.")
     patterns = {name.upper(): pattern for name, pattern in settings.patterns.items()}
     if taken := patterns.keys() & {*KINDS}:
-        raise ConfigError(
-            f"veil.patterns.{min(taken).lower()} has the name of what is found already; take another one."
-        )
+        raise ConfigError(f"veil.patterns.{min(taken).lower()} is the name of a built-in pattern; choose another.")
     check_patterns(tuple(patterns.items()))
     rules = VeilRules(settings.names, settings.terms, sends_files=settings.files == "send", patterns=patterns)
     return replace(made, client=VeiledClient(made.client, str(made.name), rules, _finder(settings, context)))
@@ -32,5 +30,5 @@ def _finder(settings: VeilSettings, context: BuildContext) -> PrivacyFinder | No
         return None
     made = model(parse(settings.finder, context.providers), {}, context)
     if not made.local and not context.recording:
-        raise ConfigError(f"veil.finder: {made.name} is not on this machine, so what it is to find would leave.")
+        raise ConfigError(f"veil.finder: {made.name} is not on this machine, so private data would leave.")
     return PrivacyFinder(made.client, str(made.name), may_fail=settings.without_finder == "send")

@@ -138,7 +138,7 @@ class TestTheCommand:
         Path("r/judgements.jsonl").write_text('{"v": 1}\n')
         outcome = ai_battle("export", "r")
         assert outcome.code == 1
-        assert "r/judgements.jsonl:1: this is no verdict" in outcome.err
+        assert "r/judgements.jsonl:1: this is not a verdict" in outcome.err
 
     def test_a_judge_where_nothing_listens_is_told_at_once(
         self, ai_battle: Run, judges: FakeProviders, monkeypatch: pytest.MonkeyPatch

@@ -51,7 +51,7 @@ def recipe(**said: Any) -> tuple[Recipe, dict[str, Counting]]:
 async def test_each_model_of_a_pair_is_closed_once(said: dict[str, Any], named: list[str]) -> None:
     made, clients = recipe(**said)
     await made.client().aclose()
-    await made.aclose_looks()
+    await made.aclose_checkers()
 
     assert {name: client.closed for name, client in clients.items()} == dict.fromkeys(named, 1)
 

@@ -222,7 +222,7 @@ async def test_a_video_is_described_once_from_all_its_pictures(fakes: FakeProvid
     ("named", "why"),
     [
         ("Bob", "Bob sees no pictures, so it can't describe any; name a model that does"),
-        ("gtp-4o", "It is no participant, either: M0, Bob."),
+        ("gtp-4o", "It is not a participant either: M0, Bob."),
     ],
 )
 def test_who_describes_has_to_see(ai_battle: Run, folder: Path, named: str, why: str) -> None:

@@ -292,7 +292,7 @@ async def test_looking_takes_time_that_grows_with_the_text_only(piece: str) -> N
         (
             "ollama/phi4:cloud",
             {"patterns": {"card": "[0-9]{4}"}},
-            "patterns.card has the name of what is found already",
+            "patterns.card is the name of a built-in pattern",
         ),
         ("ollama/phi4:cloud", {"finder": "ollama/phi4:cloud"}, "veil.finder: ollama/phi4:cloud is not on this machine"),
     ],

@@ -190,12 +190,12 @@ discussion:
             (
                 "secondary: openai/gpt-99, strategy: takeover, hedge: {wait: 8}",
                 "hedge",
-                "the price of openai/gpt-99 is not known, so nobody can say what it costs to ask it early",
+                "the price of openai/gpt-99 is unknown, so the cost of asking it early can't be limited",
             ),
             (
                 "secondary: gpt-4o, lessons: {from: shadow}",
                 "lessons.from",
-                "shadow takes lessons from what the pair's shadow finds, and the pair has none",
+                "shadow takes lessons from the pair's shadow, and the pair has none",
             ),
         ],
     )

@@ -188,7 +188,7 @@ async def test_a_browser_that_leaves_while_a_run_is_judged_finds_the_verdict(
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({}, "Nobody judges"),
+        ({}, "There is no judge"),
         ({"models": "nobody/x"}, "nobody"),
         ({"models": "ollama/x", "rubric": "../mine.yaml"}, "no YAML file of this folder"),
         ({"models": "ollama/x", "rubric": "talk.yaml"}, "talk.yaml:2:1"),

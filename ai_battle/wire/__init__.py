@@ -1,1 +1,1 @@
-"""API bodies to and from core values, both ways; pure, without I/O."""
+"""Encodes and decodes the bodies of each API from and to core values. Pure: no I/O."""

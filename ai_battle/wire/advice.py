@@ -1,4 +1,4 @@
-"""The advisor as a tool of an API: the entry by which a client brings one, and questions and advice as its blocks."""
+"""The advisor tools of Anthropic and OpenRouter: a client's tool entry, and the blocks of questions and advice."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,30 +9,30 @@ from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.messages import Message, Part, Text
 from .bodies import decode_piece, own, present
-from .checks import Misshapen, ObjectShape, TaggedShape, check, flag, list_of, number, object_, one_of, positive, text
+from .checks import ObjectShape, ShapeError, TaggedShape, check, flag, list_of, number, object_, one_of, positive, text
 
 ANTHROPIC_TOOL, OPENROUTER_TOOL = "advisor_20260301", "openrouter:advisor"
 TYPES = (ANTHROPIC_TOOL, OPENROUTER_TOOL)
 SIGNS = tuple(type_.encode() for type_ in TYPES)
 CALL_BLOCK, RESULT_BLOCK = "server_tool_use", "advisor_tool_result"
-LEAST_TOKENS = 1_024
+LEAST_TOKENS = 1_024  # max_tokens counts the advisor's thinking too, which a lower limit would cut off
 OPTIONS = {"max_completion_tokens": "max_tokens", "temperature": "temperature"}
 SHORTEST = "5m"
-"""How long a prompt is kept where a client only says that it is to be."""
+"""How long a prompt is cached if the client asks for a cache without naming a time."""
 NEWEST = "~"
-"""Before the name of a model of OpenRouter's that stands for the newest of its line."""
+"""OpenRouter's prefix for a model name that means the newest model of its line."""
 
 
 def _enough(value: Any) -> None:
     positive(value)
     if value < LEAST_TOKENS:
-        raise Misshapen(f"must be {LEAST_TOKENS} or more: an advisor thinks within it, too")
+        raise ShapeError(f"must be {LEAST_TOKENS} or more, since it limits the advisor's thinking too")
 
 
 def _server_tool(value: Any) -> None:
     object_(value)
     if value.get("type") in (None, "function", OPENROUTER_TOOL):
-        raise Misshapen("is no tool for an advisor: nobody can run a function for it, and it does not ask itself")
+        raise ShapeError("must be a tool that a server runs: an advisor can't call functions or another advisor")
 
 
 _ANTHROPIC = ObjectShape(
@@ -58,8 +58,7 @@ _PARAMETERS = {
 _ENTRY = TaggedShape("type", {ANTHROPIC_TOOL: _ANTHROPIC, OPENROUTER_TOOL: {"parameters": _PARAMETERS}}, otherwise="")
 _ENTRIES = list_of(lambda tool: _ENTRY(tool) if is_advisor(tool) else None)
 ITEM = {**dict.fromkeys(("id", "advice", "error", "prompt", "model"), text), "status": text}
-"""An item of the Responses API that is a question and its advice."""
-
+"""The Responses API's item, which holds a question together with its advice."""
 
 _CONTENTS = TaggedShape(
     "type",
@@ -70,16 +69,16 @@ _CONTENTS = TaggedShape(
     },
 )
 RESULT = {"tool_use_id!": text, "content!": _CONTENTS}
-"""The block of the Messages API that is what came of a question."""
+"""The Messages API's block for the answer to a question: advice, encrypted advice or an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdvisorEntry:
-    """An advisor that a client brings: the `model` that it names, and the terms on which that is asked.
+    """An advisor that a client's tools define: its `model` and the limits on asking it.
 
-    By its `name` the model chooses it among several; `options` go with requests to it. `ttl` is for how long its prompt
-    is kept in a cache. One that does not see the conversation gets the worker's question alone. `shows_question`: that
-    stands in the client's block, which other clients want empty.
+    The worker picks one of several by `name`. `options` are sent with each request to the advisor, and `ttl` says how
+    long its prompt is cached. If `sees_conversation` is false, it gets only the worker's question. `shows_question`
+    says whether the client's block contains the question; Anthropic's clients expect that field to be empty.
     """
 
     type: str
@@ -98,7 +97,7 @@ class AdvisorEntry:
 
 
 def with_cache_mark(part: Text, ttl: str) -> Text:
-    """Returns the text as the end of what the Messages API is to keep for `ttl`; other APIs keep beginnings unasked."""
+    """Marks the text as the end of the prefix that the Messages API caches for `ttl`; other APIs cache unasked."""
     return replace(part, extra={**part.extra, "anthropic": {"cache_control": {"type": "ephemeral", "ttl": ttl}}})
 
 
@@ -107,9 +106,9 @@ def is_advisor(tool: Any) -> bool:
 
 
 def decode_entries(tools: Any) -> tuple[AdvisorEntry, ...]:
-    """Returns the advisors among a client's tools, which may be JSON still, without those that only code may call.
+    """Returns the advisors among a client's tools (values or raw JSON), except those that only code may call.
 
-    Raises a `ConfigError` that names the place.
+    Raises `ConfigError` naming the place of an invalid entry.
     """
     if isinstance(tools, bytes):
         tools = decode_piece(tools) if any(sign in tools for sign in SIGNS) else ()
@@ -149,7 +148,7 @@ def _decode_entry(tool: Mapping[str, Any], place: str) -> AdvisorEntry:
 
 
 def forces_question(tool_choice: Any) -> bool:
-    """Says whether a client's `tool_choice` is its advisor."""
+    """Returns whether a client's `tool_choice` forces a call of its advisor."""
     match tool_choice:
         case {"type": "tool", "name": "advisor"} | {"type": "openrouter:advisor"}:
             return True
@@ -157,7 +156,7 @@ def forces_question(tool_choice: Any) -> bool:
 
 
 def without_entries(request: ModelRequest) -> ModelRequest:
-    """Returns the request without the entries of advisors, as each API keeps them."""
+    """Removes the advisors' entries from the request, including those in Anthropic's `extra`."""
     extra = dict(request.extra)
     served = own("anthropic", extra)
     if "tools" in served:
@@ -167,7 +166,7 @@ def without_entries(request: ModelRequest) -> ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Consultation:
-    """A question to an advisor, or what came of it, or both: `content` is that of the block of a result."""
+    """A question to an advisor (`asks`), its result (`content`, as in the Messages API's result block), or both."""
 
     id: str
     asks: bool
@@ -175,24 +174,24 @@ class Consultation:
 
     @property
     def text(self) -> str:
-        """The advice. Raises `ConfigError` where nobody here can read it."""
+        """Returns the advice, empty after an error. Raises `ConfigError` if it is encrypted or of an unknown type."""
         match self.content:
             case {"type": "advisor_result", "text": str(text)}:
                 return text
             case {"type": "advisor_tool_result_error"}:
                 return ""
             case {"type": "advisor_redacted_result"}:
-                why = "is encrypted, and only the server that made it can read it: leave it and its question out"
+                why = "is encrypted, so only the server that made it can read it; remove it and its question"
                 raise ConfigError(f"The advisor_redacted_result of {self.id[:80]!r} {why}.")
-        raise ConfigError(f"The advisor_tool_result of {self.id[:80]!r} is of no known type.")
+        raise ConfigError(f"The advisor_tool_result of {self.id[:80]!r} has an unknown type.")
 
     def require_readable(self) -> None:
-        """Raise `ConfigError` for advice that only another server can read."""
+        """Raises `ConfigError` for advice that only another server can read."""
         _ = self.text if self.content else ""
 
 
 def consultation_in(part: Part) -> Consultation | None:
-    """Returns what a part of a client's message tells of an advisor, as the Messages and the Responses API have it."""
+    """Returns the consultation that a part of a client's message holds, in the Messages or the Responses API."""
     if not part.extra:
         return None
     match own("anthropic", part.extra).get("block"):
@@ -219,18 +218,18 @@ def _consultation_of(item: Mapping[str, Any]) -> Consultation:
 
 
 def advice_words(advice: str) -> str:
-    """Returns advice as the words of a message, for the models that know of no advisor."""
+    """Returns advice as plain text, for models without an advisor tool."""
     return f"Advice of an advisor: {advice}\n\n" if advice else ""
 
 
 def question_part(id_: str, question: str) -> Text:
-    """Returns a question as the Messages API shows it; the others show it together with its advice."""
+    """Returns the Messages API's block for a question; other APIs show the question together with its advice."""
     fields = {"prompt": question} if question else {}
     return Text("", extra={"anthropic": {"block": {"type": CALL_BLOCK, "id": id_, "name": "advisor", "input": fields}}})
 
 
 def advice_part(id_: str, question: str, model: str, content: Mapping[str, Any]) -> Text:
-    """Returns what came of a question as the Messages and the Responses API show it."""
+    """Returns a question's result as a Messages API block and as a Responses API item."""
     block = {"type": RESULT_BLOCK, "tool_use_id": id_, "content": dict(content)}
     came = {"advice": content["text"]} if "text" in content else {"error": content["error_code"]}
     status = "completed" if "text" in content else "failed"

@@ -1,4 +1,4 @@
-"""Answers as blocks that follow one another: the one state machine that numbers what servers stream."""
+"""The state machine that writes a streamed answer as a sequence of numbered blocks; each API adds its own format."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -18,9 +18,9 @@ Words: TypeAlias = Literal["text", "thinking"]
 
 
 class Failure(NamedTuple):
-    """What went wrong, as a client of an API can act on it: a status, words for people and a kind.
+    """An error as an API client gets it: an HTTP status, a message and a kind.
 
-    `kind` is "context", "budget", "address" or "previous_response" where the status alone says too little.
+    `kind` is "context", "budget", "address" or "previous_response" if the status alone says too little, else empty.
     """
 
     status: int
@@ -30,10 +30,10 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class AnswerBlock:
-    """A stretch of an answer; those of the kind `whole` are a `part` that no delta can bring.
+    """A block of an answer. A block of kind `whole` holds a `part` that deltas can't express.
 
-    `index` is its number in the order of starts, `position` that among the calls. `part` is set where the block came
-    from the end of the answer, and not from deltas.
+    `index` numbers the started blocks, `position` the started calls. `part` is set if the block comes from the final
+    message instead of deltas.
     """
 
     kind: Literal["text", "thinking", "call", "whole"]
@@ -52,19 +52,19 @@ class AnswerBlock:
 
     @property
     def is_complete(self) -> bool:
-        """Says whether another may follow: the arguments of a call have to be JSON first."""
+        """Returns whether the block may be closed; a call may once its arguments are valid JSON."""
         return self.kind != "call" or (bool(self.fragments) and not read_arguments(self.text)[1])
 
 
 class BlockWriter(ABC):
-    """Writes the stream of one answer; each API says how its blocks open, grow and close.
+    """Writes the stream of one answer; each API's subclass opens, grows and closes blocks in its format.
 
-    One block is open at a time, and closed when the next one starts. A call in the middle of its arguments stays open,
-    and what else is said meanwhile waits for the end of the answer: nearly no server mixes the fragments of calls, so
-    as a rule nothing waits. An API that `interleaves` takes fragments of any call at any time.
+    One block is open at a time, and starting the next closes it. A call with incomplete arguments stays open, and
+    blocks that come meanwhile wait for the end of the answer. Servers rarely interleave the fragments of calls, so
+    usually nothing waits. An API that `interleaves` takes fragments of any call at any time.
 
-    `model` is the name that the client asked for, `usage` whether it wants to be told the usage, `input_tokens` an
-    estimate until that is known. `answer` is what later requests may refer to, when the answer has ended.
+    `model` is the name that the client requested, `usage` says whether it wants the usage reported, and `input_tokens`
+    is an estimate until that is known. After the end, `answer` is the response that later requests may refer to.
     """
 
     interleaves: ClassVar[bool] = False
@@ -82,11 +82,11 @@ class BlockWriter(ABC):
 
     @abstractmethod
     def begin(self) -> bytes:
-        """Returns what comes before the first block."""
+        """Returns the bytes that precede the first block."""
 
     @abstractmethod
     def finish(self, response: ModelResponse) -> bytes:
-        """Returns what of the answer was not written yet, and its end."""
+        """Returns the parts of the answer that were not written yet, and its end."""
 
     @abstractmethod
     def whole(self, response: ModelResponse) -> bytes:
@@ -94,11 +94,11 @@ class BlockWriter(ABC):
 
     @abstractmethod
     def fail(self, failed: Failure) -> bytes:
-        """Returns the event that says that there will be no answer."""
+        """Returns the error event that ends the stream without an answer."""
 
     @abstractmethod
     def ping(self) -> bytes:
-        """Returns a sign of life, which changes nothing."""
+        """Returns a keep-alive, which clients ignore."""
 
     @abstractmethod
     def _open_block(self, block: AnswerBlock) -> bytes: ...
@@ -108,17 +108,17 @@ class BlockWriter(ABC):
     def _close_block(self, block: AnswerBlock) -> bytes: ...
 
     def is_whole(self, part: Part) -> bool:
-        """Says whether the part is a block of its own kind in this API, which comes at once."""
+        """Returns whether this API writes the part as one complete block of its own kind."""
         return False
 
     @property
     def last(self) -> AnswerBlock | None:
-        """Returns the block that words go on in."""
+        """Returns the block to which further text belongs."""
         return self._waiting[-1] if self._waiting else self._open
 
     def feed(self, event: Event) -> bytes:
-        """Returns the bytes of an event; none for one that this API has no words for."""
-        if type(event) is TextDelta:  # nearly all of them are
+        """Returns the bytes of an event, none if this API can't express it."""
+        if type(event) is TextDelta:  # nearly all events are, and this is faster than the match
             return self.say("text", event.text) if event.text else b""
         match event:
             case ThinkingDelta(extra=extra) if extra is not None:
@@ -130,7 +130,7 @@ class BlockWriter(ABC):
         return b""
 
     def add_whole(self, part: Part) -> bytes:
-        """Writes a block of its own kind to its end: nothing can grow it, and what comes next may be long in coming."""
+        """Writes a complete block and closes it at once, as the next event may be long in coming."""
         if not self.is_whole(part):
             return b""
         block = AnswerBlock("whole", part=part)
@@ -146,9 +146,9 @@ class BlockWriter(ABC):
         return self.grow(block, text)
 
     def add_block(self, block: AnswerBlock, text: str = "") -> bytes:
-        """Starts the block, or lets it wait: for its name if it is a call, or for the end of the call before it."""
+        """Starts the block, or lets it wait for its name (if it is a call) or for the end of the open call."""
         self.blocks.append(block)
-        # A block that starts closes the one before, and what is closed can't grow: a call must have all its arguments.
+        # Starting a block closes the open one for good, so an open call must have all its arguments by then.
         may_close = self.interleaves or self._open is None or self._open.is_complete
         if self._waiting or (block.kind == "call" and not block.name) or not may_close:
             self._waiting.append(block)
@@ -163,7 +163,7 @@ class BlockWriter(ABC):
         return self._grow_block(block, fragment) if is_open else b""
 
     def finish_blocks(self, message: Message) -> bytes:
-        """Returns the rest of the answer, and the ends of the open block and of those that wait."""
+        """Returns the rest of the answer, and closes the open block and those that wait."""
         written = [*_Rest(self).of(message), self._close()]
         for block in self._waiting:
             text = block.text
@@ -172,7 +172,7 @@ class BlockWriter(ABC):
         return b"".join(written)
 
     def _sign(self, signature: str) -> bytes:
-        """A signature ends its block; it may be alone in it."""
+        """Signs the open thinking, which ends its block, or starts a block that holds only the signature."""
         block = self.last
         if not signature:
             return b""
@@ -182,7 +182,10 @@ class BlockWriter(ABC):
         return b""
 
     def _continue_call(self, delta: ToolCallDelta) -> bytes:
-        """The same index with another id is another call; ids and names may be repeated with each fragment."""
+        """Adds a fragment to its call. The same index with another id starts another call.
+
+        Servers may repeat the id and the name with each fragment.
+        """
         block = self._calls.get(delta.index)
         if block is None or (delta.id and block.has_own_id and delta.id != block.id):
             block = AnswerBlock("call", delta.id or new_id(), delta.name, has_own_id=bool(delta.id))
@@ -204,7 +207,7 @@ class BlockWriter(ABC):
 
 
 class _Rest:
-    """Encodes the parts of the final message that were not streamed: as a rule all of them, or none."""
+    """Encodes the parts of the final message that were not streamed: usually all of them, or none."""
 
     def __init__(self, writer: BlockWriter) -> None:
         self._writer = writer
@@ -239,8 +242,8 @@ class _Rest:
         return self._writer.add_whole(part)
 
     def _words(self, kind: Words, part: Text | Thinking) -> bytes:
-        """Writes what was not streamed; words of other answers (a helper's thoughts) are not the beginning of this."""
-        # Text that was streamed is the answer's, in this order. Thoughts of others may stand between the answer's own.
+        """Writes the text that was not streamed. Streamed thoughts may be another answer's, such as a helper's."""
+        # Streamed text is always the answer's own, in order; thoughts of other answers may come between its thoughts.
         streamed, at = self._streamed[kind], self._at[kind]
         found = streamed.find(part.text, at) if kind == "thinking" or streamed.startswith(part.text, at) else -1
         if found >= 0:
@@ -252,7 +255,7 @@ class _Rest:
         return self._writer.add_block(AnswerBlock(kind, part=part), part.text)
 
     def _signature(self, part: Thinking) -> bytes:
-        """Signs the last block; a signature whose block is closed already comes too late."""
+        """Signs the last block. A signature for a block that is closed already comes too late and is dropped."""
         block = self._writer.last
         if not part.signature or part.signature in self._signatures:
             return b""
@@ -263,7 +266,7 @@ class _Rest:
         return b""
 
     def _call(self, call: ToolCall) -> bytes:
-        """Writes arguments even for a call without any: clients of most APIs parse what they get."""
+        """Writes arguments even for a call without any (`{}`), since most clients parse them as JSON."""
         arguments = call.malformed or dumps(call.arguments).decode()
         block = self._by_id.get(call.id) or (self._without_ids.popleft() if self._without_ids else None)
         if block is None:

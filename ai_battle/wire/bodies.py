@@ -1,4 +1,4 @@
-"""Bodies of HTTP requests and answers: JSON to and from bytes, their fields, and what comes again read once."""
+"""Bodies of HTTP requests and answers: JSON to and from bytes, access to fields, and caches of decoded pieces."""
 
 import json
 import re
@@ -14,24 +14,24 @@ from ..core.errors import ConfigError
 
 T = TypeVar("T")
 MEGABYTE = 1024 * 1024
-RAW = ("messages", "tools")
-LONGEST = 256 * 1024
-SHORTEST_KNOWN, MOST_KNOWN = 16 * 1024, 7
+RAW = ("messages", "tools")  # fields that stay raw JSON, since they are most of a body and mostly known from before
+LONGEST = 256 * 1024  # bytes of one piece that a cache keeps
+SHORTEST_KNOWN, MOST_KNOWN = 16 * 1024, 7  # bytes of a searched beginning that is kept, and how many others are
 MOST_MET = 2_048
 READ_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 READ_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 SURROGATES = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair, which is a character
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a valid pair, which is one character
     rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
     rb"|\\."
 )
 NOTHING: tuple[Any, ...] = (None, "", [], (), {})
 ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
-"""The schema of an answer that is to be JSON, whatever stands in it."""
+"""The schema of an answer that may be any JSON object."""
 
 
 def dumps(value: Any) -> bytes:
-    """Returns JSON; text that is not Unicode is mended with U+FFFD instead of failing."""
+    """Encodes JSON. Replaces lone surrogates, which are not valid Unicode, with U+FFFD."""
     try:
         return to_json(value, inf_nan_mode="null", fallback=_plain)
     except PydanticSerializationError:  # half of a surrogate pair
@@ -40,7 +40,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """Returns the value; raises `ValueError` for what is no JSON even when its broken characters are mended."""
+    """Decodes JSON, replacing invalid characters with U+FFFD if need be. Raises `ValueError` if that isn't enough."""
     try:
         return from_json(data)
     except ValueError:
@@ -49,7 +49,7 @@ def loads(data: bytes) -> Any:
 
 
 def is_whole(data: bytes) -> bool:
-    """Says whether this is an object from its first bracket to its last one: then nothing of it is missing."""
+    """Returns whether `data` is a complete JSON object."""
     try:
         return isinstance(loads(data), dict)
     except ValueError:
@@ -57,7 +57,7 @@ def is_whole(data: bytes) -> bool:
 
 
 def read_arguments(text: str) -> tuple[Mapping[str, Any], str]:
-    """Returns the arguments of a tool call and, when `text` is no JSON object, the text itself as malformed."""
+    """Returns the arguments of a tool call, or none and the text itself if it is not a JSON object."""
     if not text.strip():
         return {}, ""
     try:
@@ -75,7 +75,7 @@ def own(wire: str, extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_fields(wire: str, body: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Returns the fields of `body` that this package has no name for, as an `extra`; empty ones say nothing."""
+    """Returns the fields of `body` that are not `known`, as an `extra`. Drops empty ones."""
     if body.keys() <= known:
         return {}
     unknown = {key: value for key, value in body.items() if key not in known and value not in NOTHING}
@@ -87,18 +87,18 @@ def required_field(body: Mapping[str, Any], field: str, kind: type[T]) -> T:
 
 
 def field_or(body: Mapping[str, Any], field: str, otherwise: T) -> T:
-    """Returns the field, or `otherwise` where it is missing or null; both have one type."""
+    """Returns the field, or `otherwise` if it is missing or null. Raises `TypeError` if their types differ."""
     value = body.get(field)
     return otherwise if value is None else _require_type(value, field, type(otherwise))
 
 
 def count(body: Mapping[str, Any], field: str) -> int:
-    """Returns a number of tokens, 0 where it is missing or null."""
+    """Returns a number of tokens, 0 if it is missing or null."""
     return int(body.get(field) or 0)
 
 
 def given_id(body: Mapping[str, Any]) -> str:
-    """Returns the id, empty where there is none; some servers count instead of giving texts."""
+    """Returns the id as text, since some servers send numbers; empty if there is none."""
     return str(body.get("id") or "")
 
 
@@ -108,10 +108,10 @@ def present(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class DecodeCache(Generic[T]):
-    """Remembers what was made of pieces of JSON, by their bytes: of up to `most` bytes, those that were used last.
+    """An LRU cache of decoded JSON, keyed by its bytes. It holds pieces with up to `most` bytes together.
 
-    Assistants send all messages and tools again with each request; most others are met once. So a piece is remembered
-    from the second time on.
+    Assistants send all messages and tools again with each request, but most other pieces come only once. So a piece
+    is kept from the second time on.
     """
 
     def __init__(self, most: int = MEGABYTE) -> None:
@@ -121,7 +121,7 @@ class DecodeCache(Generic[T]):
         self._met: set[int] = set()
 
     def decode(self, came: Any, read: Callable[[Any], T]) -> T:
-        """Returns what `read` makes of a value; of raw JSON that came before it is the same object."""
+        """Applies `read` to a value or to raw JSON; returns the object from before for raw JSON that is cached."""
         if not isinstance(came, bytes):
             return read(came)
         made = self.get(came)
@@ -134,8 +134,8 @@ class DecodeCache(Generic[T]):
         return found[0]
 
     def remember(self, key: Hashable, made: T, size: int) -> T:
-        """Returns `made`, and remembers it if it was met before; what is longer than `LONGEST` is not remembered."""
-        # Of what came once only a number is kept. Two pieces with the same number cost a place too early, no more.
+        """Returns `made`, and caches it from its second call with `key` on unless `size` is above `LONGEST`."""
+        # Only a hash is kept of a key that came once. A collision does no harm: it caches a piece one call too early.
         if (digest := hash(key)) not in self._met:
             if len(self._met) >= MOST_MET:
                 self._met.clear()
@@ -149,10 +149,10 @@ class DecodeCache(Generic[T]):
 
 
 class PatternSearch:
-    """Says whether a pattern stands in messages that are raw JSON.
+    """Searches raw JSON messages for a pattern, whose matches are at most `longest` bytes long.
 
-    Talks come again with each of their turns: how one began, where nothing was found, is not looked through again. Its
-    last quarter does not count as its beginning, since the last messages may come otherwise next time.
+    A conversation comes again with each turn, so its beginning is not searched again once it has no match. Its last
+    quarter does not count as beginning, since clients may send the last messages differently next time.
     """
 
     def __init__(self, pattern: bytes, longest: int) -> None:
@@ -172,7 +172,7 @@ class PatternSearch:
 
 @dataclass(frozen=True, slots=True)
 class BodyHead:
-    """All fields of a body but its messages, and what was `made` of them, for all bodies that have the same."""
+    """All fields of a body except its messages, shared by bodies that have the same. `made` caches derived values."""
 
     fields: Mapping[str, Any]
     made: dict[Hashable, Any] = field(default_factory=dict)
@@ -182,17 +182,17 @@ HEADS: DecodeCache[BodyHead] = DecodeCache()
 
 
 def decode_body(data: bytes) -> dict[str, Any]:
-    """Returns the object that `data` is, with `tools` and `messages` left as raw JSON.
+    """Decodes a JSON object, leaving `tools` and `messages` as raw JSON. Raises `ConfigError`.
 
-    Halves of surrogate pairs, which editors send, are mended; a body that needs it is read whole. Raises `ConfigError`.
+    Replaces lone surrogates, which editors send; a body with such an error is decoded whole.
     """
     return decode_body_and_head(data)[0]
 
 
 def decode_body_and_head(data: bytes) -> tuple[dict[str, Any], BodyHead]:
-    """The same, and the part of it that other bodies may have too."""
+    """Returns the same as `decode_body`, and the part of it that other bodies may share."""
     try:
-        if not data.isascii():  # raw pieces are not checked when they are cut out
+        if not data.isascii():  # msgspec cuts out raw pieces without checking that they are UTF-8
             data.decode()
         pieces = READ_FIELDS.decode(data)
     except (ValueError, RecursionError):
@@ -213,26 +213,26 @@ def _decode_head(pieces: Mapping[str, bytes], size: int) -> BodyHead:
 
 
 def checkable(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body with something in place of raw `messages`, which are checked one by one when they are read."""
+    """Returns the body with a placeholder for raw `messages`, which are checked one by one when they are decoded."""
     if not isinstance(body, dict) or not isinstance(body.get("messages"), bytes):
         return body
     return {**body, "messages": [None]}
 
 
 def encode_raw(fields: Mapping[str, Any]) -> bytes:
-    """The body of fields that may be raw JSON, which go out as they are; without its messages."""
+    """Encodes all fields but the messages; fields that are raw JSON already are copied as they are."""
     raw = {name: value for name, value in fields.items() if type(value) is bytes and name != "messages"}
     head = dumps({name: value for name, value in fields.items() if type(value) is not bytes})
     return b"".join((head[:-1], *(b',"%s":%s' % (name.encode(), value) for name, value in raw.items()), b"}"))
 
 
 def with_raw_messages(body: bytes, messages: bytes) -> bytes:
-    """Returns an object that has a field with messages, which are JSON, as its last field."""
+    """Appends raw JSON messages to an encoded object as its last field."""
     return b"".join((body[:-1], b',"messages":', messages, b"}"))
 
 
 def decode_piece(raw: bytes) -> Any:
-    """Returns the value of a piece of a body that was left raw. Raises `ConfigError`."""
+    """Decodes a piece of a body that was left raw. Raises `ConfigError`."""
     try:
         return loads(raw)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""The shape that a client's body must have; what has another is named by its place: `messages[3].content[0].text`.
+"""Checks the shape of clients' bodies. Errors name the place, such as `messages[3].content[0].text`.
 
-A shape is a check, or a dictionary of them (an object; `!` marks the fields that it needs), or a list with one (a list
-of such values).
+A shape is a check function, a dictionary of field names to shapes (an object; `!` marks a required field) or a list
+with one shape (a list of such values).
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -12,11 +12,11 @@ from ..core.errors import ConfigError
 
 Check: TypeAlias = Callable[[Any], None]
 Shape: TypeAlias = Check | Mapping[str, Any] | list[Any]
-HEAD = 200  # of a data URL, in which its type stands
+HEAD = 200  # characters of a data URL that are searched for its type, as the data after it may be megabytes
 
 
-class Misshapen(TypeError):
-    """`where` is read from the innermost place to the outermost."""
+class ShapeError(TypeError):
+    """A value has the wrong shape. `where` lists its place from the inside out."""
 
     def __init__(self, wanted: str, *where: str) -> None:
         super().__init__(wanted)
@@ -25,24 +25,24 @@ class Misshapen(TypeError):
 
 
 def check(body: Any, shape: Check, within: str = "") -> None:
-    """Raises a `ConfigError` that names the place; `within` is that of `body` itself."""
+    """Raises `ConfigError` naming the place of a wrong value; `within` is the place of `body` itself."""
     try:
         shape(body)
-    except Misshapen as wrong:
+    except ShapeError as wrong:
         place = (within + "".join(reversed(wrong.where))).removeprefix(".") or "The body"
         raise ConfigError(f"{place} {wrong.wanted}.") from None
 
 
 def check_choice(chosen: str, tools: Container[Any], place: str) -> None:
-    """Raises a `ConfigError` when a tool which is to be called is none of those that are offered."""
+    """Raises `ConfigError` if the chosen tool is not among the offered `tools`."""
     if chosen not in tools:
-        raise ConfigError(f"{place} {chosen[:80]!r} is none of the tools.")
+        raise ConfigError(f"{place} {chosen[:80]!r} is not one of the tools.")
 
 
 def _of(kind: type, name: str) -> Check:
     def require(value: Any) -> None:
         if not isinstance(value, kind):
-            raise Misshapen(f"must be {name}")
+            raise ShapeError(f"must be {name}")
 
     return require
 
@@ -55,33 +55,33 @@ list_ = _of(list, "a list")
 
 def number(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= float_info.max:
-        raise Misshapen("must be a number")
+        raise ShapeError("must be a number")
 
 
 def positive(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise Misshapen("must be a whole number above 0")
+        raise ShapeError("must be a whole number above 0")
 
 
 def base64(value: Any, start: int = 0) -> None:
-    """Requires base64. It is read later on; what reading it would trip over is seen by its length."""
+    """Requires text that is plausibly base64: ASCII, with a length that decodes. Decoding it comes later."""
     text(value)
     if not value.isascii() or ((len(value) - start) % 4 and len("".join(value[start:].split())) % 4):
-        raise Misshapen("must be base64")
+        raise ShapeError("must be base64")
 
 
 def address(value: Any) -> None:
-    """Requires the address of a picture or a file, which may hold all of it as a data URL."""
+    """Requires the URL of a picture or a file, which may be a data URL with its whole content."""
     text(value)
     if value.startswith("data:") and ";base64," in value[:HEAD]:
         base64(value, value.index(",") + 1)
 
 
 def rejection(why: str) -> Check:
-    """Returns a check that nothing passes."""
+    """Returns a check that always fails, giving `why`."""
 
     def require(value: Any) -> None:
-        raise Misshapen(why)
+        raise ShapeError(why)
 
     return require
 
@@ -93,13 +93,13 @@ def as_check(shape: Shape) -> Check:
 
 
 def list_of(shape: Shape | None = None, *, at_least: int = 0) -> Check:
-    """Requires a list of values of a shape, or of any: messages are checked one by one when they are read."""
+    """Requires a list of values of a shape; without a shape, as for messages that are checked later, any list."""
     inner = None if shape is None else as_check(shape)
 
     def require(value: Any) -> None:
         list_(value)
         if len(value) < at_least:
-            raise Misshapen("must not be empty")
+            raise ShapeError("must not be empty")
         if inner:
             _check_each(enumerate(value), inner, "[{}]")
 
@@ -120,15 +120,15 @@ def values_of(shape: Shape) -> Check:
 def _check_each(items: Iterable[tuple[Any, Any]], inner: Check, place: str) -> None:
     name = None
     try:
-        for name, item in items:  # noqa: B007 - where it went wrong
+        for name, item in items:  # noqa: B007 - `name` is read by the handler below
             inner(item)
-    except Misshapen as wrong:
+    except ShapeError as wrong:
         wrong.where.append(place.format(name))
         raise
 
 
 class ObjectShape:
-    """An object; fields that nothing is said about may be anything, and null is as good as missing."""
+    """Requires an object. Fields without a shape may hold anything, and null counts as missing."""
 
     def __init__(self, shapes: Mapping[str, Shape]) -> None:
         self._inner = {name.removesuffix("!"): as_check(shape) for name, shape in shapes.items()}
@@ -137,7 +137,7 @@ class ObjectShape:
 
     def __call__(self, value: Any) -> None:
         if not isinstance(value, dict):
-            raise Misshapen("must be an object")
+            raise ShapeError("must be an object")
         name, inner = "", self._inner
         for name in self._needed:
             if value.get(name) is None:
@@ -146,16 +146,15 @@ class ObjectShape:
             for name, field in value.items():
                 if field is not None and name in inner:
                     inner[name](field)
-        except Misshapen as wrong:
+        except ShapeError as wrong:
             wrong.where.append(f".{name}")
             raise
 
 
 class TaggedShape:
-    """An object whose field `name` says what kind it is, `otherwise` where it says nothing.
+    """Requires an object of the kind that its field `name` gives, or of kind `otherwise` if that field is missing.
 
-    Other kinds than these may be anything, unless they are `known_only`. `names` are the fields of a kind that
-    something is said about.
+    Objects of unknown kinds pass unless `known_only`. `names` maps each kind to its fields that have a shape.
     """
 
     def __init__(
@@ -179,20 +178,20 @@ class TaggedShape:
             _raise_missing(self._name)
         try:
             self._known(kind)
-        except Misshapen as wrong:
+        except ShapeError as wrong:
             wrong.where.append(f".{self._name}")
             raise
 
 
 def text_or(shape: Shape, name: str) -> Check:
-    """Requires text, or what `shape` takes, which is called `name`."""
+    """Requires text or a value that fits `shape`, which errors call `name`."""
     inner = as_check(shape)
 
     def require(value: Any) -> None:
         if isinstance(value, str):
             return
         if not isinstance(value, list | dict):
-            raise Misshapen(f"must be text or {name}")
+            raise ShapeError(f"must be text or {name}")
         inner(value)
 
     return require
@@ -202,23 +201,23 @@ def one_of(*allowed: str) -> Check:
     def require(value: Any) -> None:
         if not isinstance(value, str) or value not in allowed:
             shown = f", not {value!r}" if isinstance(value, str) and len(value) < 80 else ""
-            raise Misshapen(f"must be one of {', '.join(allowed)}{shown}")
+            raise ShapeError(f"must be one of {', '.join(allowed)}{shown}")
 
     return require
 
 
 def word_or(words: tuple[str, ...], shape: Shape) -> Check:
-    """Requires one of the words, or what `shape` takes."""
+    """Requires one of the words or a value that fits `shape`."""
     word, inner = one_of(*words), as_check(shape)
     return lambda value: (word if isinstance(value, str) else inner)(value)
 
 
 def _raise_missing(name: str) -> NoReturn:
-    raise Misshapen("is missing", f".{name}")
+    raise ShapeError("is missing", f".{name}")
 
 
 def schema(value: Any) -> None:
-    """Requires as much of a JSON Schema as is read on the way to an answer; true and false are schemas, too."""
+    """Checks the keywords of a JSON Schema that this package reads; true and false are schemas too."""
     if not isinstance(value, bool):
         _KEYWORDS(value)
 
@@ -245,13 +244,13 @@ VALUES = MAY_BE_NULL | {"enum", "examples"}
 
 
 def tool_schema(value: Any) -> None:
-    """Requires the schema of a tool's arguments or of an answer: an object, and no bare true or false."""
+    """Requires the schema of a tool's arguments or of an answer, which must be an object, not true or false."""
     object_(value)
     schema(value)
 
 
 def without_nulls(schema: Any) -> Any:
-    """Returns the schema without fields that are null, which some clients write for those that they leave out."""
+    """Removes fields that are null, which some clients write for keywords that they do not use."""
     if isinstance(schema, list):
         return list(map(without_nulls, schema))
     if not isinstance(schema, Mapping):

@@ -1,7 +1,7 @@
-"""OpenAI's Embeddings, which most servers have: a text to where it lies among others, as the answer of a model.
+"""OpenAI's Embeddings API, which most servers offer: https://platform.openai.com/docs/api-reference/embeddings.
 
-https://platform.openai.com/docs/api-reference/embeddings. The text of the answer is its vector, in the form of
-`vector_of`: scaled to length one, so that the product of two is how near they are.
+The text of the response is the vector, encoded for `vector_of`. It has length one, so the dot product of two vectors
+is their cosine similarity.
 """
 
 from array import array
@@ -23,12 +23,12 @@ PATH = "/embeddings"
 
 
 def encode_request(request: ModelRequest, model: str) -> bytes:
-    """Asks for the text of the last message."""
+    """Asks for the embedding of the last message's text."""
     return to_json({"model": model, "input": request.messages[-1].text, "encoding_format": "float"})
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
-    """Raises `BadReply` for what is no vector."""
+    """Raises `BadReply` if the body holds no vector or one without a finite, positive length."""
     try:
         vector = [float(value) for value in body["data"][0]["embedding"]]
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
@@ -45,5 +45,5 @@ def vector_of(text: str) -> Sequence[float]:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Returns how near two vectors are, from -1 to 1; 0 where they are of different models."""
+    """Returns the similarity of two vectors, from -1 to 1; 0 if their lengths differ, as those of two models do."""
     return sum(map(mul, one, other)) if len(one) == len(other) else 0.0

@@ -1,4 +1,4 @@
-"""What providers say when they do not answer, as errors of ours: who may be asked again, and when."""
+"""Turns providers' error replies and unusable answers into our exceptions, which say whether and when to retry."""
 
 import math
 import re
@@ -26,9 +26,15 @@ from ..core.messages import Part, Text, Thinking
 from ..core.redaction import without_keys
 from .bodies import dumps, loads
 
-UNREADABLE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # of a body in another shape
-MESSAGE = 500
-RAW = 500
+UNREADABLE = (
+    AttributeError,
+    LookupError,
+    OverflowError,
+    TypeError,
+    ValueError,
+)  # decoding a body of an unexpected shape raises these
+MESSAGE = 500  # characters
+RAW = 500  # bytes
 COUNTS = tuple(each.name for each in fields(Usage))
 TOKENS = attrgetter(*(name for name in COUNTS if name.endswith("_tokens")))
 
@@ -43,7 +49,7 @@ STATUS_OF = {
     "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
 QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
-WRONG_KEY = {"API_KEY_INVALID"}  # which Google says with HTTP 400, and its gateways in words alone
+WRONG_KEY = {"API_KEY_INVALID"}  # Google sends it with HTTP 400; its gateways give only words
 WRONG_KEY_WORDS = r"(?i)\bapi[ _]?key (is )?(not (valid|found)|invalid|expired|missing)"
 BLOCKED = {"content_filter", "content_policy_violation"}
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
@@ -66,13 +72,13 @@ WITHHELD: Mapping[Stop, str] = {
     "refusal": "The model refused to answer, without a word.",
     "content_filter": "A content filter held the whole answer back.",
 }
-WHOLE = frozenset({"type", "block", "part"})  # in `extra`: a part that our values have no name for
-CONTENT = frozenset({"audio", "images", "function_call"})  # in the `extra` of a message: content beside its parts
+WHOLE = frozenset({"type", "block", "part"})  # keys in `extra` of a part of an unknown kind, which counts as content
+CONTENT = frozenset({"audio", "images", "function_call"})  # keys in a message's `extra` that hold content
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """What an API said about a request that it did not answer, in whichever of the known shapes."""
+class ErrorReply:
+    """An API's error reply, read from any of the known shapes. `retry_after` is in seconds."""
 
     message: str
     kinds: frozenset[str] = frozenset()
@@ -81,35 +87,35 @@ class Complaint:
 
 
 def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
-    """Returns the error for an HTTP status that is none of success."""
-    complaint_in_body = read_complaint(parse_body(body))
+    """Returns the exception for an HTTP status other than success."""
+    in_body = read_error_reply(parse_body(body))
     known = {name.lower(): value for name, value in headers.items()}
     after = _wait_in_headers(known)
-    complaint = Complaint(
-        complaint_in_body.message,
-        complaint_in_body.kinds,
+    reply = ErrorReply(
+        in_body.message,
+        in_body.kinds,
         status,
-        complaint_in_body.retry_after if after is None else after,
+        in_body.retry_after if after is None else after,
     )
-    is_final = known.get("x-should-retry", "").strip().lower() == "false"  # a provider may forbid what others allow
-    error = _provider_error(complaint, "always" if _may_pass(status) and not is_final else "never")
+    is_final = known.get("x-should-retry", "").strip().lower() == "false"  # honoured as in OpenAI's SDK
+    error = _provider_error(reply, "always" if _may_pass(status) and not is_final else "never")
     error.raw = head(body)
     error.request_id = known.get("x-request-id") or known.get("request-id") or ""
     return error
 
 
 def error_in_answer(body: Any, again: Again = "once", partial: str = "") -> ProviderError:
-    """Returns the error for an error object where an answer should be, with 200, or within a stream of one."""
-    complaint = read_complaint(body)
-    passing = complaint.status is None or _may_pass(complaint.status)
-    error = _provider_error(complaint, again if passing else "never")
+    """Returns the exception for an error object that came with HTTP 200 or within a stream."""
+    reply = read_error_reply(body)
+    passing = reply.status is None or _may_pass(reply.status)
+    error = _provider_error(reply, again if passing else "never")
     error.partial = partial
     error.raw = head(dumps(body))
     return error
 
 
 def cut_error(partial: str, raw: bytes = b"") -> BadReply:
-    """Returns the error for a stream that ended before its last event, or even within one, of which `raw` came."""
+    """Returns the exception for a stream that ended before its last event. `raw` is the start of a broken event."""
     within = raw.strip()
     message = f"The answer was cut after {len(partial)} characters{', within an event' if within else ''}."
     return BadReply(message, again="once" if within else "always", partial=partial, raw=head(raw))
@@ -120,7 +126,7 @@ def malformed_error(raw: bytes, partial: str = "") -> BadReply:
 
 
 def no_answer_error(raw: bytes) -> ProviderError:
-    """Returns the error for a body with 200 that is no answer of a model API: nothing, a web page, an error object."""
+    """Returns the exception for HTTP 200 without an answer: nothing, a web page, an error object or other JSON."""
     if not raw.strip():
         return BadReply("The server sent an empty body; is base_url right?", again="once")
     body = parse_body(raw)
@@ -134,9 +140,9 @@ def no_answer_error(raw: bytes) -> ProviderError:
 
 
 class _Readable:
-    """Turns whatever trips over the shape of a body into the error that `make` gives.
+    """Turns an `UNREADABLE` exception into the one that `make` returns.
 
-    Each request and each answer passes through it, so it is no generator.
+    It is a class because every request and every answer enters it, and `@contextmanager` generators are slower.
     """
 
     __slots__ = ("_make",)
@@ -155,17 +161,19 @@ class _Readable:
 
 
 def readable_answer(body: Any) -> _Readable:
-    """Turns whatever trips over the shape of `body` into the `BadReply` that shows how it begins."""
+    """Turns errors of decoding `body` into an exception that shows how it begins."""
     return _Readable(lambda _: no_answer_error(dumps(body)))
 
 
 def readable_request(api: str) -> _Readable:
-    """Turns whatever trips over the shape of a client's body into a `ConfigError`."""
-    return _Readable(lambda error: ConfigError(f"The body is no {api} request: {type(error).__name__}: {error}"))
+    """Turns errors of decoding a client's body into `ConfigError`."""
+    return _Readable(
+        lambda error: ConfigError(f"The body is not a valid {api} request: {type(error).__name__}: {error}")
+    )
 
 
 def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[Mapping[str, Any]], Usage]:
-    """Wraps a reader of bills: one that can't be read is none, and spoils no answer; nor is less than nothing owed."""
+    """Wraps a decoder of usage so that broken usage never spoils an answer: it drops unreadable or negative counts."""
 
     @wraps(decode)
     def read(body: Mapping[str, Any]) -> Usage:
@@ -181,23 +189,23 @@ def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[M
     return read
 
 
-def read_complaint(body: Any) -> Complaint:
+def read_error_reply(body: Any) -> ErrorReply:
     """Reads `{"error": {...} or "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}` and plain text."""
     inner = _innermost(body)
     if not isinstance(inner, Mapping):
         message = _one_line(str(inner or ""))
-        return Complaint(message, retry_after=_wait_in_words(message))
+        return ErrorReply(message, retry_after=_wait_in_words(message))
     kinds = [str(inner[key]) for key in ("code", "type", "status") if inner.get(key)]
     message = _one_line(str(inner.get("message") or _fault_of_field(inner) or " ".join(kinds) or dict(inner)))
     details = _objects_in(inner.get("details"))
     kinds += _kinds_in(details)
     after = _delay_in(details)
     after = _wait_in_words(message) if after is None else after
-    return Complaint(message, frozenset(kinds), _status_of(kinds), after)
+    return ErrorReply(message, frozenset(kinds), _status_of(kinds), after)
 
 
 def _fault_of_field(fault: Mapping[str, Any]) -> str:
-    """FastAPI names the field in a list of its own: `{"loc": ["body", "messages"], "msg": "Field required"}`."""
+    """Reads FastAPI's errors: `{"loc": ["body", "messages"], "msg": "Field required"}`."""
     place = ".".join(map(str, fault["loc"])) if isinstance(fault.get("loc"), list) else ""
     return ": ".join(filter(None, (place, str(fault.get("msg") or ""))))
 
@@ -224,7 +232,7 @@ def _objects_in(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _kinds_in(details: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the reason and the violated quotas in Google's details."""
+    """Yields the reason and the ids of violated quotas in Google's `details`."""
     for entry in details:
         named = [entry.get("reason"), *(violation.get("quotaId") for violation in _objects_in(entry.get("violations")))]
         yield from (name for name in named if isinstance(name, str))
@@ -235,58 +243,54 @@ def _delay_in(details: list[Mapping[str, Any]]) -> float | None:
     return next((_seconds(delay.removesuffix("s")) for delay in delays), None)
 
 
-def _provider_error(complaint: Complaint, again: Again) -> ProviderError:
-    status, message = complaint.status, without_keys(complaint.message)[:MESSAGE] or "no reason given"
+def _provider_error(reply: ErrorReply, again: Again) -> ProviderError:
+    status, message = reply.status, without_keys(reply.message)[:MESSAGE] or "no reason given"
     text = f"HTTP {status}: {message}" if status else message
-    if complaint.kinds & BLOCKED:
+    if reply.kinds & BLOCKED:
         return Refused(text, status=status)
-    if _is_too_long(complaint):
+    if _is_too_long(reply):
         return ContextTooLong(text, status=status)
-    if _is_out_of_money(complaint):
+    if _is_out_of_money(reply):
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
     if status == 429:
-        return _rate_limit(complaint, text, again)
+        return _rate_limit(reply, text, again)
     return ProviderError(
-        text, again=again, status=401 if _is_wrong_key(complaint) else status, retry_after=complaint.retry_after
+        text, again=again, status=401 if _is_wrong_key(reply) else status, retry_after=reply.retry_after
     )
 
 
-def _rate_limit(complaint: Complaint, text: str, again: Again) -> RateLimited:
-    if _is_out_for_today(complaint):
+def _rate_limit(reply: ErrorReply, text: str, again: Again) -> RateLimited:
+    if _is_out_for_today(reply):
         return RateLimited(f"{text} (a quota of a whole day is used up)", status=429)
-    return RateLimited(text, again=again, status=429, retry_after=complaint.retry_after)
+    return RateLimited(text, again=again, status=429, retry_after=reply.retry_after)
 
 
 def _may_pass(status: int) -> bool:
     return status in (408, 409, 425, 429, 499) or status >= 500
 
 
-def _is_too_long(complaint: Complaint) -> bool:
-    if complaint.status == 413 or complaint.kinds & TOO_LONG_CODES:
+def _is_too_long(reply: ErrorReply) -> bool:
+    if reply.status == 413 or reply.kinds & TOO_LONG_CODES:
         return True
-    return complaint.status in (None, 400, 422, 429, 500) and re.search(TOO_LONG, complaint.message) is not None
+    return reply.status in (None, 400, 422, 429, 500) and re.search(TOO_LONG, reply.message) is not None
 
 
-def _is_out_of_money(complaint: Complaint) -> bool:
-    if complaint.status == 402 or complaint.kinds & QUOTA:
+def _is_out_of_money(reply: ErrorReply) -> bool:
+    if reply.status == 402 or reply.kinds & QUOTA:
         return True
     return (
-        complaint.status in (None, 400, 403, 429)
-        and complaint.retry_after is None
-        and bool(re.search(NO_MONEY, complaint.message))
+        reply.status in (None, 400, 403, 429) and reply.retry_after is None and bool(re.search(NO_MONEY, reply.message))
     )
 
 
-def _is_wrong_key(complaint: Complaint) -> bool:
-    return bool(complaint.kinds & WRONG_KEY) or (
-        complaint.status == 400 and bool(re.search(WRONG_KEY_WORDS, complaint.message))
-    )
+def _is_wrong_key(reply: ErrorReply) -> bool:
+    return bool(reply.kinds & WRONG_KEY) or (reply.status == 400 and bool(re.search(WRONG_KEY_WORDS, reply.message)))
 
 
-def _is_out_for_today(complaint: Complaint) -> bool:
-    # Google's delay of some seconds says nothing about a quota of a day; in words alone, one without a delay is meant.
-    in_words = complaint.message if complaint.retry_after is None else ""
-    return any(re.search(PER_DAY, words) for words in (*complaint.kinds, in_words))
+def _is_out_for_today(reply: ErrorReply) -> bool:
+    # Google sends a delay of seconds even for a daily quota, whose id decides then. Words count only without a delay.
+    in_words = reply.message if reply.retry_after is None else ""
+    return any(re.search(PER_DAY, words) for words in (*reply.kinds, in_words))
 
 
 def _status_of(kinds: list[str]) -> int | None:
@@ -295,7 +299,7 @@ def _status_of(kinds: list[str]) -> int | None:
 
 
 def parse_body(body: bytes) -> Any:
-    """Returns the value that a body is, or its words where it is no JSON, as of a web page."""
+    """Decodes a JSON body; returns the text of any other, such as a web page, without its markup."""
     try:
         return loads(body)
     except ValueError:
@@ -307,7 +311,7 @@ def _one_line(text: str) -> str:
 
 
 def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds of `retry-after-ms` or `retry-after` (lower-case names); None where neither is usable."""
+    """Returns the seconds in `retry-after-ms` or `retry-after` (lower-case names), or None if neither is usable."""
     if (milliseconds := _seconds(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
     value = headers.get("retry-after", "")
@@ -322,7 +326,7 @@ def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
 
 
 def _wait_in_words(message: str) -> float | None:
-    """OpenAI and Groq say "Please try again in 1m12.5s", Google "Please retry in 12.3s", Azure "after 26 seconds"."""
+    """Reads seconds in "try again in 1m12.5s" (OpenAI, Groq), "retry in 12.3s" (Google), "after 26 seconds" (Azure)."""
     match = re.search(RETRY_IN, message)
     return sum(float(number) * SECONDS[unit.lower()] for number, unit in re.findall(PART, match[1])) if match else None
 
@@ -336,9 +340,9 @@ def _seconds(value: str) -> float | None:
 
 
 def require_content(response: ModelResponse, reason: str = "") -> ModelResponse:
-    """Returns the answer, when it has a text or a call: thinking alone is none. Raises `ProviderError` otherwise.
+    """Returns the response if it has content besides thinking, and raises `ProviderError` otherwise.
 
-    `reason` is what the provider itself says about its silence.
+    `reason` is the provider's own explanation of an empty answer.
     """
     message = response.message
     if any(map(_is_content, message.parts)) or _has(CONTENT, message.extra):
@@ -358,7 +362,7 @@ def empty_answer(after: str = "no text, no tool call") -> EmptyAnswer:
 
 
 def _used_up(response: ModelResponse) -> EmptyAnswer:
-    """Asked again with the same limit, the model would only be cut again."""
+    """Returns an error without a retry, since the same limit would cut the answer again."""
     tokens = response.usage.output_tokens
     limit = f"the limit of {tokens} tokens" if tokens else "the token limit"
     thought = response.message.thinking or response.usage.reasoning_tokens

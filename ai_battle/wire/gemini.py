@@ -1,4 +1,4 @@
-"""Google's generateContent, the side of a client: requests, and answers streamed or not."""
+"""The client's side of Google's generateContent API: encodes requests, decodes answers, streamed or whole."""
 
 import re
 from base64 import b64decode, b64encode
@@ -34,16 +34,16 @@ NAMES = {
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
 }
-KNOWN_OPTIONS = {*NAMES, "reasoning", "cache"}  # prompts are cached without being asked to
+KNOWN_OPTIONS = {*NAMES, "reasoning", "cache"}  # Google caches prompts unasked
 
 BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": 24_576}
-SMALLEST_BUDGET = 128  # of the models that can't stop thinking
+SMALLEST_BUDGET = 128  # tokens, for the models whose thinking can't be turned off
 LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"}
 MODES = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
 
 GENERATION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
-# Every other reason ends an answer that was filtered: SAFETY, RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, ...
+# All other reasons mean a filtered answer: SAFETY, RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, ...
 STOPS: Mapping[str | None, Stop] = {
     None: "end",
     "FINISH_REASON_UNSPECIFIED": "end",
@@ -53,25 +53,22 @@ STOPS: Mapping[str | None, Stop] = {
     "CONTINUATION": "pause",
     "TOO_MANY_TOOL_CALLS": "pause",
 }
-# The model tried to say something that can't be used; another try may bring it.
+# The model's output was unusable; a retry may succeed.
 SLIPS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
-MARKS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion"})  # of an answer of this API
+MARKS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion"})  # one at least is in each answer
 READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
 READ_IN_CANDIDATE = frozenset({"content", "finishReason", "index"})
 
 PART_FIELDS = ("text", "functionCall", "inlineData", "fileData")
-# What Google documents for calls that another model made: Gemini 3 refuses a turn of calls without a signature.
+# Gemini 3 rejects a turn of calls without a signature; Google documents this value for calls of another model.
 UNSIGNED = {"thoughtSignature": "skip_thought_signature_validator"}
 ROLES: Mapping[Role, bytes] = {"system": b"user", "user": b"user", "tool": b"user", "assistant": b"model"}
 TURNS = {role: b'{"role":"%b","parts":[' % theirs for role, theirs in ROLES.items()}
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
-    """Returns the body, without the options that are unsupported; it is the same for a stream.
-
-    The model and whether to stream stand in the address.
-    """
+    """Returns the JSON body, without unsupported options. The URL, not the body, gives the model and streaming."""
     head: Body = own(WIRE, request.extra)
     if request.system:
         head["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -85,7 +82,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
 
 
 def unsupported_options(options: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
-    """Returns the options that are set and that a request to `model` leaves out."""
+    """Returns the names of given options that a request to `model` omits."""
     given = present(options)
     return tuple(
         name for name in given if name not in KNOWN_OPTIONS or (name == "reasoning" and not _takes(given[name], model))
@@ -93,7 +90,7 @@ def unsupported_options(options: Mapping[str, Any], model: str = "") -> tuple[st
 
 
 def generation(model: str) -> tuple[int, int]:
-    """(2, 5) for `gemini-2.5-flash`; names without a number (`gemini-flash-latest`) are the newest."""
+    """Returns (2, 5) for `gemini-2.5-flash`, and (99, 0) for names without a number such as `gemini-flash-latest`."""
     found = GENERATION.search(model)
     return (int(found[1]), int(found[2] or 0)) if found else (99, 0)
 
@@ -122,12 +119,12 @@ def _encode_choice(request: ModelRequest) -> Body:
 
 
 def _takes(level: str, model: str) -> bool:
-    """Models before 2.5 do not think."""
+    """Returns whether the model accepts a level of reasoning; models before 2.5 do not think."""
     return level in BUDGETS and (level == "none" or generation(model) >= (2, 5))
 
 
 def _thinking(level: str, model: str) -> dict[str, Any]:
-    """Gemini 3 takes a level, 2.5 a budget, earlier ones nothing; the large ones always think a little."""
+    """Returns a level for Gemini 3, a budget in tokens for 2.5, nothing for earlier ones; Pro models always think."""
     if not _takes(level, model):
         return {}
     always = "-pro" in model
@@ -140,7 +137,7 @@ def _thinking(level: str, model: str) -> dict[str, Any]:
 
 
 def _encode_message(message: Message, *, modern: bool) -> tuple[bytes, bytes]:
-    """Returns how a turn in its role opens, and its parts, joined by commas, for all later requests too."""
+    """Returns the opening of a turn in this role, and the parts joined by commas, which `message.encoded` keeps."""
     key = f"{WIRE} modern" if modern else WIRE
     if key not in message.encoded:
         message.encoded[key] = dumps(_encode_parts(message.parts, modern=modern))[1:-1]
@@ -153,7 +150,7 @@ def _encode_tool(tool: ToolSpec) -> Body:
 
 
 def _encode_parts(parts: Iterable[Part], *, modern: bool) -> list[Body]:
-    """Encodes the parts; `modern` is Gemini 3 and later, with signed calls and pictures inside of results."""
+    """Encodes parts. `modern` means Gemini 3 and later, which want signed calls and pictures inside results."""
     bodies = [body for part in parts for body in _encode_part(part, modern)]
     calls = [body for body in bodies if "functionCall" in body]
     if modern and calls and not any("thoughtSignature" in call for call in calls):
@@ -200,7 +197,7 @@ def _id(id_: str) -> Body:
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
-    """Raises `BadReply` for an empty answer, a malformed call and what is no answer, `Refused` for a blocked prompt."""
+    """Raises `Refused` for a blocked prompt, `BadReply` for an empty or malformed answer or a body of another kind."""
     if not isinstance(body, Mapping) or not MARKS & body.keys():
         raise no_answer_error(dumps(body))
     with readable_answer(body):
@@ -244,7 +241,7 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
 
 
 def _join_texts(parts: Iterable[Part]) -> Iterator[Part]:
-    """Makes one text of a text that came in several parts, as it is in a stream."""
+    """Joins adjacent texts, so that an answer has the same parts whether it was streamed or not."""
     for kind, run in groupby(parts, _bare):
         if kind is None:
             yield from run
@@ -253,7 +250,7 @@ def _join_texts(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _bare(part: Part) -> type[Text] | type[Thinking] | None:
-    """Returns the kind of a text that nothing else is said of: what is signed stays as it came."""
+    """Returns the type of a text without further fields. A signed text returns None, as joining would lose that."""
     match part:
         case Text(extra=extra) if not extra:
             return Text
@@ -267,9 +264,9 @@ def _sentence(what: str, body: Mapping[str, Any], reason: str, message: str) -> 
 
 
 def _decode_part(body: Mapping[str, Any]) -> Part:
-    """Keeps as `extra` what our values have no fields for (`thoughtSignature`, `videoMetadata`).
+    """Decodes a part. Fields without a counterpart (`thoughtSignature`, `videoMetadata`) are kept in `extra`.
 
-    A part without a counterpart in our values is kept whole and goes back as it came.
+    A part of an unknown kind is kept whole and sent back unchanged.
     """
     field = next((name for name in PART_FIELDS if body.get(name) is not None), "")
     extra = unknown_fields(WIRE, body, frozenset((field, "thought") if field == "text" else (field,)))
@@ -291,12 +288,12 @@ def _decode_file(body: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | D
 
 
 def _read_base64(text: str) -> bytes:
-    """Google's own client writes the alphabet of addresses, others the usual one, some leave the padding out."""
+    """Decodes both base64 alphabets, padded or not: Google's own client writes the URL-safe one, others the usual."""
     return b64decode(text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4))
 
 
 class GeminiReader(streams.StreamReader):
-    """Puts the answer together from its pieces; whole only when a finish reason has come."""
+    """Assembles the answer from its pieces. It is whole once a finish reason has come."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -306,7 +303,7 @@ class GeminiReader(streams.StreamReader):
 
     @property
     def whole(self) -> bool:
-        # Nothing says that it is done before the body ends: some models give a finish reason with each of their pieces.
+        # Some models give a finish reason with every piece, so `is_done` stays false until the body ends.
         return "finishReason" in self._candidate or "blockReason" in self._answer.get("promptFeedback", ())
 
     def finish(self) -> ModelResponse:
@@ -337,7 +334,7 @@ class GeminiReader(streams.StreamReader):
         self._candidate.update({name: value for name, value in candidate.items() if value is not None})
 
     def _add_text(self, text: str, about: Body, events: list[Event]) -> None:
-        """Adds to the text before, unless the piece is signed: a signature speaks of its own piece alone."""
+        """Appends to the preceding text unless the piece is signed, as a signature covers only its own piece."""
         last, texts = self._parts[-1] if self._parts else ({}, [])
         if texts and last == about and "thoughtSignature" not in about:
             texts.append(text)

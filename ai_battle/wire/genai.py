@@ -1,4 +1,4 @@
-"""Messages in the shape of the OpenTelemetry GenAI message schema, without loss: the journal's form."""
+"""Converts messages without loss to and from the OpenTelemetry GenAI message schema, which the journal uses."""
 
 import base64
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ def message_to_json(message: Message) -> Json:
 
 
 def message_from_json(data: Mapping[str, Any]) -> Message:
-    """Raises KeyError or ValueError for what no version of this package wrote."""
+    """Raises KeyError or ValueError for data that no version of this package wrote."""
     parts = tuple(part_from_json(part) for part in data["parts"])
     return Message(data["role"], parts, data.get("name", ""), extra=data.get("extra", {}))
 
@@ -87,7 +87,7 @@ def _call_from_json(data: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolCa
 
 
 def _result_to_json(result: ToolResult) -> Json:
-    """The call stands in it whole, so that a message can be read without the one before it."""
+    """Includes the whole call, so that a result can be read without the message that made the call."""
     match result.parts:
         case (Text(text) as only,) if not only.extra:
             response: Any = text
@@ -121,5 +121,4 @@ def _file_from_json(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> Imag
 
 
 def _without_empty(**fields: Any) -> Json:
-    """Returns the fields that say something."""
     return {name: value for name, value in fields.items() if value}

@@ -1,4 +1,4 @@
-"""Tool calls and their results: each call of an answer has an id of its own, and results find their calls by it."""
+"""Messages of API bodies: decodes and caches them, gives tool calls unique ids, and pairs results with their calls."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -33,12 +33,12 @@ def new_id() -> str:
 
 
 def call_id(call: ToolCall) -> str:
-    """Returns the id; a call that never got one has the same in every message that speaks of it."""
+    """Returns the call's id, or one hashed from its content, so that the call and its result get the same one."""
     return call.id or "call_" + hashlib.sha256(dumps([call.name, call.arguments])).hexdigest()[:24]
 
 
 def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> ToolCall:
-    """Reads a call as OpenAI and Ollama write it; arguments that were no JSON come back as we wrap them."""
+    """Decodes a call in the form of OpenAI and Ollama. Unwraps malformed arguments that our encoder has wrapped."""
     function = body["function"]
     written = function.get("arguments") or {}
     arguments, malformed = (written, "") if isinstance(written, Mapping) else read_arguments(str(written))
@@ -49,7 +49,7 @@ def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> To
 
 
 def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Gives each call an id of its own: servers leave ids out, or give the same one twice."""
+    """Gives each call a unique id, since servers leave ids out or give the same one twice."""
     seen: set[str] = set()
     made: list[Part] = []
     for part in parts:
@@ -61,11 +61,11 @@ def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 @dataclass(slots=True)
-class Decoded:
-    """What one message of a body came out as, and the raw JSON that it was; empty when it was not raw.
+class DecodedMessage:
+    """The result of decoding one message of a body; `raw` is its JSON, empty if it was not raw.
 
-    `answered` are the ids of the calls that its results name, each with the call that they belong to, where there is
-    one: the same bytes after other calls are other messages.
+    `answered` maps the ids in its tool results to their calls (None if there is no such call). The cache compares it,
+    as the same bytes mean other messages after other calls.
     """
 
     messages: tuple[Message, ...]
@@ -75,10 +75,10 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Talk:
-    """How a list of messages begins, as later ones do too: the JSON of `count` messages, and what it came out as.
+class ConversationPrefix:
+    """The beginning of a conversation, which later requests repeat: the raw JSON of `count` messages, and their values.
 
-    `awaited` are the calls whose results are to come next; None where calls and results do not fit.
+    `awaited` holds the ids of the calls whose results must come next. It is None if calls and results do not match.
     """
 
     raw: bytes = b""
@@ -88,69 +88,72 @@ class Talk:
     awaited: Set[str] | None = frozenset()
 
 
-NO_TALK = Talk()
-LAST = 4
-"""So many messages at the end may come otherwise next time: with a mark for a cache, a note, an answer tried again."""
-SHORTEST_TALK, MOST_TALKED = 4_096, 2 * MEGABYTE
+NO_PREFIX = ConversationPrefix()
+UNSETTLED = 4
+"""Messages at the end that a client may send differently next time: with a cache mark, a note or a retried answer."""
+SHORTEST_PREFIX, MOST_PREFIXED = 4_096, 2 * MEGABYTE
 
 
 class MessageCache:
-    """Decodes the messages of bodies; those that came before, after the same calls, are the same objects again.
+    """Decodes the messages of bodies; messages that came before, after the same calls, are the same objects again.
 
-    Where it `joins`, neighbouring results of tools become one message.
+    With `joins`, adjacent tool results become one message.
     """
 
     def __init__(self, shape: Check, decode: DecodeMessage, *, joins: bool = False) -> None:
         self._shape = shape
         self._decode = decode
         self._joins = joins
-        self._made: DecodeCache[Decoded] = DecodeCache()
+        self._made: DecodeCache[DecodedMessage] = DecodeCache()
         self._join_cache: DecodeCache[Message] = DecodeCache()
-        self._talks: list[Talk] = []
+        self._prefixes: list[ConversationPrefix] = []
 
     def decode(self, came: Any, *, paired: bool = False) -> tuple[Message, ...]:
-        """Returns the messages of a list or of its raw JSON, repaired where they are to be `paired`.
+        """Decodes a list of messages or its raw JSON; with `paired`, repairs calls without results and the reverse.
 
-        Raises a `ConfigError` that names the place of what is wrong.
+        Raises `ConfigError` naming the place of an invalid value.
         """
         if not isinstance(came, bytes):
-            messages = tuple(self._join([*self._decode_each(came, NO_TALK)]))
+            messages = tuple(self._join([*self._decode_each(came, NO_PREFIX)]))
             return paired_messages(messages) if paired else messages
-        talk = next((each for each in reversed(self._talks) if came.startswith(each.raw)), NO_TALK)
-        pieces = READ_LIST.decode(b"[" + came[len(talk.raw) :] if talk.raw else came)
+        prefix = next((each for each in reversed(self._prefixes) if came.startswith(each.raw)), NO_PREFIX)
+        pieces = READ_LIST.decode(b"[" + came[len(prefix.raw) :] if prefix.raw else came)
         if not pieces:
             raise ConfigError("messages must not be empty.")
-        decoded = [*self._decode_each(map(bytes, pieces), talk)]
-        talk, decoded = self._go_on(talk, came, decoded)
+        decoded = [*self._decode_each(map(bytes, pieces), prefix)]
+        prefix, decoded = self._advance(prefix, came, decoded)
         last = tuple(self._join(decoded))
-        messages = talk.messages + last
-        return tuple(_repair(messages)) if paired and _awaited_after(last, talk.awaited) != set() else messages
+        messages = prefix.messages + last
+        return tuple(_repair(messages)) if paired and _awaited_after(last, prefix.awaited) != set() else messages
 
-    def _go_on(self, talk: Talk, came: bytes, following: list[Decoded]) -> tuple[Talk, list[Decoded]]:
-        """Returns the talk with all that follows but the last messages, kept for later requests, and those last."""
+    def _advance(
+        self, prefix: ConversationPrefix, came: bytes, following: list[DecodedMessage]
+    ) -> tuple[ConversationPrefix, list[DecodedMessage]]:
+        """Extends the prefix by all following messages but the last few, keeps it, and returns it and those few."""
         last = _last_messages(following)
         end = len(came)
-        for each in reversed(last):  # behind the beginning of each there is no other place for its bytes
+        # Separators between messages are not kept, so the cut is found from the end: each message is the last match.
+        for each in reversed(last):
             end = came.rindex(each.raw, 0, end)
-        if talk is not NO_TALK:
-            self._talks.remove(talk)
-        if len(last) < len(following) and end >= SHORTEST_TALK:
-            talk, following = self._extend(talk, came[:end], following[: -len(last)]), last
-        if talk is not NO_TALK:
-            self._talks.append(talk)
-        while sum(len(each.raw) for each in self._talks) > MOST_TALKED:
-            del self._talks[0]
-        return talk, following
+        if prefix is not NO_PREFIX:
+            self._prefixes.remove(prefix)
+        if len(last) < len(following) and end >= SHORTEST_PREFIX:
+            prefix, following = self._extend(prefix, came[:end], following[: -len(last)]), last
+        if prefix is not NO_PREFIX:
+            self._prefixes.append(prefix)
+        while sum(len(each.raw) for each in self._prefixes) > MOST_PREFIXED:
+            del self._prefixes[0]
+        return prefix, following
 
-    def _extend(self, talk: Talk, raw: bytes, following: list[Decoded]) -> Talk:
+    def _extend(self, prefix: ConversationPrefix, raw: bytes, following: list[DecodedMessage]) -> ConversationPrefix:
         new = tuple(self._join(following))
-        calls = dict(talk.calls)
+        calls = dict(prefix.calls)
         for each in following:
             calls |= each.calls
-        awaited = _awaited_after(new, talk.awaited)
-        return Talk(raw, talk.count + len(following), talk.messages + new, calls, awaited)
+        awaited = _awaited_after(new, prefix.awaited)
+        return ConversationPrefix(raw, prefix.count + len(following), prefix.messages + new, calls, awaited)
 
-    def _join(self, decoded: Iterable[Decoded]) -> Iterator[Message]:
+    def _join(self, decoded: Iterable[DecodedMessage]) -> Iterator[Message]:
         if not self._joins:
             yield from chain.from_iterable(each.messages for each in decoded)
             return
@@ -160,19 +163,19 @@ class MessageCache:
             else:
                 yield from (each.messages[0] for each in run)
 
-    def _decode_each(self, bodies: Iterable[Any], talk: Talk) -> Iterator[Decoded]:
-        calls = dict(talk.calls)
-        for index, body in enumerate(bodies, talk.count):
+    def _decode_each(self, bodies: Iterable[Any], prefix: ConversationPrefix) -> Iterator[DecodedMessage]:
+        calls = dict(prefix.calls)
+        for index, body in enumerate(bodies, prefix.count):
             raw = body if isinstance(body, bytes) else b""
             made = self._made.get(raw) if raw else None
-            # The same bytes after other calls are other messages; ids come again in later turns and conversations.
+            # Ids repeat in later turns and conversations, so the same bytes may answer another call than last time.
             if made is None or (made.answered and not made.answered.items() <= calls.items()):
                 made = self._read(decode_piece(raw) if raw else body, raw, calls, index)
             calls |= made.calls
             yield made
 
-    def _join_results(self, run: Sequence[Decoded]) -> Message:
-        """Returns neighbouring results of tools as one message."""
+    def _join_results(self, run: Sequence[DecodedMessage]) -> Message:
+        """Joins adjacent tool results to one message; returns the cached message if its parts are the same objects."""
         if len(run) == 1:
             return run[0].messages[0]
         message = Message("tool", tuple(chain.from_iterable(each.messages[0].parts for each in run)))
@@ -184,9 +187,9 @@ class MessageCache:
             return made
         return self._join_cache.remember(raw, message, len(raw))
 
-    def _read(self, body: Any, raw: bytes, calls: Mapping[str, ToolCall], index: int) -> Decoded:
+    def _read(self, body: Any, raw: bytes, calls: Mapping[str, ToolCall], index: int) -> DecodedMessage:
         check(body, self._shape, f"messages[{index}]")
-        decoded = Decoded(tuple(self._decode(body, calls)), raw)
+        decoded = DecodedMessage(tuple(self._decode(body, calls)), raw)
         for part in chain.from_iterable(message.parts for message in decoded.messages):
             if isinstance(part, ToolCall):
                 decoded.calls[part.id] = part
@@ -195,19 +198,19 @@ class MessageCache:
         return self._made.remember(raw, decoded, len(raw)) if raw else decoded
 
 
-def _last_messages(following: list[Decoded]) -> list[Decoded]:
-    """Returns the last messages, and those before them whose results of tools belong together with theirs."""
-    place = len(following) - LAST
+def _last_messages(following: list[DecodedMessage]) -> list[DecodedMessage]:
+    """Returns the last messages, starting early enough not to separate adjacent tool results."""
+    place = len(following) - UNSETTLED
     while place > 0 and any(message.role == "tool" for message in following[place].messages):
         place -= 1
     return following[max(place, 0) :]
 
 
 def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """Returns the inside of a JSON list, in pieces to be joined.
+    """Returns the inside of a JSON list, in pieces to be joined; adjacent messages with the same role become one.
 
-    `messages` are, for each, how a turn in its role opens (`{"role":"user","content":[`) and its parts, encoded and
-    joined by commas; those without parts are left out.
+    Each of `messages` is the opening of a turn in its role (`{"role":"user","content":[`) and its encoded parts, joined
+    by commas. Messages without parts are dropped.
     """
     pieces: list[bytes] = []
     current = b""
@@ -223,18 +226,18 @@ def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 
 def with_system(request: ModelRequest) -> tuple[Message, ...]:
-    """Returns the system prompt and the messages, for the APIs where it is a message, too."""
+    """Returns the messages after the system prompt, for APIs where that is a message too."""
     prompt = (Message("system", (Text(request.system),)),) if request.system else ()
     return prompt + request.messages
 
 
 def file_text(file: Document) -> str:
-    """Returns a file of text as words, for the APIs that read no files but PDFs."""
+    """Returns a text file as plain text, for APIs that accept no files but PDFs."""
     return f"{file.name or 'file'}:\n{file.data.decode('utf-8', 'replace')}\n\n"
 
 
 def join_separated(texts: Iterable[str]) -> str:
-    """Joins texts, on lines of their own where they would run into one another."""
+    """Joins texts, putting a newline between two that have no space there."""
     pieces: list[str] = []
     for text in filter(None, texts):
         if pieces and not (pieces[-1][-1].isspace() or text[0].isspace()):
@@ -244,7 +247,7 @@ def join_separated(texts: Iterable[str]) -> str:
 
 
 def as_failure(result: ToolResult, words: str) -> str:
-    """Marks a failure in words, for the APIs that have no place for `is_error`; most say themselves what they are."""
+    """Prefixes "Error: " for APIs without a field for `is_error`, unless the words mention an error already."""
     if not result.is_error or "error" in words.lower():
         return words
     return f"Error: {words}" if words else "Error"
@@ -260,16 +263,16 @@ def with_pairs(request: ModelRequest) -> ModelRequest:
 
 
 def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Returns the conversation repaired, which is itself where nothing is wrong.
+    """Repairs the pairing of calls and results; returns the same object if nothing is wrong.
 
-    A result that comes too late moves up to its call, a call without a result gets one that says so, and a result
-    without a call becomes words of the user's.
+    Moves a late result up to its call, gives a call without a result one that says so, and turns a result without a
+    call into text of the user.
     """
     return messages if _awaited_after(messages) == set() else tuple(_repair(messages))
 
 
 def _awaited_after(messages: Iterable[Message], awaited: Set[str] | None = frozenset()) -> Set[str] | None:
-    """Returns the calls whose results are to come next; None where calls and results do not fit."""
+    """Returns the ids of calls whose results must come next, or None if calls and results do not match."""
     for message in messages:
         if awaited is not None:
             awaited = _awaited_next(message, awaited)
@@ -299,7 +302,7 @@ def _repair(messages: tuple[Message, ...]) -> Iterator[Message]:
 
 
 def _words_of(message: Message, orphans: list[ToolResult]) -> tuple[Part, ...]:
-    """Returns what the message says besides the results that have a call."""
+    """Returns all parts of the message except results that have a call."""
     words = [part for part in message.parts if not isinstance(part, ToolResult)]
     return (*words, *(part for result in orphans for part in (Text(NO_CALL), *result.parts)))
 
@@ -308,9 +311,9 @@ Results = dict[int, list[ToolResult]]
 
 
 def _results_by_place(messages: tuple[Message, ...]) -> tuple[Results, Results]:
-    """Returns the results of each turn of calls, and those without a call, by the places of the messages.
+    """Returns the results by the place of the message that called, and results without a call by their own place.
 
-    Ids may come again in later turns; a result belongs to the last call with its id that has none yet.
+    Ids may repeat in later turns; a result belongs to the last call with its id that has no result yet.
     """
     answers, orphans, awaited = Results(), Results(), dict[str, int]()
     for place, message in enumerate(messages):

@@ -1,4 +1,4 @@
-"""Ollama's own API, `/api/chat`, the side of a client: requests, and answers streamed or not."""
+"""The client's side of Ollama's own API, `/api/chat`: encodes requests, decodes answers, streamed or whole."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ KNOWN_IN_MESSAGES = frozenset(("role", "content", "thinking", "images", "tool_ca
 KNOWN_IN_CALLS = frozenset(("id", "type", "function"))
 KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
-OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # of the options that Ollama takes beside `options`
+OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # options that Ollama takes at the top level
 UNKNOWN = frozenset(("parallel_tool_calls",))
 LEVELS: Mapping[str, str] = {
     "none": "low", "minimal": "low", "xhigh": "high", "max": "high", "false": "low", "true": "medium",
@@ -32,7 +32,7 @@ LEVELS: Mapping[str, str] = {
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
-    """Returns the JSON body. Messages that were sent before bring the bytes of that time."""
+    """Returns the JSON body. Messages that were sent before reuse their encoded bytes."""
     head: dict[str, Any] = {"model": model, "stream": stream, **_encode_options(request.options, model)}
     if tools := _callable_tools(request):
         head["tools"] = [_encode_tool(tool) for tool in tools]
@@ -44,7 +44,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
 
 
 def _callable_tools(request: ModelRequest) -> list[ToolSpec]:
-    """Ollama has no tool choice: a model can only call what it is offered."""
+    """Returns the tools that `tool_choice` permits. Ollama has no such option, so it is offered only these."""
     choice = request.tool_choice
     return [tool for tool in request.tools if choice in ("auto", "required", tool.name)]
 
@@ -62,7 +62,7 @@ def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
 
 
 def _think(reasoning: Any, model: str) -> bool | str:
-    """Returns the option `think`: only gpt-oss knows levels, and can't do without; all others take yes or no."""
+    """Returns the option `think`: a level for gpt-oss, which can't turn thinking off; true or false for all others."""
     return LEVELS.get(str(reasoning).lower(), reasoning) if "gpt-oss" in model else reasoning not in (False, "none")
 
 
@@ -72,7 +72,7 @@ def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _message_bodies(message: Message) -> Iterable[dict[str, Any]]:
-    """Results of tools are messages of their own; whatever else is said follows them."""
+    """Yields a message for each tool result, then one with all other parts."""
     for result in message.tool_results:
         body = _message_body("tool", result.parts)
         body["content"] = as_failure(result, body["content"])
@@ -109,14 +109,14 @@ def _words(part: Part) -> str:
         case Document(media_type) if media_type.startswith("text/"):
             return file_text(part)
         case Document(media_type):
-            raise ConfigError(f"Ollama reads no files of type {media_type}; give it the text or pictures of the pages.")
+            raise ConfigError(f"Ollama can't read {media_type} files; send their text, or pictures of their pages.")
         case _:
             return ""
 
 
 def _picture(image: Image) -> str:
     if not image.data and image.url:
-        raise ConfigError(f"Ollama takes pictures as bytes, not by address: download {image.url} first.")
+        raise ConfigError(f"Ollama takes pictures as bytes, not as URLs: download {image.url} first.")
     return base64.b64encode(image.data).decode()
 
 
@@ -126,7 +126,7 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
-    """Raises `ProviderError` for an error object, `BadReply` for what is no answer, a cut or an empty one."""
+    """Raises `ProviderError` for an error object, and `BadReply` if the answer is missing, cut or empty."""
     if isinstance(body, Mapping) and body.get("error"):
         raise error_in_answer(body)
     if not isinstance(body, Mapping) or not isinstance(body.get("message"), Mapping):
@@ -165,7 +165,7 @@ def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
 
 
 class OllamaReader(streams.StreamReader):
-    """One per stream. The answer is whole when a line has said `"done": true`."""
+    """Assembles one streamed answer, which is whole once a line has `"done": true`."""
 
     tokenizer = streams.LineTokenizer
 
@@ -196,7 +196,7 @@ class OllamaReader(streams.StreamReader):
         return ToolCallDelta(number, id_, call.name, call.malformed or dumps(call.arguments).decode())
 
     def _unreadable(self, payload: bytes) -> ProviderError:
-        """A first line that is not of this API is a wrong server; a later one is a fault on the way."""
+        """Blames the server's address for a bad first line, and the connection for a later one."""
         return super()._unreadable(payload) if self._has_begun else no_answer_error(self._tokens.head)
 
 

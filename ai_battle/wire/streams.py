@@ -1,4 +1,4 @@
-"""Streams of answers, however they are cut: server-sent events, lines of JSON, and Amazon's frames."""
+"""Reads streamed answers from chunks of any size: server-sent events, lines of JSON and Amazon's event frames."""
 
 import struct
 from abc import ABC, abstractmethod
@@ -21,15 +21,15 @@ from .messages import new_id
 MAX_EVENT = 16 * 1024 * 1024
 HEAD = 500
 FIELDS = (b"data:", b"event:", b"error:", b"id:", b"retry:", b":")
-CR = b"\r"[0]  # a number: five times as fast to look for as a byte
+CR = b"\r"[0]  # an int, as `int in bytes` is five times as fast as `bytes in bytes`
 BOM = b"\xef\xbb\xbf"
 DONE = b"[DONE]"
 
 
 class LineTokenizer:
-    """Cuts a body into its lines, without empty ones; one per stream.
+    """Cuts one stream into lines, dropping blank ones. `head` holds the first `HEAD` bytes of the body.
 
-    A line that its newline does not end is not a line, but for the last one. `head` is how the body began.
+    A line counts only once its newline has come; `close` returns a last line without one.
     """
 
     separator: ClassVar[bytes] = b"\n"
@@ -45,19 +45,19 @@ class LineTokenizer:
 
     @property
     def is_event_stream(self) -> bool:
-        """Says whether the body began as one, and not as a web page or a JSON document."""
+        """Returns whether the body begins like server-sent events, not like a web page or a JSON document."""
         return self.head.removeprefix(BOM).lstrip().startswith(FIELDS)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Returns the pieces that `data` completes. Raises `BadReply` when one of them outgrows `MAX_EVENT`."""
+        """Returns the pieces that `data` completes. Raises `BadReply` if one grows above `MAX_EVENT` bytes."""
         if len(self.head) < HEAD:
             self.head += data[: HEAD - len(self.head)]
-        if self._unread or not data.endswith(self.separator):  # as a rule it ends with an event
+        if self._unread or not data.endswith(self.separator):  # most reads end with a whole event
             data = self._take_complete(data)
         return [piece for piece in data.split(self.separator) if piece and not piece.isspace()]
 
     def close(self) -> list[bytes]:
-        """Returns the last piece, where only its end is missing; to be called when the body has ended."""
+        """Returns the last piece if only its separator is missing. Call it when the body has ended."""
         piece = bytes(self._unread).rstrip(b"\n")
         _, data = self.event(piece)
         if not (data == DONE or is_whole(data)):
@@ -66,11 +66,11 @@ class LineTokenizer:
         return [piece]
 
     def _take_complete(self, data: bytes) -> bytes:
-        """Returns what is complete of all that came, and keeps the rest; nothing is looked through twice."""
+        """Returns all complete pieces, and keeps the rest without searching it again next time."""
         unread, separator = self._unread, self.separator
         scanned = len(unread)
         unread += data
-        # A separator may come in two reads, so the last bytes of the one before are looked at again.
+        # A separator may be split between two reads, so the last bytes of the previous read are searched again.
         end = unread.rfind(separator, max(scanned - len(separator) + 1, 0))
         if end >= 0:
             complete = bytes(unread[:end])
@@ -87,7 +87,7 @@ class LineTokenizer:
 
 
 class EventTokenizer(LineTokenizer):
-    """Cuts a body into server-sent events. Works on bytes alone, so U+2028 and U+0085 inside of JSON split nothing."""
+    """Cuts a stream into server-sent events. Splits bytes, not text, so that U+2028 and U+0085 in JSON stay intact."""
 
     separator = b"\n\n"
     name = "An event"
@@ -113,13 +113,13 @@ class EventTokenizer(LineTokenizer):
                 name = value.decode("utf-8", "replace")
             if field in (b"data", b"error"):
                 data.append(value)
-            if field == b"error":  # llama.cpp says `error: {...}`
+            if field == b"error":  # llama.cpp writes `error: {...}`
                 name = "error"
         return name, b"\n".join(data)
 
     def _with_plain_newlines(self, data: bytes) -> bytes:
         if self._after_cr and data.startswith(b"\n"):
-            data = data[1:]  # of a CR LF that came in two reads, the CR counted already
+            data = data[1:]  # the CR of this CR LF came in the previous read and became a newline there
         elif not data:
             return data
         self._after_cr = data.endswith(b"\r")
@@ -128,39 +128,39 @@ class EventTokenizer(LineTokenizer):
 
 BREAK = EventTokenizer.separator
 MOST_AT_ONCE = 64
-"""Events that are looked at together, so that one of another kind costs no second look at a whole stream."""
+"""Events that are read in one pass; a limit, since an event of another kind makes part of the pass useless."""
 
 
 def _is_text(spelled: bytes) -> bool:
-    """Says whether it is JSON's spelling of a text: a backslash at its end might hide the quote that closes it."""
+    """Returns whether this is one JSON string's inside; a final backslash might escape the closing quote."""
     return BREAK not in spelled and not spelled.endswith(b"\\")
 
 
 class TextEvents:
-    """Reads a run of events that differ in their text alone in one pass.
+    """Reads a run of events that differ only in their text in one pass.
 
-    How they begin and end is learnt from one that was read with all its fields.
+    It learns their common beginning and end from an event that was parsed fully.
     """
 
     def __init__(self) -> None:
         self._ends = (b"", b"")
 
     def learn(self, piece: bytes, text: str) -> None:
-        """Remembers an event that brings `text` and nothing else; another kind of event, without text, ends a run."""
+        """Learns from an event that brings only `text`; an event without text ends the run."""
         before, quoted, after = piece.partition(dumps(text)) if text else (b"", b"", b"")
-        # The text must stand there once, as the value of a field: what is cut out of the next event is its text, then.
+        # Only if the text occurs once, as a field's value, is the part that differs in the next event surely its text.
         is_clear = quoted and quoted not in after and before.rstrip().endswith(b'":')
         self._ends = (before + b'"', b'"' + after) if is_clear else (b"", b"")
 
     def texts(self, pieces: Sequence[bytes], start: int) -> list[str]:
-        """Returns the texts of as many `pieces` as the run has from `start` on.
+        """Returns the texts of the run of `pieces` that begins at `start`, none if there is no run.
 
-        What stands between the two ends is JSON's spelling of one text, or the whole list comes out as something else.
+        Parses all of them as one JSON list, and checks that it has as many texts as the run has pieces.
         """
         before, after = self._ends
         if not before or not pieces[start].startswith(before):
             return []
-        # No piece has an empty line within, so that one stands between pieces only; a text with one was no such event.
+        # No piece contains an empty line, so BREAK occurs only between pieces: a text with one spans several events.
         run = pieces[start : start + MOST_AT_ONCE]
         joined = BREAK.join((*run, before))[len(before) :]
         *spelled, rest = joined.split(after + BREAK + before)
@@ -174,11 +174,10 @@ class TextEvents:
 
 
 class StreamReader(ABC):
-    """Puts an answer together from the bytes of its stream; one per answer.
+    """Assembles one answer from the bytes of its stream.
 
-    What came of it is put together to the body that a server would have sent in one piece, so that both are decoded in
-    the same way. `bill` is the part of that body in which the usage stands, as far as it has come; `is_done` says that
-    nothing more is awaited: the rest of the stream may be left unread.
+    It builds the body that the server would have sent unstreamed, so that both are decoded in the same way. `bill` is
+    the part of that body with the usage received so far. `is_done` means that the rest of the stream needn't be read.
     """
 
     tokenizer: ClassVar[type[LineTokenizer]] = EventTokenizer
@@ -195,7 +194,7 @@ class StreamReader(ABC):
 
     @property
     def whole(self) -> bool:
-        """Says whether the answer is complete: only its usage may still come, or nothing at all."""
+        """Returns whether the answer is complete; its usage may still follow."""
         return self.is_done
 
     @property
@@ -203,23 +202,23 @@ class StreamReader(ABC):
         return "".join(self._pieces)
 
     def feed(self, data: bytes, events: list[Event] | None = None) -> list[Event]:
-        """Returns the events that `data` brings; texts that follow one another in it may come as one.
+        """Returns the events in `data`; adjacent texts may become one event.
 
-        Raises `ProviderError`; what came before the fault in the same bytes has been added to `events`, if given.
+        Raises `ProviderError`; the events in `data` before the fault have then been added to `events`, if given.
         """
         return self._collect_events(self._tokens.feed(data), events)
 
     def close(self, events: list[Event] | None = None) -> list[Event]:
-        """Returns the events of what is left when the body has ended."""
+        """Returns the events of the rest that is left when the body has ended."""
         return self._collect_events(self._tokens.close(), events)
 
     @abstractmethod
     def finish(self) -> ModelResponse:
-        """Returns the answer. Raises `ProviderError` when it is not whole or says nothing."""
+        """Returns the answer. Raises `ProviderError` if it is incomplete or empty."""
 
     @abstractmethod
     def _read(self, name: str, event: dict[str, Any], events: list[Event]) -> str:
-        """Reads one event; returns its text where it brings a text and nothing else."""
+        """Reads one event. Returns its text if it brings nothing else, so that `TextEvents` can learn from it."""
 
     def _say(self, text: str, events: list[Event]) -> None:
         if text:
@@ -232,12 +231,12 @@ class StreamReader(ABC):
             events.append(ThinkingDelta(thought))
 
     def _number_call(self, given: str) -> tuple[int, str]:
-        """Returns the number of a call that begins, and its id: servers leave ids out, or give the same one twice."""
+        """Returns the number and a unique id for a new call, since servers leave ids out or give the same one twice."""
         id_ = given if given and given not in self._numbers else new_id()
         return self._numbers.setdefault(id_, len(self._numbers)), id_
 
     def _collect_events(self, pieces: list[bytes], events: list[Event] | None) -> list[Event]:
-        """Reads pieces, also those behind a fault, as the usage may stand in them."""
+        """Reads all pieces, even those after a fault, since the usage to be billed may be in them."""
         events = [] if events is None else events
         place = 0
         try:
@@ -250,7 +249,7 @@ class StreamReader(ABC):
                 self._take(pieces[place - 1], events)
         except ProviderError:
             for piece in pieces[place:]:
-                with suppress(ProviderError):  # the first fault is the one to tell
+                with suppress(ProviderError):  # only the first fault is reported
                     self._take(piece, [])
             raise
         return events
@@ -283,7 +282,7 @@ class StreamReader(ABC):
 
 
 def _is_error(event: Any) -> bool:
-    """Says whether an event tells of a fault; Google puts it into a list at times."""
+    """Returns whether an event reports an error; Google sometimes puts it into a list."""
     first = event[0] if isinstance(event, list) else event
     return first.get("type") == "error" or bool(first.get("error"))
 
@@ -304,13 +303,13 @@ KINDS = {
 
 
 class Frames:
-    """One per stream: the events inside of its frames, as a stream of server-sent events says them."""
+    """Converts one stream of Amazon's event frames to server-sent events."""
 
     def __init__(self) -> None:
         self._unread = bytearray()
 
     def feed(self, data: bytes) -> bytes:
-        """Raises `BadReply` for what is no such stream."""
+        """Returns the events that `data` completes. Raises `BadReply` if a checksum or a length is wrong."""
         self._unread += data
         return b"".join(b"data: %b\n\n" % event for event in self._events())
 
@@ -345,7 +344,7 @@ def _error(kind: str, body: Mapping[str, Any], fallback: str) -> dict[str, Any]:
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    """Returns the headers that are text; the others are passed over."""
+    """Returns the headers whose value is text, skipping the others."""
     found, place = {}, 0
     while place < len(data):
         name_end = place + 1 + data[place]

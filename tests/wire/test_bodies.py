@@ -97,7 +97,7 @@ def test_the_rest_of_a_body_with_known_tools_is_checked(api: str) -> None:
     with pytest.raises(ConfigError, match=r"messages\[1\]"):
         read(api, body({"role": "user", "content": "Hi"}, 7, tools=[tool(api)]))
     choice = {"type": "tool", "name": "g"} if api == "messages" else {"type": "function", "function": {"name": "g"}}
-    with pytest.raises(ConfigError, match="none of the tools"):
+    with pytest.raises(ConfigError, match="not one of the tools"):
         read(api, body(tools=[tool(api)], tool_choice=choice))
 
 

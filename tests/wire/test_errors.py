@@ -316,7 +316,7 @@ def test_a_cut_answer_says_how_far_it_came() -> None:
 
 def test_a_body_that_is_no_request_is_the_callers_mistake() -> None:
     with (
-        pytest.raises(ConfigError, match=r"no Chat Completions request: KeyError: 'messages'"),
+        pytest.raises(ConfigError, match=r"not a valid Chat Completions request: KeyError: 'messages'"),
         errors.readable_request("Chat Completions"),
     ):
         dict[str, str]()["messages"]

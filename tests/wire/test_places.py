@@ -166,7 +166,7 @@ def test_a_wrong_type_is_told_by_its_place(api: str) -> None:
         ("chat", "messages[0].content", None, "messages[0].content is missing."),
         ("chat", "tool_choice", "sometimes", "tool_choice must be one of auto, none, required, not 'sometimes'."),
         ("chat", "messages[1].content[1].image_url.url", "data:image/png;base64,abc", "image_url.url must be base64."),
-        ("chat", "n", 2, "n must be 1: there is one answer."),
+        ("chat", "n", 2, "n must be 1: this server gives one answer."),
         ("responses", "input", [], "input must not be empty."),
         ("responses", "input[3].output", None, "input[3].output is missing."),
         ("responses", "tools[1].tools[0].name", 5, "tools[1].tools[0].name must be text."),

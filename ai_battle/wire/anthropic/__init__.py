@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: requests, answers, streams and errors, both ways."""
+"""Encodes and decodes requests, answers, streams and errors of Anthropic's Messages API."""
 
 from ..errors import http_error as decode_error
 from .answers import MessagesReader as StreamReader

@@ -1,4 +1,4 @@
-"""Answers of the Messages API: bodies and streams to values and back."""
+"""Encodes and decodes answers of the Messages API, whole and streamed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -40,14 +40,14 @@ ERRORS = {
     404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 502: "api_error",
     503: "overloaded_error", 504: "timeout_error", 529: "overloaded_error",
 }  # fmt: skip
-# Fields of an answer that have a place of their own in our values; its id is made anew for each client.
+# Fields that our values hold elsewhere than in `extra`. Each client gets a new id.
 _READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
 _BLOCK = TaggedShape("type", {**BLOCKS, "tool_use": {"id": text, "name!": text}})
 _ANSWER = ObjectShape({"content!": [_BLOCK], "model": text, "stop_details": object_})
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:
-    """Returns the answer under the name `model` that the client asked for."""
+    """Encodes the answer, giving `model` as the client requested it."""
     reason, sequence = stop_of(response)
     body = {
         "id": f"msg_{token_hex(12)}",
@@ -63,15 +63,15 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
 
 
 def usage_of(response: ModelResponse) -> dict[str, Any]:
-    """Returns the usage of an answer, with what only this API tells of it: each of its `iterations`."""
+    """Encodes the usage of an answer, with the fields that only this API has, such as `iterations`."""
     more: dict[str, Any] = own(WIRE, response.extra).get("usage", {})
     return encode_usage(response.usage) | more
 
 
 def stop_of(response: ModelResponse) -> tuple[str, str | None]:
-    """Returns the reason for the stop, and the stop sequence where it is known.
+    """Returns the stop reason and the stop sequence, if known.
 
-    Several servers say `stop` with calls, too.
+    Calls count as `tool_use` whatever the upstream's reason, since several servers send `stop` with calls.
     """
     sequence, reason = _stop_sequence(response), own(WIRE, response.extra).get("stop_reason")
     if reason:
@@ -82,14 +82,14 @@ def stop_of(response: ModelResponse) -> tuple[str, str | None]:
 
 
 def _stop_sequence(response: ModelResponse) -> str | None:
-    """Returns the sequence that ended the answer; vLLM and SGLang name it in fields of their own."""
+    """Returns the stop sequence that ended the answer; vLLM and SGLang have their own fields for it."""
     choice = own("openai", response.extra).get("choice") or {}
     found = (own(WIRE, response.extra).get("stop_sequence"), choice.get("stop_reason"), choice.get("matched_stop"))
     return next((sequence for sequence in found if sequence and isinstance(sequence, str)), None)
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
-    """Raises `BadReply` for an empty answer and for what is none, `Refused` for a refusal without a word."""
+    """Raises `BadReply` for an empty answer or another kind of body, and `Refused` for a refusal without text."""
     if not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
         raise no_answer_error(dumps(body))
     with readable_answer(body):
@@ -98,7 +98,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
 
 
 def encode_usage(usage: Usage) -> dict[str, Any]:
-    """Returns the usage as this API has it, whose input excludes what was read from and written to the cache."""
+    """Encodes usage. In this API `input_tokens` excludes tokens read from and written to the cache."""
     body: dict[str, Any] = {
         "input_tokens": max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens),
         "cache_creation_input_tokens": usage.cache_write_tokens,
@@ -112,9 +112,9 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
 
 @plausible_usage
 def decode_usage(body: Mapping[str, Any]) -> Usage:
-    """Returns what the model that answers has used, in all of its calls.
+    """Returns the usage of the answering model over all of its calls, without advisors.
 
-    Totals may count what its first call read and no more; an account of its calls may lack some. The larger is paid.
+    The totals may cover only the input of the first call, and `iterations` may lack some calls, so the larger counts.
     """
     usage = body.get("usage") or {}
     calls = (_counts(each) for each in _iterations(body) if each.get("type") == "message")
@@ -134,7 +134,7 @@ def _counts(usage: Mapping[str, Any]) -> Usage:
 
 
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
-    """Returns the body of an error; `kind` is that of a `Failure`. A client's mistake is `invalid_request_error`."""
+    """Encodes an error; `kind` is a `Failure.kind`. Unlisted statuses below 500 become `invalid_request_error`."""
     what = ERRORS.get(status, "invalid_request_error" if status < 500 else "api_error")
     body = {"type": "error", "error": {"type": what, "message": message}}
     return dumps(body | ({"request_id": request_id} if request_id else {}))
@@ -160,7 +160,7 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
 
 
 def _advisors(iterations: list[dict[str, Any]]) -> Iterator[tuple[str, Usage]]:
-    """Returns each advisor that was asked with its usage, which that of the answer does not count."""
+    """Returns the model and usage of each advisor call, which the usage of the answer excludes."""
     advising = (each for each in iterations if each.get("type") == "advisor_message")
     return ((each.get("model") or "", _counts(each)) for each in advising)
 
@@ -173,16 +173,16 @@ DELTAS = {
     "thinking": b'"thinking_delta","thinking":',
     "call": b'"input_json_delta","partial_json":',
 }
-LATE_FIELDS = ("container", "stop_details")  # of an answer, which its stream has beside the reason of the stop
+LATE_FIELDS = ("container", "stop_details")  # a stream sends these fields next to the stop reason
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A block as it opened, and the fragments of its text, its thinking or the JSON of its input."""
+    """A block as it started, with the fragments of its text, thinking or JSON input."""
 
     block: Block
     fragments: list[str] = field(default_factory=list)
-    uncited: list[Any] = field(default_factory=list)  # sources that came before the text that they belong to
+    uncited: list[Any] = field(default_factory=list)  # sources that came before their text, sent on after it
 
     def add(self, grows: str, fragment: str) -> None:
         if grows != self._grows:
@@ -203,7 +203,7 @@ class _Growing:
 
 
 class MessagesReader(StreamReader):
-    """Puts the message together from its events; whole only when `message_stop` has come."""
+    """Assembles a message from its events. It is whole once `message_stop` has come."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,12 +234,12 @@ class MessagesReader(StreamReader):
         return ""
 
     def _end(self, delta: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
-        """Counts are cumulative; those that an event leaves out stand as they were."""
+        """Updates the usage. Counts are cumulative, and those that an event omits keep their values."""
         self._message |= delta
         self._message["usage"] = {**(self._message.get("usage") or {}), **present(usage)}
 
     def _start(self, index: int, block: Block, events: list[Event]) -> None:
-        """Opens a block; some servers put all of it in here."""
+        """Starts a block, reading content too, since some servers send whole blocks in this event."""
         self._open[index] = self._growing = _Growing(block)
         self._blocks.append(self._growing)
         match required_field(block, "type", str):
@@ -253,7 +253,7 @@ class MessagesReader(StreamReader):
                 events.append(ToolCallDelta(number, block["id"], required_field(block, "name", str), arguments))
 
     def _stop(self, growing: _Growing, events: list[Event]) -> None:
-        """Blocks that only this API knows are passed on whole, so that they keep their place between the others."""
+        """Forwards a block that only this API has once it is whole, so that it keeps its place among the others."""
         if growing.block["type"] not in ("text", "thinking", "tool_use"):
             events.append(ThinkingDelta("", extra={WIRE: {"block": growing.whole()}}))
         elif growing.uncited:
@@ -269,7 +269,7 @@ class MessagesReader(StreamReader):
                 self._think(required_field(delta, "thinking", str), events)
             case "input_json_delta":
                 growing.add("input", text := required_field(delta, "partial_json", str))
-                if text and growing.block["type"] == "tool_use":  # of the API's own tools nobody else need know
+                if text and growing.block["type"] == "tool_use":  # not tools that Anthropic runs
                     events.append(ToolCallDelta(self._numbers[growing.block["id"]], arguments=text))
             case "signature_delta":
                 growing.block["signature"] = delta["signature"]
@@ -299,7 +299,7 @@ def _citations_event(citations: list[Any]) -> Event:
 
 
 class MessagesWriter(BlockWriter):
-    """One per answer. This API always tells the usage."""
+    """Writes the stream of one answer. This API always reports the usage."""
 
     _before = b""
 
@@ -344,7 +344,7 @@ class MessagesWriter(BlockWriter):
         return isinstance(part, Image | Document) or is_whole_block(part)
 
     def _cite(self, extra: Mapping[str, Any]) -> bytes:
-        """Writes the sources of the text that is being said."""
+        """Writes the citations of the open text block."""
         citations, block = own(WIRE, extra).get("citations", ()), self.last
         if block is None or block.kind != "text" or block.index == WAITING:
             return b""
@@ -357,7 +357,7 @@ class MessagesWriter(BlockWriter):
             self._before = head % block.index + DELTAS[block.kind]
         opening = _opening(block)
         given = opening.get("input") if opening.get("type") == CALL_BLOCK else None
-        if given:  # clients read the input of any call from its deltas
+        if given:  # clients read inputs only from deltas, even those of server tools
             opening = {**opening, "input": {}}
         start = _event("content_block_start", {"index": block.index, "content_block": opening})
         if not given:
@@ -377,7 +377,7 @@ class MessagesWriter(BlockWriter):
 
 
 def _opening(block: AnswerBlock) -> dict[str, Any]:
-    """Returns a block before its first delta, with what a part of this API has beside what deltas bring."""
+    """Returns a block as it starts, with those fields of `extra` that deltas can't bring."""
     extra = own(WIRE, block.part.extra) if block.part else {}
     match block.kind:
         case "text":

@@ -1,4 +1,4 @@
-"""The parts of a message as content blocks of the Messages API, both ways, and the shape that blocks must have."""
+"""Converts parts of messages to and from content blocks of the Messages API, and defines the blocks' shapes."""
 
 import mimetypes
 import re
@@ -32,15 +32,15 @@ BLOCKS: dict[str, Shape] = {
     "tool_use": {"id!": text, "name!": text, "input": text_or(object_, "an object")},
     "tool_result": {"tool_use_id!": text, "content": _RETURNED, "is_error": flag},
 }
-"""Blocks by their type; those of another type, and all further fields, are passed on as they came."""
+"""The shapes of blocks by type. Blocks of other types and all other fields are passed on unchanged."""
 _CARRIED = TaggedShape("type", BLOCKS).names
 
-# What the API takes as the id of a call; other providers' ids may have dots, colons or blanks.
+# The API rejects ids of calls with these characters, and other providers' ids contain dots, colons or spaces.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def encode_part(part: Part) -> Block | None:
-    """Returns the block of a part; None for what the API refuses: blank text, and thinking that it did not sign."""
+    """Returns the block of a part, or None if the API rejects it: blank text, or thinking without its signature."""
     extra = own(WIRE, part.extra)
     if "block" in extra:
         return dict(extra["block"])
@@ -89,9 +89,9 @@ def _encode_source(file: Image | Document) -> dict[str, str]:
 
 
 def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
-    """Returns the part of a block of the right shape; a result finds its call in `calls`, where calls are entered.
+    """Decodes a block whose shape was checked. Adds calls to `calls`, and looks up a result's call there.
 
-    A block without a counterpart in our values is kept whole and goes back as it came.
+    A block without a counterpart in our values is kept whole and sent back unchanged.
     """
     kind = block["type"]
     if kind not in _CARRIED:
@@ -110,18 +110,18 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
 
 
 def decode_client_block(block: Mapping[str, Any], calls: Calls) -> Part:
-    """Decodes what a client sends: other APIs get to see the words in a block that only this one knows."""
+    """Decodes a client's block. If only this API has its kind, other APIs get its words as text."""
     part = decode_block(block, calls)
     return Text(_words(block), extra=part.extra) if isinstance(part, Text) and is_whole_block(part) else part
 
 
 def is_whole_block(part: Part) -> bool:
-    """Says whether the part is a block that only this API has a name for."""
+    """Returns whether the part is a block of a kind that only this API has."""
     return "block" in own(WIRE, part.extra)
 
 
 def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
-    """Returns the blocks of a content, for which a string is the API's shorthand; nothing at all is no block."""
+    """Returns the blocks of a content, which may be a list, a string (short for one text block) or missing."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
 
 
@@ -133,7 +133,7 @@ def _decode_file(block: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | 
 
 
 def _decode_source(kind: str, source: Mapping[str, Any]) -> tuple[str, bytes, str] | None:
-    """Returns the media type, the bytes and the address; None for a source that only this API can read."""
+    """Returns media type, bytes and URL, or None for a source that only this API can read."""
     match kind, source["type"]:
         case _, "base64":
             return source["media_type"], b64decode(source["data"]), ""
@@ -162,7 +162,7 @@ def _decode_result(block: Mapping[str, Any], calls: Calls, extra: Mapping[str, A
 
 
 def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image | Document:
-    """Keeps texts, pictures and files; of all else other APIs get to see the words, this one what came."""
+    """Keeps texts, pictures and files. For all else, other APIs get its words and this API the original block."""
     is_in_words = isinstance(part, Document) and part.media_type.startswith("text/")
     if isinstance(part, Text | Image | Document) and not is_whole_block(part) and not is_in_words:
         return part
@@ -170,7 +170,7 @@ def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image | Document:
 
 
 def _words(block: Mapping[str, Any]) -> str:
-    """Returns what is said in a document in text, in a search result or by an advisor."""
+    """Returns the text of a text document, a search result or advice, and "" for other blocks."""
     match block:
         case {"source": {"type": "text", "data": str(text)}} | {"text": str(text)}:
             return text
@@ -189,7 +189,7 @@ def _whole(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def answer_blocks(parts: Iterable[Part]) -> Iterable[Block]:
     for part in parts:
-        if isinstance(part, Thinking) and not part.signature and part.text:  # another provider's: nothing is signed
+        if isinstance(part, Thinking) and not part.signature and part.text:  # another provider's thinking
             yield {"type": "thinking", "thinking": part.text, "signature": ""}
         elif block := encode_part(part):
             yield block

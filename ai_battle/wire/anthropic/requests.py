@@ -1,4 +1,4 @@
-"""Requests of the Messages API and their options, both ways; models differ in the options that they take."""
+"""Encodes and decodes requests of the Messages API. Which options they may have depends on the model."""
 
 import re
 from collections import ChainMap
@@ -40,14 +40,15 @@ from ..errors import readable_request
 from ..messages import MessageCache, turns
 from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_client_block, encode_part
 
-CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
+CURRENT = "2026-10-21"  # rejects sampling parameters, and documents in the assistant's messages
 CLASSIC = "2023-06-01"
 
 MAX_TOKENS = 4_096
+# Tokens of thinking by level of reasoning, for the models that take a budget.
 BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_576, "max": 24_576}
 SMALLEST_BUDGET = 1_024
 
-HIGHEST = {"temperature": 1.0}  # others take up to 2
+HIGHEST = {"temperature": 1.0}  # other APIs allow up to 2
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 _NUMBERS = ("max_tokens", *_SAMPLING)
@@ -56,41 +57,41 @@ _MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
 
 def unsupported_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
-    """Returns the options that are set and that a request to `model` leaves out."""
+    """Returns the names of given options that a request to `model` omits."""
     given = present(options)
     refused = {name for name in given if name not in _KNOWN}
     level = given.get("reasoning", "none")
     reasons = level in BUDGETS and _thinks(model) != "never"
     if not reasons and level != "none":
         refused.add("reasoning")
-    if reasons or version >= CURRENT:  # the older version refuses sampling parameters beside thinking
+    if reasons or version >= CURRENT:  # the older version rejects sampling parameters only with thinking
         refused.update(_SAMPLING)
     return tuple(name for name in given if name in refused)
 
 
 def clamped_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> dict[str, float]:
-    """Returns the options that are set too high for this API, as a request to `model` sends them."""
+    """Returns the options that exceed this API's limits, with the values that a request to `model` sends instead."""
     dropped = unsupported_options(options, version, model)
     given = {name: options.get(name) for name in HIGHEST if name not in dropped}
     return {name: HIGHEST[name] for name, value in given.items() if value is not None and value > HIGHEST[name]}
 
 
 def sent_max_tokens(request: ModelRequest, model: str) -> int:
-    """Returns the `max_tokens` of a request to `model`, which this API always wants."""
+    """Returns the `max_tokens` of a request to `model`, which this API requires."""
     most: int = encode_options(request, model, CURRENT)["max_tokens"]
     return most
 
 
 def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
-    """Returns the body's fields beside the system prompt, the tools and the messages."""
+    """Returns the fields of the body except system prompt, tools and messages."""
     dropped = unsupported_options(request.options, version, model)
     given = {name: value for name, value in present(request.options).items() if name not in dropped}
     given |= clamped_options(request.options, version, model)
     body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
     came: dict[str, Any] = own(WIRE, request.extra).get("reasoning", {})
-    if came and _level(came) == request.options.get("reasoning"):  # a client's own words, which nobody has changed
+    if came and _level(came) == request.options.get("reasoning"):  # exactly as the client sent it, if unchanged since
         body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
-    if request.output_schema not in (None, ANY_OBJECT):  # which the API refuses: all properties are to be named
+    if request.output_schema not in (None, ANY_OBJECT):  # the API rejects open objects
         schema = {"type": "json_schema", "schema": request.output_schema}
         body["output_config"] = {**body.get("output_config", {}), "format": schema}
     if stop := given.get("stop"):
@@ -99,7 +100,7 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
 
 
 def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the options, and what of the fields read here goes to `extra` because options can't say it."""
+    """Returns the options, and for `extra` the reasoning fields that options can't express."""
     options: dict[str, Any] = {name: body[name] for name in _NUMBERS if body.get(name) is not None}
     if stop := body.get("stop_sequences"):
         options["stop"] = list(stop)
@@ -110,7 +111,7 @@ def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 
 def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Collection[str], served: Collection[str]) -> str:
-    """Ignores a tool that the API runs itself: nobody else can. Raises `ConfigError` for one that nobody offers."""
+    """Returns the choice, "auto" for a tool that only Anthropic can run. Raises `ConfigError` for an unknown tool."""
     match choice:
         case {"type": "tool", "name": str(name)}:
             check_choice(name, (*tools, *served), "tool_choice.name")
@@ -123,7 +124,7 @@ def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Collection[str],
 
 
 def _tool_choice(request: ModelRequest) -> dict[str, Any]:
-    """Says nothing where the API's own default is meant; without tools it refuses any choice."""
+    """Returns no field for the API's default, nor without tools, as the API then rejects any choice."""
     one_at_a_time = request.options.get("parallel_tool_calls") is False
     if not request.tools or (request.tool_choice == "auto" and not one_at_a_time):
         return {}
@@ -137,7 +138,7 @@ def _tool_choice(request: ModelRequest) -> dict[str, Any]:
 
 
 def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
-    """Claude 3.7 to 4.5 and other vendors' models take a budget, later ones an effort, earlier ones neither."""
+    """Returns "by_budget" for Claude 3.7 to 4.5 and other vendors' models, "by_effort" for later Claude models."""
     if "claude" not in model:
         return "by_budget"
     found = _MODEL.search(model)
@@ -148,7 +149,7 @@ def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
 
 
 def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[str, Any]:
-    """Returns `thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
+    """Returns `thinking`, `output_config` and `max_tokens`, which includes the tokens of thinking."""
     how, usual = _thinks(model), MAX_TOKENS if max_tokens is None else max_tokens
     if level is None or how == "never":
         return {"max_tokens": usual}
@@ -164,7 +165,7 @@ def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[st
 
 
 def _budget(budget: int, max_tokens: int | None) -> dict[str, Any]:
-    """Gives thinking at most half of what was allowed, and `SMALLEST_BUDGET` at least, as the API wants it."""
+    """Limits thinking to half of `max_tokens`, but to no less than `SMALLEST_BUDGET`, the API's minimum."""
     room = max(max_tokens, 2 * SMALLEST_BUDGET) if max_tokens else MAX_TOKENS + budget
     if max_tokens:
         budget = max(SMALLEST_BUDGET, min(budget, max_tokens // 2))
@@ -172,7 +173,7 @@ def _budget(budget: int, max_tokens: int | None) -> dict[str, Any]:
 
 
 def _decode_reasoning(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Reads what a client said about reasoning, without the format that stands in `output_config` too."""
+    """Returns the level of reasoning, and for `extra` the client's fields if the level alone can't restore them."""
     config = {key: value for key, value in (body.get("output_config") or {}).items() if key != "format"}
     came = present({"thinking": body.get("thinking") or None, "output_config": config or None})
     level = _level(came)
@@ -196,7 +197,7 @@ def _level(came: Mapping[str, Any]) -> str | None:
 Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
 
 
-_THEIRS = rejection("is a call of a tool, which only the assistant makes")
+_THEIRS = rejection("is a tool call, which only the assistant may send")
 _SAID = {"user": {**BLOCKS, "tool_use": _THEIRS}, "assistant": {**BLOCKS, RESULT_BLOCK: RESULT}, "system": BLOCKS}
 _MESSAGE = TaggedShape(
     "role",
@@ -223,19 +224,19 @@ _REQUEST = ObjectShape(
     }
 )
 _READ = _REQUEST.names - {"metadata"} | {"tools"}
-OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
+OURS = frozenset({"system", "tools", "reasoning"})  # keys of `extra` that are not fields of the body
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 MARK_BYTES = b"," + dumps(MARK)[1:]
 ROLES: Mapping[Role, bytes] = {"system": b"system", "user": b"user", "tool": b"user", "assistant": b"assistant"}
 TURNS = {role: b'{"role":"%b","content":[' % theirs for role, theirs in ROLES.items()}
 
-# A coding assistant's first system block is a header for billing; it changes with each request and is no prompt.
+# Claude Code's first system block is a billing header. It changes with each request and is not part of the prompt.
 BILLING = "x-anthropic-billing-header"
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, version: str = CURRENT) -> bytes:
-    """Returns the body for `anthropic-version: version`, without `unsupported` options, others `clamped`.
+    """Returns the JSON body for `anthropic-version: version`, with unsupported options dropped and others clamped.
 
     The option `cache` marks the system prompt and the last message for the prompt cache.
     """
@@ -250,28 +251,28 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
 
 
 def pass_request(body: RawBody, model: str) -> bytes:
-    """Returns a client's body with another model."""
+    """Returns a client's body with the model replaced."""
     head = body.once((WIRE, model), lambda fields: encode_raw({**fields, "model": model}))
     return with_raw_messages(head, body.fields["messages"])
 
 
 def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a body whose messages and tools are left unread; raises `ConfigError`."""
+    """Returns the options of a body without decoding its messages and tools. Raises `ConfigError`."""
     check(checkable(body), _REQUEST)
     return decode_options(body)[0]
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """Returns the request that a client sent; fields of this API alone go to `extra`.
+    """Decodes a client's request. Fields that only this API has go to `extra`.
 
-    Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
-    are; `paired_messages` puts them right.
+    Raises `ConfigError` naming the place of an invalid value. Keeps tool results without a call, which
+    `paired_messages` repairs.
     """
     return add_messages(decode_head(body), body)
 
 
 def decode_head(body: Mapping[str, Any]) -> ModelRequest:
-    """Returns the request without its messages; raises `ConfigError`."""
+    """Decodes a request except its messages. Raises `ConfigError`."""
     check(checkable(body), _REQUEST)
     with READABLE:
         tools, served = TOOLS.decode(body.get("tools"), _decode_tools)
@@ -291,7 +292,7 @@ def decode_head(body: Mapping[str, Any]) -> ModelRequest:
 
 
 def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = False) -> ModelRequest:
-    """The request with the messages of its body; raises `ConfigError`."""
+    """Returns the request with the messages of its body. Raises `ConfigError`."""
     with READABLE:
         return head.with_messages(MESSAGES.decode(body["messages"], paired=paired))
 
@@ -310,7 +311,7 @@ def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, b
 
 
 def _encode_message(message: Message, version: str, key: str) -> bytes:
-    """Returns the blocks, joined by commas, for all later requests too; none where the API refuses to see any."""
+    """Returns the message's blocks, joined by commas, and keeps them for later requests. May be empty."""
     parts: Iterable[Part] = message.parts
     if message.role == "assistant" and version >= CURRENT:
         parts = (Text(f"[{part.name or 'document'}]") if isinstance(part, Document) else part for part in parts)
@@ -319,8 +320,8 @@ def _encode_message(message: Message, version: str, key: str) -> bytes:
 
 
 def _mark_last(blocks: bytes, message: Message) -> bytes:
-    """The API takes no mark on thinking; a client's own mark stands."""
-    # The mark goes into the bytes of the last block, so that those of the message stay as they are for later requests.
+    """Marks the last block for the cache, unless it is thinking, which the API won't mark, or has a client's mark."""
+    # `message.encoded` must stay unmarked for later requests, in which this is no longer the last message.
     last = message.parts[-1] if blocks else Thinking("")
     if isinstance(last, Thinking) or "cache_control" in own(WIRE, last.extra):
         return blocks
@@ -328,7 +329,7 @@ def _mark_last(blocks: bytes, message: Message) -> bytes:
 
 
 def _encode_system(request: ModelRequest) -> dict[str, Any]:
-    """Writes blocks where a client sent blocks that still say the same, or where the prompt is to be cached."""
+    """Returns the client's blocks if they still match the prompt, or a block with a cache mark, or plain text."""
     came, system = own(WIRE, request.extra).get("system"), request.system
     if came and _prompt_in(came) == system:
         return {"system": came}
@@ -355,7 +356,7 @@ def _encode_tool(tool: ToolSpec) -> bytes:
 
 
 def _decode_tools(tools: Any) -> Tools:
-    """Returns the tools that the client runs, and as an extra those that the API runs itself."""
+    """Returns the tools that the client runs, and for `extra` those that Anthropic runs."""
     tools = [] if tools is None else tools
     check(tools, _TOOLS, "tools")
     served = [tool for tool in tools if "input_schema" not in tool]
@@ -369,7 +370,7 @@ def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
 
 
 def _decode_message(message: Mapping[str, Any], known: Mapping[str, ToolCall]) -> Iterable[Message]:
-    """Makes messages of their own of tool results, which the API puts into a user's turn."""
+    """Decodes a message. Tool results, which the API puts into a user's turn, become separate messages."""
     role, content = cast(Role, message["role"]), message["content"]
     if isinstance(content, str):
         return (Message(role, (Text(content),) if content else ()),)

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, which most servers speak: bodies to values and back."""
+"""Encodes and decodes OpenAI's Chat Completions API, which most servers speak."""
 
 from ..errors import http_error as decode_error
 from .answers import ChatReader as StreamReader

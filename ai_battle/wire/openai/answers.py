@@ -1,4 +1,4 @@
-"""Answers of Chat Completions: bodies and streams to values and back."""
+"""Encodes and decodes answers of Chat Completions, whole and streamed."""
 
 import time
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "
 KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
 KNOWN_IN_CHOICES = frozenset(("index", "message", "delta", "finish_reason"))
 
-OF_ITS_OWN = frozenset(("id", "created", "choice"))  # of an answer, not to be taken from the upstream's
+OF_ITS_OWN = frozenset(("id", "created", "choice"))  # fields of an answer that are not copied from the upstream's
 ERROR_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 402: "insufficient_quota"}
 ERROR_KINDS = {
     "context": "context_length_exceeded", "budget": "insufficient_quota", "address": "unknown_url",
@@ -49,7 +49,7 @@ ERROR_TYPES = {
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
-    """Raises `ProviderError` for an error object, `BadReply` for what is no answer or an empty one."""
+    """Raises `ProviderError` for an error object, and `BadReply` for an empty answer or another kind of body."""
     if not isinstance(body, Mapping) or not (body.get("choices") or body.get("error")):
         raise no_answer_error(dumps(body))
     if body.get("error"):
@@ -89,14 +89,14 @@ def reason_of(response: ModelResponse) -> str:
 
 
 def stop_of(response: ModelResponse) -> Stop:
-    """A refusal that another API tells of is no text of its own: here it is an answer that a filter has ended."""
+    """Returns the stop, as "content_filter" for a refusal from an API that has no separate refusal text."""
     if response.stop == "refusal" and not any(map(is_refusal, response.message.parts)):
         return "content_filter"
     return response.stop
 
 
 def _stop_from(reason: Any, message: Message) -> Stop:
-    """Returns why the answer ended. Calls count, whatever the reason says: several servers say `stop` with them."""
+    """Returns why the answer ended; "tool_calls" if there are any, as several servers send `stop` with them."""
     if reason in STOPS:
         return STOPS[reason]
     if message.tool_calls:
@@ -106,7 +106,7 @@ def _stop_from(reason: Any, message: Message) -> Stop:
 
 @plausible_usage
 def decode_usage(body: Mapping[str, Any]) -> Usage:
-    """Returns the usage, with the dollars that OpenRouter tells."""
+    """Returns the usage, with the cost in dollars that OpenRouter reports."""
     if not (bill := bill_in(body)):
         return UNKNOWN_USAGE
     into: dict[str, Any] = field_or(bill, "prompt_tokens_details", {})
@@ -122,7 +122,7 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
 
 
 def bill_in(body: Mapping[str, Any]) -> Any:
-    """Returns the usage, also from where Groq hides it in streams."""
+    """Returns the usage object, which Groq's streams put into `x_groq`."""
     return body.get("usage") or (body.get("x_groq") or {}).get("usage")
 
 
@@ -140,7 +140,7 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
 
 
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
-    """Returns the body of an error; `kind` is that of a `Failure`. The id of a request is told in a header alone."""
+    """Encodes an error; `kind` is a `Failure.kind`. Ignores `request_id`, which this API puts only into a header."""
     what = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     code = ERROR_KINDS.get(kind) or ERROR_CODES.get(status)
     return dumps({"error": {"message": message, "type": what, "param": None, "code": code}})
@@ -154,9 +154,9 @@ CALL_ENDS = b"}}]" + CHUNK_ENDS
 
 
 class ChatReader(StreamReader):
-    """One per stream. The answer is whole when a finish reason has come; `[DONE]` may follow or not.
+    """Assembles one streamed answer. It is whole once a finish reason has come; `[DONE]` is optional.
 
-    Of a server that has no field for that reason, `[DONE]` is enough.
+    From a server that never sends the field `finish_reason`, `[DONE]` is enough.
     """
 
     end_mark = DONE
@@ -169,7 +169,7 @@ class ChatReader(StreamReader):
         self._reason = ""
         self._gives_reasons = self._refused = False
         self._calls: list[_GrowingCall] = []
-        self._latest: dict[Any, _GrowingCall] = {}  # by the index and by the id of its fragments
+        self._latest: dict[Any, _GrowingCall] = {}  # by index and by id, since fragments may have either
 
     @property
     def whole(self) -> bool:
@@ -198,9 +198,9 @@ class ChatReader(StreamReader):
         return texts[0] if len(texts) == 1 and self.bill is not chunk else ""
 
     def _read_choice(self, choice: dict[str, Any], events: list[Event]) -> str:
-        """Returns the text of a choice that brings a text and nothing else."""
+        """Reads a choice. Returns its text if it brings nothing else."""
         if choice.get("index"):
-            return ""  # one answer is asked for
+            return ""  # requests ask for one choice, so further ones are dropped
         delta = choice.get("delta") or {}
         content = delta.get("content")
         if isinstance(content, str) and delta.keys() <= PLAIN:
@@ -211,7 +211,7 @@ class ChatReader(StreamReader):
         return ""
 
     def _has_ended(self, choice: Mapping[str, Any]) -> bool:
-        """Reads what stands beside the delta, and says whether there was anything."""
+        """Reads the fields next to the delta. Returns whether there were any."""
         reason, probabilities = choice.get("finish_reason"), choice.get("logprobs")
         self._gives_reasons = self._gives_reasons or "finish_reason" in choice
         if reason == "error":
@@ -238,7 +238,7 @@ class ChatReader(StreamReader):
         _merge(self._message, delta, KNOWN_IN_MESSAGES)
 
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
-        """Finds the call of a fragment: by its index, without one by its id, and without an id it is the one before."""
+        """Adds a fragment to its call, found by index, or else by id, or else the last one without an index."""
         function, index = fragment.get("function") or {}, fragment.get("index")
         id_, name = given_id(fragment), field_or(function, "name", "")
         arguments = _arguments_text(function.get("arguments") or "")
@@ -250,17 +250,17 @@ class ChatReader(StreamReader):
         number, own_id = self._number_call(id_)
         growing = _GrowingCall(number, id_, name, {**fragment, "id": own_id}, [arguments])
         self._calls.append(growing)
-        self._latest |= {id_: growing, index: growing}  # later fragments name one of them, or neither
+        self._latest |= {id_: growing, index: growing}  # later fragments give either or neither
         return ToolCallDelta(number, own_id, name, arguments)
 
 
 def _arguments_text(arguments: Any) -> str:
-    """Returns arguments as text; Ollama's relatives send the object itself."""
+    """Returns arguments as text, since some servers related to Ollama send the object itself."""
     return arguments if isinstance(arguments, str) else dumps(arguments).decode()
 
 
 def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Adds fields of a chunk: lists grow chunk by chunk, and so do those inside of objects (`logprobs.content`)."""
+    """Merges fields of a chunk into those before. Appends to lists, even inside objects (`logprobs.content`)."""
     for key, value in fields.items():
         if key in known or value in (None, "", [], {}):
             continue
@@ -284,20 +284,23 @@ class _GrowingCall:
         return {**self.body, "function": {"name": self.name, "arguments": "".join(self.fragments)}}
 
     def ends_before(self, given_id: str, name: str) -> bool:
-        """Says whether another call starts: several servers give every call one index, so a new id or name shows it."""
+        """Returns whether a new id, or a name after whole arguments, starts another call.
+
+        Several servers give all calls the same index.
+        """
         if given_id and self.given_id:
             return given_id != self.given_id
         return bool(name) and any(self.fragments) and not read_arguments("".join(self.fragments))[1]
 
 
 class ChatWriter(BlockWriter):
-    """One per answer."""
+    """Writes the stream of one answer."""
 
     interleaves = True
 
     @cached_property
     def _head(self) -> dict[str, Any]:
-        """What each chunk says of the answer; one that goes out whole has no chunks."""
+        """The fields that all chunks share."""
         head = {"object": "chat.completion.chunk", "created": int(time.time()), "model": self._model}
         return {"id": f"chatcmpl-{token_hex(16)}", **head}
 
@@ -330,7 +333,7 @@ class ChatWriter(BlockWriter):
         return b"data: " + encode_error(failed.status, failed.message, failed.kind) + b"\n\n"
 
     def ping(self) -> bytes:
-        """This API has no event for it; one that says nothing is an event all the same, which a comment is not."""
+        """Returns an empty delta. The API has no ping, and clients don't count a comment as an event."""
         return self._before + CHUNK_ENDS
 
     def _open_block(self, block: AnswerBlock) -> bytes:

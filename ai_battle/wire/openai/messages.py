@@ -1,4 +1,4 @@
-"""Messages and their parts as Chat Completions write them, both ways; each message is encoded once in its life."""
+"""Encodes and decodes messages of Chat Completions. Each message is encoded once and keeps its bytes."""
 
 import base64
 import mimetypes
@@ -41,12 +41,12 @@ PLAIN: Mapping[Role, bytes] = {role: b'{"role":"%s","content":' % role.encode() 
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """How one server's Chat Completions differ from what most servers speak.
+    """The ways in which one server's Chat Completions API differs from most others.
 
-    `max_tokens` is the field of that limit (OpenAI's own models want `max_completion_tokens`).
-    `reasoning` is the field in which earlier reasoning goes back to the model, empty where it does not
-    (`reasoning_content` for DeepSeek and Moonshot, `reasoning` for gpt-oss). `names` says that messages may carry
-    the speaker's name, `usage` that a stream may be asked for its usage.
+    `max_tokens` is the name of that field (`max_completion_tokens` for OpenAI's own models). `reasoning` is the field
+    that sends earlier reasoning back to the model (`reasoning_content` for DeepSeek and Moonshot, `reasoning` for
+    gpt-oss), empty if it isn't sent. `names` says whether messages may carry the speaker's name, and `usage` whether a
+    stream may be asked for its usage.
     """
 
     max_tokens: str = "max_tokens"
@@ -70,10 +70,10 @@ _PART = TaggedShape(
     },
 )
 
-# Some clients send words as they are among the parts.
+# Some clients put bare strings among the parts.
 CONTENT = text_or([lambda part: None if isinstance(part, str) else _PART(part)], "a list of parts")
 
-CUSTOM = rejection("is of the type custom, which is not possible here: offer a function that takes a text")
+CUSTOM = rejection("has the type custom, which this server does not support: offer a function that takes a text")
 _FUNCTION = {"name!": text, "arguments": text_or(object_, "an object")}
 _CALL = TaggedShape("type", {"function": {"id": text, "function!": _FUNCTION}, "custom": CUSTOM}, otherwise="function")
 _ASKED = {"content!": CONTENT, "name": text}
@@ -95,25 +95,26 @@ KNOWN_IN_CALLS = _CALL.names["function"] | {"index"}
 
 
 def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
-    """Returns the JSON objects, joined by commas.
+    """Returns the JSON objects of all messages, joined by commas.
 
-    Results of tools come directly after the calls, as the API demands; what it does not allow in them (pictures,
-    the user's own words) waits until the last of them.
+    The API wants tool results directly after their calls. Content that it does not allow in results (pictures, text of
+    the user) comes after the last of them.
     """
     key = f"{WIRE} {quirks.reasoning} {quirks.names}"
     after = f"{key} after"
     messages = with_system(request)
     every = [message.encoded for message in messages]
+    # C-level iterators, as a long conversation has many messages, nearly all of them encoded already.
     for message in compress(messages, map(not_, map(contains, every, repeat(key)))):
         plain = _plain(message)
         message.encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
-    if not any(map(contains, every, repeat(after))):  # as a rule; a long talk has many messages
+    if not any(map(contains, every, repeat(after))):  # the usual case
         return b",".join(map(itemgetter(key), every))
     return b",".join(_in_order(messages, key, after))
 
 
 def _in_order(messages: Iterable[Message], key: str, after: str) -> Iterator[bytes]:
-    """Yields the encoded messages; what may not stand among results waits until the last of them."""
+    """Yields the encoded messages, moving content that is not allowed among tool results after the last of them."""
     waiting: list[bytes] = []
     for message in messages:
         if not message.tool_results:
@@ -126,7 +127,7 @@ def _in_order(messages: Iterable[Message], key: str, after: str) -> Iterator[byt
 
 
 def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
-    """Returns what an assistant said, but its pictures: no server takes them back."""
+    """Encodes an assistant's message without its pictures, which no server accepts in this role."""
     words = [part for part in message.parts if isinstance(part, Text)]
     body: dict[str, Any] = {"role": "assistant", "content": encode_content(words, "".join)}
     if quirks.reasoning and message.thinking:
@@ -138,12 +139,12 @@ def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
 
 
 def decode_answer(body: Mapping[str, Any]) -> Message:
-    """Returns what a model says, whatever it calls itself."""
+    """Decodes a model's message, ignoring the role that it states."""
     return Message("assistant", with_ids(tuple(_decode_parts(body))), extra=unknown_fields(body, KNOWN))
 
 
 def _plain(message: Message) -> bytes:
-    """Encodes the usual message, one text and nothing else, in a third of the time; returns nothing for any other."""
+    """Encodes a message that is only one text, in a third of the usual time. Returns b"" for any other."""
     part = message.parts[0] if len(message.parts) == 1 else None
     if type(part) is not Text or part.extra or message.speaker or message.extra or message.role == "tool":
         return b""
@@ -151,7 +152,7 @@ def _plain(message: Message) -> bytes:
 
 
 def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
-    """Returns the bytes of a message by their key, and of what it says after the results of tools."""
+    """Returns a message's bytes under `key`, and under `after` those that must follow the tool results."""
     first, later = _bodies(message, quirks)
     if quirks.names and message.speaker and first[0]["role"] != "tool":
         first[0]["name"] = NOT_IN_NAMES.sub("_", message.speaker.strip())[:NAME_LENGTH]
@@ -160,7 +161,7 @@ def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> d
 
 
 def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Content]]:
-    """Returns what a message is here, and what it says besides results of tools, with the files in them."""
+    """Returns the message's bodies, and content that must follow them: files, and all but results of a tool message."""
     if message.role == "assistant":
         return [assistant_body(message, quirks)], _files(message.parts)
     content: list[Content] = [part for part in message.parts if isinstance(part, Content)]
@@ -188,14 +189,14 @@ def _result_body(result: ToolResult) -> dict[str, Any]:
 
 
 def _encode_call(call: ToolCall) -> dict[str, Any]:
-    """Wraps arguments that are no JSON in it: local servers parse them and fail the whole request otherwise."""
+    """Encodes a call. Wraps malformed arguments in JSON, since local servers parse them and would fail the request."""
     arguments = dumps({"malformed": call.malformed} if call.malformed else call.arguments).decode()
     body = {"id": call_id(call), "type": "function", "function": {"name": call.name, "arguments": arguments}}
     return body | own(call.extra)
 
 
 def decode_words(body: Mapping[str, Any]) -> Iterable[Part]:
-    """Yields all parts but the calls. Servers that send both fields of reasoning send the same text in both."""
+    """Yields all parts except calls. Reads one field of reasoning, as servers that send both send the same text."""
     if reasoning := field_or(body, "reasoning_content", "") or field_or(body, "reasoning", ""):
         yield Thinking(reasoning)
     yield from decode_content(body.get("content"))
@@ -225,7 +226,7 @@ def _decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> I
 
 
 def refusal(text: str) -> Text:
-    """Returns what a model says instead of an answer; on this wire it is a part of its own kind."""
+    """Returns a refusal, which this API has as a separate kind of part."""
     return Text(text, extra={WIRE: {"type": "refusal", "refusal": text}})
 
 
@@ -234,7 +235,7 @@ def is_refusal(part: Part) -> bool:
 
 
 REFUSES = ThinkingDelta("", extra={WIRE: {"type": "refusal"}})
-"""The text that follows is a refusal."""
+"""Announces that the following text is a refusal."""
 
 
 def refuses(event: Event) -> bool:
@@ -244,9 +245,9 @@ def refuses(event: Event) -> bool:
 def encode_content(
     parts: Sequence[Content], join: Callable[[Iterable[str]], str] = join_separated
 ) -> str | list[dict[str, Any]]:
-    """Returns a string for text alone, which every server takes, and a list of parts for all else.
+    """Returns a string if there is only text, which every server accepts, and a list of parts otherwise.
 
-    What another API alone has a name for has no text here, and says nothing.
+    Drops parts of kinds that only another API has.
     """
     if all(isinstance(part, Text) and WIRE not in part.extra for part in parts):
         return join(part.text for part in parts if isinstance(part, Text))
@@ -258,7 +259,7 @@ def _is_foreign(part: Content) -> bool:
 
 
 def _encode_part(part: Content) -> dict[str, Any]:
-    """Writes a part; one that we have no name for goes back as it came: its `extra` has the `type`."""
+    """Encodes a part. A part of an unknown kind, whose `extra` has a `type`, is sent back unchanged."""
     extra = own(part.extra)
     if "type" in extra:
         return extra
@@ -267,7 +268,9 @@ def _encode_part(part: Content) -> dict[str, Any]:
             return {"type": "text", "text": text, **extra}
         case Image():
             return {"type": "image_url", "image_url": {"url": _address(part), **extra}}
-        case Document(media_type, data) if data and media_type.startswith("text/"):  # files are PDFs here
+        case Document(media_type, data) if data and media_type.startswith(
+            "text/"
+        ):  # the API accepts only PDFs as files
             return {"type": "text", "text": file_text(part), **extra}
         case Document(name=name):
             return {"type": "file", "file": {"filename": name or "document.pdf", "file_data": _address(part), **extra}}
@@ -302,21 +305,21 @@ def _decode_part(part: Mapping[str, Any]) -> Part:
 
 
 def image_at(url: str, extra: Mapping[str, Any]) -> Image:
-    """Returns the picture at an address, which may be a data URL."""
+    """Returns the picture at a URL, which may be a data URL."""
     if (read := _read_data_url(url)) is not None:
         return Image(*read, extra=extra)
     return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
 
 
 def document_at(url: str, name: str, extra: Mapping[str, Any]) -> Document:
-    """Returns the file at an address, which may be a data URL."""
+    """Returns the file at a URL, which may be a data URL."""
     if (read := _read_data_url(url)) is not None:
         return Document(*read, name=name, extra=extra)
     return Document(mimetypes.guess_type(name or url)[0] or "application/pdf", url=url, name=name, extra=extra)
 
 
 def audio(part: Mapping[str, Any]) -> Document:
-    """Returns a recording as a file, which it is to APIs that have no name for it; here it goes back as it came."""
+    """Returns a recording as a file for other APIs; this API gets the original part back."""
     sound = part["input_audio"]
     return Document(f"audio/{sound['format']}", base64.b64decode(sound["data"]), extra={WIRE: dict(part)})
 
@@ -326,7 +329,7 @@ def _address(file: Image | Document) -> str:
 
 
 def _read_data_url(url: str) -> tuple[str, bytes] | None:
-    """Returns media type and bytes; None for an address of another kind. Raises `ValueError` for broken base64."""
+    """Returns media type and bytes, or None for any other URL. Raises `ValueError` for broken base64."""
     start, comma, encoded = url.partition(",")
     if not comma or not start.startswith("data:") or not start.endswith(";base64"):
         return None

@@ -1,4 +1,4 @@
-"""Requests of Chat Completions."""
+"""Encodes and decodes requests of Chat Completions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -7,9 +7,9 @@ from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Text
 from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, PatternSearch, checkable, dumps, encode_raw, with_raw_messages
 from ..checks import (
-    Misshapen,
     ObjectShape,
     Shape,
+    ShapeError,
     TaggedShape,
     check,
     check_choice,
@@ -37,8 +37,8 @@ SAMPLING: Mapping[str, Shape] = {
     "parallel_tool_calls": flag,
 }
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
-WRITTEN_ANEW = PatternSearch(rb'"(?:developer|reasoning)', 10)
-"""How in messages a role and fields begin that some of these servers refuse, or take no notice of."""
+NEEDS_REENCODING = PatternSearch(rb'"(?:developer|reasoning)', 10)
+"""Finds the role and the fields in messages that some servers reject or ignore, so that these must be re-encoded."""
 KNOWN = frozenset(SAMPLING) | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 _DESCRIBED = ObjectShape({"name!": text, "description": text, "parameters": tool_schema})
@@ -48,14 +48,14 @@ _ALLOWED = {"mode": one_of("auto", "required"), "tools!": [TaggedShape("type", {
 _CHOICE = TaggedShape("type", {"function": _BY_NAME, "allowed_tools": {"allowed_tools!": _ALLOWED}})
 
 
-def _former(value: object) -> None:
+def _deprecated(value: object) -> None:
     if value not in ([], "auto", "none"):
-        raise Misshapen("is of a former API: offer tools, and choose with tool_choice")
+        raise ShapeError("is deprecated and not supported: use tools and tool_choice")
 
 
 def _one(value: object) -> None:
     if value != 1:
-        raise Misshapen("must be 1: there is one answer")
+        raise ShapeError("must be 1: this server gives one answer")
 
 
 _REQUEST = ObjectShape(
@@ -63,7 +63,7 @@ _REQUEST = ObjectShape(
         **dict.fromkeys(("max_tokens", "max_completion_tokens"), positive),
         **SAMPLING,
         **dict.fromkeys(("model", "reasoning_effort"), text),
-        **dict.fromkeys(("functions", "function_call"), _former),
+        **dict.fromkeys(("functions", "function_call"), _deprecated),
         "messages!": list_of(at_least=1),
         "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
         "n": _one,
@@ -76,12 +76,12 @@ _REQUEST = ObjectShape(
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:
-    """Returns the JSON body. Messages and tools that were sent before bring the bytes of that time."""
+    """Returns the JSON body. Messages and tools that were sent before reuse their encoded bytes."""
     head: dict[str, Any] = {"model": model, **_encode_options(request.options, quirks)}
     if request.tools:
         head |= _encode_choice(request.tool_choice)
     else:
-        head.pop("parallel_tool_calls", None)  # which servers refuse then
+        head.pop("parallel_tool_calls", None)  # servers reject it without tools
     if stream:
         head |= {"stream": True, "stream_options": {"include_usage": True}} if quirks.usage else {"stream": True}
     head |= own(request.extra) | _encode_format(request)
@@ -91,23 +91,23 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
 
 
 def pass_request(body: RawBody, model: str, quirks: Quirks = USUAL) -> bytes:
-    """Returns a client's body with another model; nothing where it has to be written as this server wants it."""
+    """Returns a client's body with the model replaced, or b"" if the server's quirks require re-encoding it."""
     messages: bytes = body.fields["messages"]
     head = body.once((WIRE, model, quirks), lambda fields: _pass_head(fields, model, quirks))
-    return with_raw_messages(head, messages) if head and not WRITTEN_ANEW.finds(messages) else b""
+    return with_raw_messages(head, messages) if head and not NEEDS_REENCODING.finds(messages) else b""
 
 
 def _pass_head(fields: Mapping[str, Any], model: str, quirks: Quirks) -> bytes:
     is_refused = fields.keys() & NOT_HERE or ("max_tokens" in fields and quirks.max_tokens != "max_tokens")
     if is_refused or not quirks.names or not quirks.usage:
         return b""
-    # What a stream cost stands in it where that is asked for.
+    # A stream reports its usage, which we must book, only on request.
     usage = {"stream_options": {"include_usage": True}} if fields.get("stream") else {}
     return encode_raw({**fields, "model": model, **usage})
 
 
 def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a body whose messages and tools are left unread; raises `ConfigError`."""
+    """Returns the options of a body without decoding its messages and tools. Raises `ConfigError`."""
     check(checkable(body), _REQUEST)
     return _decode_options(body)
 
@@ -118,16 +118,16 @@ def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """Returns the request that a client sent; a system message that opens it is the system prompt.
+    """Decodes a client's request. A leading system message becomes the system prompt.
 
-    Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
-    are; `paired_messages` puts them right.
+    Raises `ConfigError` naming the place of an invalid value. Keeps tool results without a call, which
+    `paired_messages` repairs.
     """
     return add_messages(decode_head(body), body)
 
 
 def decode_head(body: Mapping[str, Any]) -> ModelRequest:
-    """Returns the request without its messages; raises `ConfigError`."""
+    """Decodes a request except its messages. Raises `ConfigError`."""
     check(checkable(body), _REQUEST)
     with READABLE:
         tools = TOOLS.decode(body.get("tools"), _decode_tools)
@@ -146,7 +146,7 @@ def decode_head(body: Mapping[str, Any]) -> ModelRequest:
 
 
 def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = False) -> ModelRequest:
-    """The request with the messages of its body; raises `ConfigError`."""
+    """Returns the request with the messages of its body. Raises `ConfigError`."""
     with READABLE:
         messages = MESSAGES.decode(body["messages"], paired=paired)
         if messages[0].role == "system" and not messages[0].speaker:
@@ -156,7 +156,7 @@ def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = 
 
 
 def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
-    """Returns the tools to choose from, which a client may name."""
+    """Returns the tools that the model may call: all, or those that `allowed_tools` lists."""
     match choice:
         case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
             names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
@@ -169,7 +169,7 @@ def _is_function(tool: ToolSpec) -> bool:
 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
-    """Passes on options that this API has no name of its own for: many servers take more."""
+    """Encodes options. Passes on those that this API does not define, since many servers accept more."""
     encoded = {name: value for name, value in options.items() if name not in NOT_HERE and value not in NOTHING}
     if "max_tokens" in encoded:
         encoded[quirks.max_tokens] = encoded.pop("max_tokens")
@@ -186,7 +186,7 @@ def _encode_tool(tool: ToolSpec) -> bytes:
 
 
 def _tool_body(tool: ToolSpec) -> dict[str, Any]:
-    """Returns the body; a tool of a type that only this API knows is its `extra` as it came."""
+    """Returns a tool's body. A tool of a type that only this API has is sent back unchanged from its `extra`."""
     extra = own(tool.extra)
     if "type" in extra:
         return extra
@@ -217,7 +217,7 @@ def _encode_choice(choice: str) -> dict[str, Any]:
 
 
 def _decode_choice(choice: Any, tools: Iterable[ToolSpec]) -> str:
-    """Raises `ConfigError` for a function that nobody offers."""
+    """Raises `ConfigError` if the chosen function is not among the tools."""
     match choice:
         case {"type": "function", "function": {"name": str(name)}}:
             check_choice(name, [tool.name for tool in tools if _is_function(tool)], "tool_choice.function.name")
@@ -231,7 +231,7 @@ def _decode_choice(choice: Any, tools: Iterable[ToolSpec]) -> str:
 
 
 def _encode_format(request: ModelRequest) -> dict[str, Any]:
-    """Leaves a format as a client put it, where that says the same; one without a schema is this API's alone."""
+    """Returns the format of the answer, or no field if the client's own format in `extra` has the same schema."""
     came, schema = own(request.extra).get("response_format"), request.output_schema
     if schema is None and _schema_in(came) is not None:
         return {"response_format": {"type": "text"}}
@@ -255,7 +255,7 @@ def _schema_in(form: Any) -> Mapping[str, Any] | None:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Says whether OpenAI can enforce it: every object is closed and all of its properties are required."""
+    """Returns whether OpenAI can enforce the schema: every object is closed and all its properties are required."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, Mapping):

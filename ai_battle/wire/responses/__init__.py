@@ -1,4 +1,4 @@
-"""OpenAI's Responses API, the side of a server: requests to values, answers and streams back."""
+"""The server's side of OpenAI's Responses API: decodes requests, encodes answers and streams."""
 
 from ..openai.answers import encode_error
 from .answers import ResponsesWriter as StreamWriter

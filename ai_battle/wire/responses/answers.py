@@ -1,4 +1,4 @@
-"""Answers of the Responses API: the response, its items, and its stream as a server writes it."""
+"""Encodes answers of the Responses API: the response, its items and its stream."""
 
 import time
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ ERROR_CODES = {429: "rate_limit_exceeded", 503: "server_is_overloaded", 529: "se
 
 @dataclass(frozen=True, slots=True)
 class _Growth:
-    """The events of an item that grows: those of its only part, and those of the field that `grows`."""
+    """The events with which an item's only part and the field `grows` are streamed."""
 
     events: str
     grows: str
@@ -48,10 +48,10 @@ _NEVER = _Growth("", "")
 
 
 class ResponsesWriter(BlockWriter):
-    """One per answer to `request`.
+    """Writes the stream of one answer to `request`. Each block is an item of the response.
 
-    This API always tells the usage. `answer` is the whole response when it has ended well. Blocks are items here. A
-    custom tool's text stands inside of arguments: it is written when they are whole.
+    This API always reports the usage. After a good end, `answer` is the whole response. The text for a custom tool is
+    part of a call's JSON arguments, so it is written once these are complete.
     """
 
     def __init__(
@@ -93,17 +93,14 @@ class ResponsesWriter(BlockWriter):
         return dumps(self.answer)
 
     def fail(self, failed: Failure) -> bytes:
-        """Ends a failed response.
-
-        What had not come to its end is no part of it, as clients act on items that are done.
-        """
+        """Ends a failed response. Its output omits unfinished items, since clients act on every item in it."""
         usual = "invalid_prompt" if failed.status < 500 else "server_error"
         code = ERROR_KINDS.get(failed.kind) or ERROR_CODES.get(failed.status, usual)
         fields = {"status": "failed", "error": {"code": code, "message": failed.message}, "output": self._output}
         return self._state("response.failed", fields)
 
     def ping(self) -> bytes:
-        """This API has no event for it: that the answer is in progress may be said again."""
+        """Repeats `response.in_progress`, since this API has no ping."""
         return self._state("response.in_progress", {})
 
     def is_whole(self, part: Part) -> bool:
@@ -142,7 +139,7 @@ class ResponsesWriter(BlockWriter):
         return closing + self._event("response.output_item.done", {"output_index": block.index, "item": item})
 
     def _end_content(self, item: dict[str, Any]) -> bytes:
-        """Writes the ends of the only part of an item, or of its arguments."""
+        """Returns the events that end the item's only part or its arguments."""
         growth, part = self._growth, _part_of(item)
         name, text = f"response.{growth.events}", part[growth.grows]
         whole = self._event(f"{name}.delta", {**self._place, "delta": text}) if growth is _CUSTOM else b""
@@ -160,7 +157,7 @@ class ResponsesWriter(BlockWriter):
             return _NEVER
         if block.kind == "thinking":
             return _SUMMARY
-        return _REFUSAL if _says_no(block) else _TEXT
+        return _REFUSAL if _is_refused(block) else _TEXT
 
     def _item(self, block: AnswerBlock) -> dict[str, Any]:
         id_ = f"{PREFIXES[block.kind]}_{self._response['id'].partition('_')[2]}{block.index:x}"
@@ -168,20 +165,20 @@ class ResponsesWriter(BlockWriter):
 
 
 def _part_of(item: dict[str, Any]) -> dict[str, Any]:
-    """Returns where the item grows: its only part, or the item itself."""
+    """Returns the object that the deltas extend: the item's only part, or the item itself."""
     parts = item.get("content") or item.get("summary")
     part: dict[str, Any] = parts[0] if parts else item
     return part
 
 
 def _delta(growth: _Growth, place: Mapping[str, Any]) -> bytes:
-    """Returns a delta up to its text."""
+    """Returns the bytes of a delta event up to its text."""
     name = f"response.{growth.events}.delta"
     return b'event: %s\ndata: %s,"delta":' % (name.encode(), dumps({"type": name, **place})[:-1])
 
 
 def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
-    """Returns a response in which nothing has been said; it repeats what the client has asked for."""
+    """Returns an empty response, which repeats fields of the client's request."""
     fields = own(WIRE, request.extra) if request else {}
     repeated = {name: usual if fields.get(name) is None else fields[name] for name, usual in REPEATED.items()}
     return {
@@ -204,7 +201,7 @@ def _status_of(response: ModelResponse) -> str:
 
 
 def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None) -> dict[str, Any]:
-    """Returns the item that a block is when it ends."""
+    """Returns the finished item of a block."""
     match block.kind:
         case "call":
             return _call(block, id_, status, tool)
@@ -218,29 +215,29 @@ def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None)
 
 
 def _without_content(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the item before anything is said in it."""
+    """Returns the item as it starts, without content."""
     nothing = {"summary": [], "content": [], "arguments": "", "input": "", "advice": ""}
     new = {name: nothing.get(name, value) for name, value in item.items() if name != "encrypted_content"}
     return new | ({"status": "in_progress"} if "status" in item else {})
 
 
 def _is_silent(block: AnswerBlock) -> bool:
-    """Says whether a thought is nothing but its signature."""
+    """Returns whether a thinking block holds only its signature."""
     return block.kind == "thinking" and bool(block.signature) and not block.fragments
 
 
-def _says_no(block: AnswerBlock) -> bool:
+def _is_refused(block: AnswerBlock) -> bool:
     return block.part is not None and is_refusal(block.part)
 
 
 def _content(block: AnswerBlock) -> dict[str, Any]:
-    if _says_no(block):
+    if _is_refused(block):
         return {"type": "refusal", "refusal": block.text}
     return {"type": "output_text", "text": block.text, "annotations": [], "logprobs": []}
 
 
 def _text_for_custom(block: AnswerBlock) -> str:
-    """Returns the text that a custom tool takes, out of the arguments of the function that stands for it."""
+    """Returns a custom tool's input, which the upstream sends as the argument `input` of a function."""
     arguments, malformed = read_arguments(block.text)
     given = arguments.get("input")
     return given if isinstance(given, str) else malformed or block.text

@@ -1,4 +1,4 @@
-"""The items of a conversation, as a client of the Responses API sends them, as messages."""
+"""Decodes the items that a client of the Responses API sends to messages."""
 
 import hashlib
 import mimetypes
@@ -8,26 +8,26 @@ from typing import Any
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .. import advice
 from ..bodies import read_arguments, unknown_fields
-from ..checks import Check, Misshapen, ObjectShape, TaggedShape, address, one_of, text, text_or
+from ..checks import Check, ObjectShape, ShapeError, TaggedShape, address, one_of, text, text_or
 from ..openai.messages import AUDIO, audio, document_at, image_at
 
 WIRE = "responses"
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
-SIGNED = "signed:"  # before a signature of ours, in the place of reasoning that OpenAI has encrypted
+SIGNED = "signed:"  # marks a signature that we put into the field for reasoning that OpenAI encrypts
 
 Calls = dict[str, ToolCall]
 Item = Mapping[str, Any]
-LONGEST = 64  # of the name of a tool
+LONGEST = 64  # characters of a tool's name
 
 
 def _file(**inner: Check) -> Check:
-    """Requires a picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
+    """Requires a picture or a file with its data in one of the fields of `inner`, not a reference to a stored file."""
     fields = ObjectShape({**inner, "filename": text})
 
     def check_data(value: Any) -> None:
         fields(value)
         if not any(value.get(name) for name in inner):
-            raise Misshapen(f"must bring its data, as {' or '.join(inner)}: this server keeps no files")
+            raise ShapeError(f"must contain its data, as {' or '.join(inner)}: this server stores no files")
 
     return check_data
 
@@ -62,9 +62,9 @@ ITEM = TaggedShape(
 
 
 def decode_input(given: str | Iterable[Item]) -> list[Message]:
-    """Makes one message of what the assistant thinks, says and calls in a row, and one of results of tools in a row.
+    """Decodes items to messages, joining adjacent items of the assistant and adjacent tool results.
 
-    Items of OpenAI's own tools are left out: nobody else can read them.
+    Drops the items of OpenAI's own tools, which no other provider can read.
     """
     if isinstance(given, str):
         return [Message("user", (Text(given),))]
@@ -92,7 +92,7 @@ def _message(item: Item, calls: Calls) -> Message:
 
 
 def _reasoning(item: Item, calls: Calls) -> Message:
-    """Returns a thought with the signature that went out in it; what OpenAI has encrypted stays as it is in `extra`."""
+    """Decodes thinking and the signature that we sent in it. Keeps an item that OpenAI encrypted in `extra`."""
     texts = [part["text"] for field in ("summary", "content") for part in item.get(field) or ()]
     encrypted: str = item.get("encrypted_content") or ""
     if encrypted.startswith(SIGNED):
@@ -142,7 +142,7 @@ def _decode_part(part: Item) -> Part | None:
 
 
 def _document(part: Item) -> Document:
-    """Returns a file, whose `file_data` is a data URL, of some clients the bare base64."""
+    """Decodes a file. Its `file_data` is a data URL, or bare base64 from some clients."""
     name, data = part.get("filename") or "", part.get("file_data") or ""
     if data and not data.startswith("data:"):
         data = f"data:{mimetypes.guess_type(name)[0] or 'application/pdf'};base64,{data}"
@@ -150,7 +150,7 @@ def _document(part: Item) -> Document:
 
 
 def flat_name(name: str, namespace: str) -> str:
-    """Returns a name for both, always the same, so that calls and tools agree, and no longer than upstreams allow."""
+    """Joins namespace and name to at most `LONGEST` characters, always in the same way, so that calls match tools."""
     if not namespace:
         return name
     flat = f"{namespace.rstrip('_')}__{name}"

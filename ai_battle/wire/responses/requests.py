@@ -1,4 +1,4 @@
-"""Requests of the Responses API, with its tools: functions, also in namespaces, and custom tools that take a text."""
+"""Decodes requests of the Responses API and their tools: functions, namespaces, and custom tools that take a text."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ from ..errors import readable_request
 from .items import ITEM, WIRE, decode_input, flat_name
 
 REFUSED = {
-    "conversation": "this server keeps no conversations: name the answer before as previous_response_id",
-    "background": "this server answers at once",
-    "prompt": "this server keeps no prompts: send its text as instructions",
+    "conversation": "this server stores no conversations: send the last answer's id as previous_response_id",
+    "background": "this server has no background mode: leave it out",
+    "prompt": "this server stores no prompts: send the text as instructions",
 }
 OPTIONS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
 NOT_KEPT = frozenset(("model", "input", "stream"))
@@ -75,14 +75,14 @@ _REQUEST = ObjectShape(
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """Returns the request; all fields but the conversation are kept in `extra` as well, for the answer repeats them.
+    """Decodes a request. Raises `ConfigError`. Leading system and developer messages join the system prompt.
 
-    A leading message of the system or the developer belongs to the system prompt. Raises `ConfigError`.
+    Keeps all fields except the conversation in `extra` too, as the answer repeats them.
     """
     check(body, _REQUEST)
     _refuse(body)
     with readable_request("Responses"):
-        system, messages = _apart(decode_input(body["input"]))
+        system, messages = _split_system(decode_input(body["input"]))
         tools = tuple(_decode_tools(body.get("tools") or ()))
         choice, names = _decode_choice(body.get("tool_choice"), frozenset(tool.name for tool in tools))
         form = (body.get("text") or {}).get("format") or {}
@@ -97,8 +97,8 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         )
 
 
-def _apart(messages: list[Message]) -> tuple[list[str], tuple[Message, ...]]:
-    """Returns what the system and the developer say first, and the conversation."""
+def _split_system(messages: list[Message]) -> tuple[list[str], tuple[Message, ...]]:
+    """Separates the texts of leading system messages from the conversation."""
     leading = list(takewhile(lambda message: message.role == "system", messages))
     return [message.text for message in leading], tuple(messages[len(leading) :])
 
@@ -106,18 +106,18 @@ def _apart(messages: list[Message]) -> tuple[list[str], tuple[Message, ...]]:
 def _refuse(body: Mapping[str, Any]) -> None:
     for name, why in REFUSED.items():
         if body.get(name) not in (*NOTHING, False):
-            raise ConfigError(f"{name} is not possible here: {why}.")
+            raise ConfigError(f"{name} is not supported: {why}.")
 
 
 def keeps(body: Mapping[str, Any]) -> bool:
-    """Says whether the client lets its answer be kept, as this API does unless it is told otherwise."""
+    """Returns whether the answer may be stored, which is this API's default."""
     return body.get("store") is not False
 
 
 async def expand_references(body: Mapping[str, Any], conversation: Find[Items], item: Find[Item]) -> dict[str, Any]:
-    """Returns the body with the conversation before it, and with items in the places where it refers to them.
+    """Returns the body with the previous conversation put first, and with references replaced by their items.
 
-    Raises `ConfigError` for what `conversation` and `item` do not find.
+    Raises `ConfigError` if `conversation` or `item` returns None.
     """
     before: Items = ()
     if isinstance(previous := body.get("previous_response_id"), str) and previous:
@@ -132,7 +132,7 @@ async def expand_references(body: Mapping[str, Any], conversation: Find[Items], 
 
 
 async def _resolve_item(given: Any, find: Find[Item]) -> Any:
-    """Returns the item that is referred to; some clients leave out that it is a reference, and send its id alone."""
+    """Returns the item that a reference names, and any other item unchanged. Some clients send only the `id`."""
     if not isinstance(given, Mapping) or given.keys() - {"type", "id"} or not isinstance(given.get("id"), str):
         return given
     if given.get("type", "item_reference") != "item_reference":
@@ -142,7 +142,7 @@ async def _resolve_item(given: Any, find: Find[Item]) -> Any:
 
 def _require_found(found: T | None, problem: str, about: str) -> T:
     if found is None:
-        words = f"{problem} Answers are kept for a while, and not at all with store: false; send all items as input."
+        words = f"{problem} Answers are stored for a limited time, or not if store is false; send all items as input."
         raise ConfigError(words, about)
     return found
 
@@ -158,7 +158,7 @@ def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ClientTool:
-    """How the client knows a tool that an upstream knows by its flat name."""
+    """The client's own name and namespace of a tool, which upstreams know by a flat name."""
 
     name: str
     namespace: str = ""
@@ -166,7 +166,7 @@ class ClientTool:
 
 
 def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[ToolSpec]:
-    """Yields the tools that the client runs; what OpenAI runs itself (web search, code) is left out."""
+    """Yields the tools that the client runs, without those that OpenAI runs itself (web search, code)."""
     for tool in tools:
         if tool["type"] == "namespace":
             yield from (_decode_tool(inner, tool["name"]) for inner in tool["tools"] if _is_ours(inner))
@@ -175,9 +175,9 @@ def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[ToolSpec]:
 
 
 def _decode_choice(choice: Any, names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Returns what is to be called, and the tools to choose from. Raises `ConfigError` for one that nobody offers.
+    """Returns the tool choice and the names of allowed tools. Raises `ConfigError` for an unknown tool.
 
-    One of those that OpenAI runs itself nobody else can be told to call.
+    Ignores a choice of a tool that only OpenAI can run.
     """
     match choice:
         case "none" | "required":
@@ -195,7 +195,7 @@ def _flat(tool: Mapping[str, Any]) -> str:
 
 
 def known_to_client(request: ModelRequest | None) -> dict[str, ClientTool]:
-    """Returns how the client knows its tools, by the flat names of those that it knows otherwise."""
+    """Returns the client's tools by flat name, for those whose name or kind differs upstream."""
     extras = {tool.name: own(WIRE, tool.extra) for tool in (request.tools if request else ())}
     return {flat: ClientTool(**extra) for flat, extra in extras.items() if extra}
 
@@ -216,7 +216,7 @@ def _decode_tool(tool: Mapping[str, Any], namespace: str) -> ToolSpec:
 
 
 def _description(tool: Mapping[str, Any]) -> str:
-    """Returns the description, with the grammar of a custom tool in words: nobody else enforces one."""
+    """Returns the description with a custom tool's grammar appended, as only OpenAI can enforce one."""
     form = tool.get("format")
     grammar = form.get("definition") if isinstance(form, Mapping) else None
     words: str = tool.get("description") or ""

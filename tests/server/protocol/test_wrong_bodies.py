@@ -199,10 +199,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         ("responses", {"input": [{"role": "user", "content": [{"type": f"input_{kind}", "file_id": "f1"}]}]}, words)
         for kind, words in (("image", "its data, as image_url:"), ("file", "its data, as file_data or file_url:"))
     ),
-    ("messages", {"messages": [user(USE)]}, "messages[0].content[0] is a call of a tool, which only the assistant"),
+    ("messages", {"messages": [user(USE)]}, "messages[0].content[0] is a tool call, which only the assistant"),
     ("messages", {"messages": [user("?")], "tools": [TOOL], "tool_choice": {"type": "tool"}}, "name is missing"),
     *(
-        (api, {**asked, "tool_choice": choice}, "'absent' is none of the tools.")
+        (api, {**asked, "tool_choice": choice}, "'absent' is not one of the tools.")
         for api, asked, choice in (
             ("messages", {"messages": [user("?")], "tools": [TOOL]}, {"type": "tool", "name": "absent"}),
             (

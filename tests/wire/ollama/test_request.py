@@ -86,7 +86,7 @@ def test_a_file_of_text_is_sent_as_text_and_another_is_refused() -> None:
     (sent,) = messages(Message("user", (Document("text/plain", b"abc", name="a.txt"), Text("Sum it up."))))
 
     assert sent["content"] == "a.txt:\nabc\n\nSum it up."
-    with pytest.raises(ConfigError, match="no files of type application/pdf"):
+    with pytest.raises(ConfigError, match="read application/pdf files"):
         messages(Message("user", (Document("application/pdf", b"%PDF"),)))
 
 

@@ -492,5 +492,5 @@ def test_tools_that_take_no_json_are_refused(body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("former", [{"functions": [{"name": "add"}]}, {"function_call": {"name": "add"}}], ids=str)
 def test_functions_of_the_former_api_are_refused_and_not_lost(former: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="offer tools"):
+    with pytest.raises(ConfigError, match="use tools"):
         decode_request({"messages": [{"role": "user", "content": "?"}], **former})

@@ -167,7 +167,7 @@ def test_which_tool_is_to_be_called(choice: Any, meant: str) -> None:
 
 
 def test_a_tool_that_nobody_offers_can_not_be_chosen() -> None:
-    with pytest.raises(ConfigError, match="'absent' is none of the tools"):
+    with pytest.raises(ConfigError, match="'absent' is not one of the tools"):
         decoded(tools=[FUNCTION], tool_choice={"type": "function", "name": "absent"})
 
 
@@ -205,9 +205,9 @@ def test_the_form_of_the_answer() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"conversation": {"id": "conv_1"}}, "conversation is not possible"),
-        ({"background": True}, "background is not possible"),
-        ({"prompt": {"id": "pmpt_1"}}, "prompt is not possible"),
+        ({"conversation": {"id": "conv_1"}}, "conversation is not supported"),
+        ({"background": True}, "background is not supported"),
+        ({"prompt": {"id": "pmpt_1"}}, "prompt is not supported"),
     ],
 )
 def test_what_this_server_does_not_do_is_refused(fields: dict[str, Any], says: str) -> None:

@@ -1,1 +1,1 @@
-"""What pairs have shown on their user's own traffic, and what follows from it."""
+"""What pairs have shown on their users' own traffic, and conclusions from it."""

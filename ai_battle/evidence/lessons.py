@@ -1,7 +1,7 @@
-"""What the large model taught: requests at which help changed the answer, found again by their words.
+"""Lessons of the large model: requests at which help changed the answer, found again by their words.
 
-A lesson is on trial as long as it lives. Some of the times when it would be shown it is left out, and one with which
-help is asked for as often as without is taken away.
+Every lesson is on trial. In a part of the cases it is left out on purpose, and if help is asked for as often with it as
+without, it is deleted.
 """
 
 import hashlib
@@ -16,19 +16,19 @@ from ..wire.embeddings import cosine, vector_of
 from .store import EvidenceStore
 
 LESSONS, WITHOUT = "lessons", "requests without lessons"
-"""Collections of a store: the lessons of a pair, and how often help was asked for where they were left out."""
+"""Collections of a store: the lessons of a pair, and how often help was asked for without them."""
 WORDS, LOOKED_UP, SEARCHED = 64, 24, 8
-"""Words of a request that are kept, the longest of which it is looked up how rare they are, the rarest looked for."""
+"""Words of a request that are kept; the longest of them, whose frequency is looked up; the rarest, searched for."""
 LOOKED_AT, CANDIDATES = 3_000, 12
-"""About how many requests with those words are looked at, and how many are compared."""
+"""About how many requests with these words are examined, and how many are compared."""
 PLACED = 60
-"""Lessons with the words of a request, and newest ones, of which it is looked at how near their meaning is."""
+"""How many lessons, by words and newest, have the similarity of their meaning computed."""
 NEAR, LONGER = 0.7, 3
-"""The least share of a request's words that a lesson has, and how many times as many words it may have."""
+"""The smallest share of a request's words that a lesson must have, and how many times as many words it may have."""
 FIRST, ENOUGH = 5, 20
-"""Uses after which a lesson is tested, and after which it has to have helped."""
+"""Uses after which a lesson is tested, and after which it must have helped."""
 COMPARED = 3
-"""Requests without lessons from which on it is known how often help is asked for without."""
+"""Requests without lessons after which their rate of asking for help counts as known."""
 LEVEL = 0.05
 _USUAL = (
     "about after again also been before being both could does each every from give have here how into just know "
@@ -37,15 +37,15 @@ _USUAL = (
     "will with would write you your and for are can "
 )
 USUAL = frozenset(_USUAL.split())
-"""Words that nearly every request has."""
+"""Words that are in nearly every request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A request and the answer that was accepted in the end; `wrong` is what was wrong with the first.
+    """A request and its finally accepted answer; `wrong` says what was wrong with the first answer.
 
-    It was `shown` so many times, of which `asked` asked for help all the same. `vector` is where the request lies
-    among others, by the model `placed_by`.
+    It was `shown` this many times, and in `asked` of these help was asked for all the same. `vector` is the embedding
+    of the request by the model `placed_by`.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class TextPlace:
-    """Where a request lies by the model `placed_by`; what is at least so `near` is shown."""
+    """The embedding of a request by the model `placed_by`; lessons with a similarity of at least `near` are shown."""
 
     vector: str
     placed_by: str
@@ -72,7 +72,7 @@ NOWHERE = TextPlace("", "", 0.0)
 
 @dataclass(frozen=True, slots=True)
 class RequestsWithoutLessons:
-    """Requests for which lessons were left out, and how many of them asked for help."""
+    """The number of requests whose lessons were left out, and how many of them asked for help."""
 
     requests: int = 0
     asked: int = 0
@@ -81,7 +81,7 @@ class RequestsWithoutLessons:
 def keep_lesson(
     store: EvidenceStore, pair: str, prompt: str, answer: str, wrong: str, place: TextPlace = NOWHERE
 ) -> str:
-    """Returns its key; a request that is known keeps its first lesson."""
+    """Stores a lesson and returns its key; a known request keeps its first lesson."""
     key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:12]
     document = asdict(Lesson(key, prompt, answer, wrong, vector=place.vector, placed_by=place.placed_by))
     store.add(LESSONS, pair, key, document, " ".join(_words(prompt)[:WORDS]))
@@ -89,7 +89,7 @@ def keep_lesson(
 
 
 def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Sequence[Lesson]:
-    """Returns the nearest lessons, those that are near enough."""
+    """Returns the lessons that are similar enough, the most similar first."""
     words = sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP]
     counts = store.records_with(words)
     found = store.search(LESSONS, pair, _rarest(counts), CANDIDATES) if counts else ()
@@ -98,9 +98,9 @@ def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Seq
 
 
 def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place: TextPlace) -> Sequence[Lesson]:
-    """Returns the nearest by their meaning, of those that share a rare word with it and of the newest.
+    """Returns the lessons closest in meaning, among those that share a rare word and the newest ones.
 
-    Behind them those near by their words of which that model has not said where they lie.
+    After them come lessons with similar words that have no embedding by that model.
     """
     counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP])
     found = [*store.search(LESSONS, pair, _rarest(counts), PLACED), *store.records(LESSONS, pair, newest=PLACED)]
@@ -113,7 +113,7 @@ def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place:
 
 
 def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: bool, asked: bool) -> Sequence[str]:
-    """Counts a request for which lessons were shown or left out; returns the lessons that are taken away for it."""
+    """Counts a request for which lessons were shown or left out. Returns the lessons that are deleted as a result."""
     if not shown:
         store.change(WITHOUT, pair, "", lambda known: _with_count(known, "requests", asked))
         return ()
@@ -141,16 +141,17 @@ def _with_count(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapp
 
 
 def _is_useless(lesson: Lesson, without: RequestsWithoutLessons) -> bool:
-    """Says if help was asked for more often than without lessons (exact binomial test), or in the end as often."""
+    """Returns whether help was asked for more often than without (exact binomial test), or in the end as often."""
     is_known = lesson.shown >= ENOUGH and without.requests >= COMPARED
     if is_known and lesson.asked * without.requests >= without.asked * lesson.shown:
         return True
+    # Laplace's rule of succession, so that a few requests don't give a rate of 0 or 1.
     usual = (without.asked + 1) / (without.requests + 2)
     return lesson.shown >= FIRST and _tail(lesson.asked, lesson.shown, usual) <= LEVEL
 
 
 def _tail(least: int, number: int, share: float) -> float:
-    """The probability of at least so many of a number."""
+    """Returns the probability of at least `least` successes in `number` trials."""
     return sum(comb(number, k) * share**k * (1 - share) ** (number - k) for k in range(least, number + 1))
 
 
@@ -159,21 +160,21 @@ def _lesson(document: Mapping[str, Any]) -> Lesson:
 
 
 def _words(text: str) -> list[str]:
-    """Returns the different words that tell a request from others; numbers are alike."""
+    """Returns the distinct words that characterise a request; all numbers count as one word."""
     found = (re.sub(r"\d+", "0", word) for word in re.findall(r"[^\W_]+", text.lower()))
     return [*dict.fromkeys(word for word in found if (len(word) > 2 and word not in USUAL) or word == "0")]
 
 
 def _rarest(counts: Mapping[str, int]) -> Sequence[str]:
-    """Words that many requests have cost much time and tell little."""
+    """Returns the rarest words: frequent ones cost much time and say little."""
     totals = [*accumulate(counts.values())]
     return [word for place, word in enumerate(counts) if not place or (place < SEARCHED and totals[place] <= LOOKED_AT)]
 
 
 def _nearness(words: Sequence[str], counts: Mapping[str, int], others: Sequence[str]) -> float:
-    """Returns the share of a request's words that a lesson has, where rare words weigh more; 0 for a longer lesson.
+    """Returns the share of a request's words in a lesson, weighted by rarity; 0 if the lesson is much longer.
 
-    The most usual of the words stands for the number of requests of this kind.
+    The frequency of the most common word stands for the number of such requests.
     """
     usual, there = max(counts.values()), set(others)
     weights = {word: log1p(usual / counts.get(word, 0.5)) for word in words}

@@ -1,4 +1,4 @@
-"""What servers of several machines know of pairs: kept in a Redis, with a copy on each machine to search in."""
+"""Evidence shared by servers on several machines: kept in Redis, with a copy on each machine for searching."""
 
 import json
 import sqlite3
@@ -13,7 +13,7 @@ from ..core.errors import StoreError
 from ..core.redis_scripts import PREFIX, BlockingRedisScripts
 
 REST = 1.0
-"""Seconds in which a Redis that did not answer is not asked for news again."""
+"""Seconds before a Redis that did not answer is asked for changes again."""
 BATCH = 500
 _HEAD = f"local prefix = '{PREFIX}evidence/'\n"
 _GET = _HEAD + "return redis.call('HGET', prefix .. 'records/' .. ARGV[1], ARGV[2]) or ''"
@@ -93,7 +93,7 @@ Document: TypeAlias = Mapping[str, Any]
 
 
 class RecordKey(NamedTuple):
-    """Where a record is."""
+    """The address of a record."""
 
     collection: str
     pair: str
@@ -101,16 +101,16 @@ class RecordKey(NamedTuple):
 
 
 class RecordChange(NamedTuple):
-    """A record as it is now; one without a row was removed."""
+    """A record as it is now; an empty row means that it was removed."""
 
     where: RecordKey
     row: str
 
 
 class RecordNews(NamedTuple):
-    """`epoch` names the contents of a Redis from its beginning on; `newest` and `last` are places in its stream.
+    """Changes since the last look. `epoch` identifies a Redis's contents; `newest` and `last` are ids of its stream.
 
-    With a `gap` there were changes that nobody can read any more.
+    With a `gap`, some changes are no longer in the stream.
     """
 
     epoch: str
@@ -121,10 +121,10 @@ class RecordNews(NamedTuple):
 
 
 class SharedRecords:
-    """Writes go to the Redis, in which each is one step for all machines, and come back into the copy as news.
+    """Writes to Redis, where each write is atomic for all machines, and reads changes back into the copy.
 
-    While that does not answer nothing can be written, and the copy is as it was. A Redis that has lost its contents
-    gets back what the copies know, before anything new is written. Raises `StoreError`.
+    While Redis does not answer, nothing can be written, and the copy stays as it was. A Redis that has lost its
+    contents is refilled from the copies before anything new is written. Raises `StoreError`.
     """
 
     def __init__(self, url: str, copy: Database, most: int) -> None:
@@ -135,14 +135,14 @@ class SharedRecords:
             connection.execute(_SCHEMA)
 
     def add(self, where: RecordKey, document: str, text: str) -> bool:
-        """Says whether it is new; a record that is there stays as it is."""
+        """Adds a record and returns whether it is new; an existing one stays as it is."""
         self.update()
         added = self._write(where, _row(time.time(), document, text), "")
         self.refresh()
         return added
 
     def change(self, where: RecordKey, make: Callable[[Document | None], Document]) -> Document:
-        """Tries again where another worker was faster."""
+        """Changes a record by compare-and-swap, and tries again if another worker was faster."""
         self.update()
         while True:
             known = str(self._redis.run(_GET, _name(where), where.key), "utf-8")
@@ -161,7 +161,7 @@ class SharedRecords:
         return removed
 
     def update(self) -> None:
-        """Takes over what is new."""
+        """Copies all changes. Raises `StoreError`."""
         try:
             while self._take_news():
                 pass
@@ -170,7 +170,7 @@ class SharedRecords:
             raise
 
     def refresh(self) -> None:
-        """The same if the Redis is there."""
+        """Copies all changes, if Redis answers."""
         if time.monotonic() >= self._rests_until:
             with suppress(StoreError):
                 self.update()
@@ -182,7 +182,7 @@ class SharedRecords:
         return bool(self._redis.run(_PUT, _name(where), where.key, row, expected, self._most))
 
     def _take_news(self) -> bool:
-        """Says whether there may be more."""
+        """Copies a batch of changes. Returns whether there may be more."""
         with self._copy.transaction("BEGIN") as connection:
             epoch, last = _copy_state(connection)
         news = self._news(last)
@@ -191,7 +191,7 @@ class SharedRecords:
             return True
         if news.changes:
             with self._copy.transaction() as connection:
-                if _copy_state(connection) == (epoch, last):  # else another process of this machine was faster
+                if _copy_state(connection) == (epoch, last):  # otherwise another process of this machine was faster
                     _apply(connection, news.changes)
                     _set_copy_state(connection, epoch, news.last)
         return len(news.changes) == BATCH
@@ -204,7 +204,7 @@ class SharedRecords:
         return RecordNews(str(epoch, "utf-8"), str(newest, "utf-8"), at, gap, changes)
 
     def _begin_anew(self, news: RecordNews, *, give_back: bool) -> None:
-        """Makes the copy once more; what the Redis does not know of it is first given back."""
+        """Rebuilds the copy. Records that Redis does not have are first given back to it."""
         if give_back:
             for where, row in self._own():
                 self._write(where, row, "")
@@ -237,7 +237,7 @@ def _apply(connection: sqlite3.Connection, changes: Iterable[RecordChange]) -> N
 
 
 def _copy_state(connection: sqlite3.Connection) -> tuple[str, str]:
-    """Returns the epoch of which there is a copy, and up to which place in the stream."""
+    """Returns the epoch of the copy, and the stream id up to which it is complete."""
     return connection.execute("SELECT epoch, last FROM copied").fetchone() or ("", _BEGUN)
 
 

@@ -1,4 +1,4 @@
-"""Keeps what pairs have shown: records of named collections, for all processes of a machine or of several."""
+"""Stores what pairs have shown: records in named collections, for all processes of one or several machines."""
 
 import json
 import sqlite3
@@ -18,7 +18,7 @@ from .shared import Document, RecordKey, SharedRecords
 NAME = "evidence.sqlite"
 FORMAT = 1
 MOST_RECORDS, TRIM_EVERY = 200_000, 1_000
-"""Records of a collection that are kept, the newest ones; and after how many new ones the oldest are taken away."""
+"""How many records of a collection are kept, the newest ones, and after how many new ones the oldest are deleted."""
 _SCHEMA = (
     "CREATE TABLE records (number INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, pair TEXT NOT NULL, "
     "key TEXT NOT NULL, time REAL NOT NULL, document TEXT NOT NULL, text TEXT NOT NULL, "
@@ -35,9 +35,9 @@ _FIELDS = "records.key, records.time, records.document, records.text"
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRecord:
-    """`key` is unique in its collection and pair, `time` is in seconds of the epoch.
+    """`key` is unique in its collection and pair; `time` is in seconds since the epoch.
 
-    `text` is what `search` looks through, empty where nobody looks.
+    `text` is what `search` looks through, or empty.
     """
 
     key: str
@@ -47,13 +47,13 @@ class EvidenceRecord:
 
 
 class EvidenceStore:
-    """Every method is one transaction and may wait for other processes, so an event loop calls it in a thread.
+    """A store of records. Every method is one transaction and may block, so an event loop calls it in a thread.
 
-    All of them raise `StoreError`, which names the file and what to do.
+    All methods raise `StoreError`, which names the file and what to do.
     """
 
     def __init__(self, place: Path | str, *, most_bytes: int = MOST_BYTES) -> None:
-        """Opens the store of a state directory, which is made where there is none, or that of a Redis' address."""
+        """Opens the store in a state directory, creating it if missing, or the one at a Redis address."""
         folder = place if isinstance(place, Path) else _folder_of_copy(place)
         self._database = Database(folder / NAME, _SCHEMA, FORMAT, most_bytes=most_bytes)
         is_here = isinstance(place, Path)
@@ -61,7 +61,7 @@ class EvidenceStore:
 
     @classmethod
     def existing(cls, place: Path | str) -> "EvidenceStore":
-        """Opens one that is there already, with all that is known."""
+        """Opens a store that exists already. Raises `StoreError` if there is none."""
         if not is_there(place):
             raise StoreError(f"{place} has no {NAME}, so nothing is known of any pair; name the folder with --state.")
         store = cls(place)
@@ -70,7 +70,7 @@ class EvidenceStore:
         return store
 
     def add(self, collection: str, pair: str, key: str, document: Document, text: str = "") -> bool:
-        """Says whether it is new; a record that is there stays as it is. The oldest go where there are too many."""
+        """Adds a record. Returns False if its key exists already. Deletes the oldest records if there are too many."""
         if self._shared:
             return self._shared.add(RecordKey(collection, pair, key), json.dumps(document), _storable(text))
         values = (collection, pair, key, time.time(), json.dumps(document), _storable(text))
@@ -85,7 +85,7 @@ class EvidenceStore:
         return added.rowcount > 0
 
     def change(self, collection: str, pair: str, key: str, make: Callable[[Document | None], Document]) -> Document:
-        """Puts what `make` makes of the document, None where there is none, in its place; nobody writes in between."""
+        """Replaces a document atomically by what `make` returns for it (for None if there is none)."""
         if self._shared:
             return self._shared.change(RecordKey(collection, pair, key), make)
         with self._database.transaction() as connection:
@@ -106,12 +106,12 @@ class EvidenceStore:
         return found[0].document if found else None
 
     def records(self, collection: str, pair: str, *, newest: int = MOST_RECORDS) -> Sequence[EvidenceRecord]:
-        """Returns them in the order in which they came, or the last of them."""
+        """Returns the records in order of creation, or the newest of them."""
         found = self._select("WHERE collection = ? AND pair = ? ORDER BY number DESC LIMIT ?", collection, pair, newest)
         return found[::-1]
 
     def search(self, collection: str, pair: str, words: Sequence[str], most: int) -> Sequence[EvidenceRecord]:
-        """Returns those that have any of the words, the best by BM25 first."""
+        """Returns the records that have any of the words, the best by BM25 first."""
         wanted = " OR ".join('"{}"'.format(word.replace('"', '""')) for word in words)
         if not wanted:
             return ()
@@ -122,7 +122,7 @@ class EvidenceStore:
         )
 
     def records_with(self, words: Sequence[str]) -> Mapping[str, int]:
-        """Returns how many records have each word, the rarest first; those that none has are left out."""
+        """Returns the number of records with each word, the rarest first, without words that occur nowhere."""
         with self._reading() as connection:
             connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab (main, texts, row)")
             places = ", ".join("?" * len(words))
@@ -130,7 +130,7 @@ class EvidenceStore:
             return dict(connection.execute(command, words).fetchall())
 
     def remove(self, collection: str, pair: str, keys: Sequence[str]) -> int:
-        """Returns how many there were."""
+        """Removes records and returns how many existed."""
         if self._shared:
             return self._shared.remove(collection, pair, keys)
         with self._database.transaction() as connection:
@@ -138,7 +138,7 @@ class EvidenceStore:
             return connection.executemany(command, [(collection, pair, key) for key in keys]).rowcount
 
     def pairs(self, collection: str) -> Sequence[str]:
-        """Returns the pairs that have records in it."""
+        """Returns the pairs that have records in the collection."""
         with self._reading() as connection:
             found = connection.execute(
                 "SELECT DISTINCT pair FROM records WHERE collection = ? ORDER BY pair", (collection,)
@@ -165,12 +165,12 @@ class EvidenceStore:
 
 
 def is_there(place: Path | str) -> bool:
-    """Says whether anything was ever kept there; of a Redis nobody knows before it is asked."""
+    """Returns whether a store exists there; a Redis always counts as existing."""
     return isinstance(place, str) or (place / NAME).exists()
 
 
 def _folder_of_copy(address: str) -> Path:
-    """Each Redis has its own; passwords come and go."""
+    """Returns the folder of the copy: one per Redis, whatever its password."""
     return state_directory() / f"shared-{sha256(without_password(address).encode()).hexdigest()[:12]}"
 
 
@@ -183,5 +183,5 @@ def _trim(connection: sqlite3.Connection, collection: str) -> None:
 
 
 def _storable(text: str) -> str:
-    """Half a pair of surrogates has no place in a database."""
+    """Replaces lone surrogates, which a database can't store."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""What the shadow of a pair has found: one trial for each request that both models have answered."""
+"""Findings of a pair's shadow: one trial for each request that both models have answered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -14,12 +14,12 @@ from .store import MOST_RECORDS, EvidenceRecord, EvidenceStore
 TRIALS, DAYS = "shadow", "shadow days"
 """Collections of a store: the trials, and the counts of each day by its date."""
 Outcome = Literal["win", "tie", "loss"]
-"""How the small model's answer stands to the large one's."""
+"""How the small model's answer compares to the large one's."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """`is_steady`: it came out the same with the answers in the other order; else it is a tie."""
+    """`is_steady`: the result was the same with the answers in the other order; otherwise it counts as a tie."""
 
     outcome: Outcome
     reason: str = ""
@@ -28,12 +28,12 @@ class AnswerComparison:
 
 @dataclass(frozen=True, slots=True)
 class ShadowTrial:
-    """A request that both models have answered, drawn with probability `share`; texts are redacted and bounded.
+    """A request that both models have answered, sampled with probability `share`. Texts are redacted and cut.
 
-    `helped`: the helper took part in the answer that went out, so the shadow is the small model's alone; else the
-    shadow is the helper's. Dollars are None where no price is known. What the large model takes is, for a request that
-    was helped, what the helper took. `cut` is a digest of when the pair asked for help. `is_advised`: the small
-    model wrote the answer that went out itself, with the helper's advice. `system` is a digest of the system prompt.
+    `helped`: the helper took part in the answer that was sent, so the shadow answer is the small model's alone;
+    otherwise it is the helper's. Dollars are None if no price is known. For a helped request, the large model's cost
+    and time are the helper's. `cut` is a digest of the rule by which the pair asked for help. `is_advised`: the small
+    model wrote the answer itself, with the helper's advice. `system` is a digest of the system prompt.
     """
 
     outcome: Outcome
@@ -56,17 +56,17 @@ class ShadowTrial:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the answer that went out was worse than the helper's would have been."""
+        """Whether the answer that was sent was worse than the helper's would have been."""
         return self.outcome == "loss" and not self.helped
 
     @property
     def weight(self) -> float:
-        """How many requests it stands for: the fewer are drawn, the more (Horvitz and Thompson, 1952)."""
+        """How many requests the trial stands for: the inverse of its probability (Horvitz and Thompson, 1952)."""
         return 1 / self.share
 
     @property
     def saved_usd(self) -> float | None:
-        """Dollars that the pair took less than the large model alone."""
+        """The dollars that the pair cost less than the large model alone would have."""
         return None if self.large_usd is None or self.pair_usd is None else self.large_usd - self.pair_usd
 
     @property
@@ -75,14 +75,14 @@ class ShadowTrial:
 
 
 def keep_trial(store: EvidenceStore, pair: str, key: str, trial: ShadowTrial) -> None:
-    """Raises `StoreError`."""
+    """Stores a trial. Raises `StoreError`."""
     store.add(TRIALS, pair, key, asdict(trial))
 
 
 def read_trials(
     store: EvidenceStore, pair: str, *, newest: int = MOST_RECORDS
 ) -> Sequence[tuple[EvidenceRecord, ShadowTrial]]:
-    """Returns the trials of a pair in order, with what the store says of each; raises `StoreError`."""
+    """Returns the trials of a pair in order, with their records. Raises `StoreError`."""
     names = {each.name for each in fields(ShadowTrial)}
     return [
         (record, ShadowTrial(**{name: value for name, value in record.document.items() if name in names}))
@@ -91,9 +91,9 @@ def read_trials(
 
 
 def labelled_answers(store: EvidenceStore, pair: str) -> Sequence[LabelledAnswer]:
-    """Returns the small model's answers as a calibration needs them: of a tie both answers count as right.
+    """Returns the small model's answers for a calibration; in a tie both answers count as right.
 
-    Raises `StoreError`, and `ConfigError` where nothing is known of the pair.
+    Raises `StoreError`, and `ConfigError` if nothing is known of the pair.
     """
     trials = [trial for _, trial in read_trials(store, pair)]
     if not trials:
@@ -102,7 +102,7 @@ def labelled_answers(store: EvidenceStore, pair: str) -> Sequence[LabelledAnswer
 
 
 def newest_answers(store: EvidenceStore, pair: str, most: int, *, since: float = 0.0) -> Sequence[LabelledAnswer]:
-    """Returns the last of them after that time; none where nothing is known. Raises `StoreError`."""
+    """Returns at most `most` of the newest answers after `since`. Raises `StoreError`."""
     return [_labelled_answer(trial) for at, trial in read_trials(store, pair, newest=most) if at.time > since]
 
 
@@ -122,7 +122,7 @@ def _tool(data: Mapping[str, Any]) -> ToolSpec:
 
 
 def add_to_day(store: EvidenceStore, pair: str, day: str, counts: Mapping[str, float]) -> Mapping[str, float]:
-    """Adds to the counts of a day, of all processes, and returns their sums; raises `StoreError`."""
+    """Adds to the counts of a day, over all processes, and returns their sums. Raises `StoreError`."""
 
     def add(before: Mapping[str, float] | None) -> Mapping[str, float]:
         known = before or {}

@@ -1,4 +1,4 @@
-"""The calibrations of a pair that calibrates itself, by what its shadow finds: each is a version, and all are kept."""
+"""The versions of the calibration of a pair that calibrates itself by its shadow's findings. All are kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ VERSIONS = "calibrations"
 
 @dataclass(frozen=True, slots=True)
 class CalibrationVersion:
-    """A calibration that decides about help from `time` on, in seconds of the epoch, until there is a newer one.
+    """A calibration that decides about help from `time` (seconds since the epoch) until there is a newer version.
 
-    It was made of so many comparisons (`labels`), or is that of version `restored` again.
+    It is based on `labels` comparisons, or repeats the version `restored`.
     """
 
     number: int
@@ -28,7 +28,7 @@ class CalibrationVersion:
 
     @property
     def cut(self) -> str:
-        """What the watch over it is called: each version has a new one."""
+        """The key of its watch, which is new for each version."""
         return digest([self.number, self.calibration.as_json()])
 
     @property
@@ -43,7 +43,7 @@ class CalibrationVersion:
 
 
 def read_versions(store: EvidenceStore, pair: str) -> Sequence[CalibrationVersion]:
-    """Returns all of them, the newest last; raises `StoreError`."""
+    """Returns all versions, the newest last. Raises `StoreError`."""
     return [_version(record) for record in store.records(VERSIONS, pair)]
 
 
@@ -55,15 +55,15 @@ def newest_version(store: EvidenceStore, pair: str) -> CalibrationVersion | None
 def keep_version(
     store: EvidenceStore, pair: str, calibration: Calibration, labels: int, *, after: int, restored: int = 0
 ) -> None:
-    """Makes it the next one after that number; where another process was faster, its version holds."""
+    """Stores the version after that number; if another process was faster, its version counts."""
     document = {"calibration": calibration.as_json(), "labels": labels, "restored": restored}
     store.add(VERSIONS, pair, str(after + 1), document)
 
 
 def undo_version(store: EvidenceStore, pair: str) -> Sequence[CalibrationVersion]:
-    """Goes back to the calibration before the one that decides now, as a new version; returns both, the old one first.
+    """Restores the calibration before the current one as a new version; returns both, the old one first.
 
-    Raises `ConfigError` where there is none before, and `StoreError`.
+    Raises `ConfigError` if there is none before, and `StoreError`.
     """
     known = {version.number: version for version in read_versions(store, pair)}
     if not known:

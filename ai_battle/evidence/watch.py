@@ -1,4 +1,4 @@
-"""Watches whether a pair loses more than it may, at any time and as often as one looks."""
+"""Watches whether a pair loses more than promised; valid at any time and however often one looks."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,21 +11,21 @@ from .store import EvidenceStore
 
 WATCHES, FALLBACKS = "watch", "fallback"
 ALARM = 20.0
-"""Wealth at which the watch raises its alarm: 1 / 0.05, so at most one in twenty watches ever raises a false one."""
+"""The wealth that raises the alarm: 1 / 0.05, so at most one watch in twenty ever raises a false one."""
 TIMES = (1.5, 2.0, 3.0, 6.0)
-"""How many times as much as it may the pair loses, by what each bet supposes."""
+"""The loss that each bet assumes, in multiples of the promised one."""
 EARLY = 10
-"""Verdicts within which a change is the most likely."""
+"""The number of verdicts within which a change is most likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossWatch:
-    """Bets on each verdict that more than `promised` is lost on average; which gains on average only where it is so.
+    """Bets on each verdict that the average loss exceeds `promised`, which is profitable on average only if it does.
 
-    So the chance that the wealth ever reaches `ALARM` is at most 5 %, however long it goes on (Ville's inequality; see
-    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024). Each bet begins
-    anew with each verdict, with a part of the wealth, as a pair may lose more only from some day on. `alarm_at` is the
-    verdict of the alarm, counted from 1; 0 before it.
+    So the chance that the wealth ever reaches `ALARM` is at most 5 %, however long it runs (Ville's inequality; see
+    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024). With each verdict
+    new bets start, with a part of the wealth, as a pair may begin to lose more at any time. `alarm_at` is the verdict
+    of the alarm, counted from 1; 0 before it.
     """
 
     promised: float
@@ -36,7 +36,7 @@ class LossWatch:
     alarm_at: int = 0
 
     def record(self, loss: float) -> Self:
-        """Returns the watch after a verdict: 1 for a request that was lost, 0 for one that was not, or between."""
+        """Returns the watch after a verdict: `loss` is 1 for a lost request, 0 for one that was not, or in between."""
         seen, stake = self.seen + 1, _stake(self.seen + 1)
         each = stake / len(TIMES)
         bets = tuple(
@@ -56,7 +56,7 @@ class LossWatch:
 
 
 def record_loss(store: EvidenceStore, pair: str, key: str, promised: float, loss: float) -> LossWatch:
-    """Returns the watch of that key after a verdict, of all processes; raises `StoreError`."""
+    """Records a verdict and returns the watch of that key over all processes. Raises `StoreError`."""
 
     def record(kept: Mapping[str, Any] | None) -> Mapping[str, Any]:
         before = _watch(kept) if kept else LossWatch(promised)
@@ -66,16 +66,16 @@ def record_loss(store: EvidenceStore, pair: str, key: str, promised: float, loss
 
 
 def find_watch(store: EvidenceStore, pair: str, key: str) -> LossWatch | None:
-    """Returns the watch as it stands; raises `StoreError`."""
+    """Returns the current watch. Raises `StoreError`."""
     kept = store.get(WATCHES, pair, key)
     return _watch(kept) if kept else None
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """What decides about help since an alarm: another calibration in the place of the one of the cut `before`.
+    """The calibration that decides about help after an alarm, in place of that of the cut `before`.
 
-    `cut` is the key of the watch over it.
+    `cut` is the key of its own watch.
     """
 
     before: str
@@ -85,23 +85,20 @@ class Fallback:
 
 
 def keep_fallback(store: EvidenceStore, pair: str, watch: LossWatch, key: str, calibration: Calibration) -> Fallback:
-    """Returns what takes the place of the cut of that key: of all processes the first has its way.
-
-    Raises `StoreError`.
-    """
+    """Stores and returns the replacement for the cut `key`; if several processes do so, the first one counts."""
     made, why = calibration.as_json(), f"{watch.words}. {_consequence(calibration)}"
     document = {"before": key, "cut": digest([key, made]), "calibration": made, "why": why}
     return _fallback(store.change(FALLBACKS, pair, key, lambda kept: kept or document))
 
 
 def find_fallback(store: EvidenceStore, pair: str, key: str) -> Fallback | None:
-    """Returns what has taken the place of the cut of that key; raises `StoreError`."""
+    """Returns the replacement for the cut `key`. Raises `StoreError`."""
     kept = store.get(FALLBACKS, pair, key)
     return _fallback(kept) if kept else None
 
 
 def fallback_in_force(store: EvidenceStore, pair: str, key: str) -> Fallback | None:
-    """Returns the one that has taken the place of the cut of that key, or that this cut is of; raises `StoreError`."""
+    """Returns the fallback that replaces the cut `key`, or that has this cut itself. Raises `StoreError`."""
     kept = [_fallback(record.document) for record in store.records(FALLBACKS, pair)]
     return next((each for each in reversed(kept) if key in (each.before, each.cut)), None)
 
@@ -123,11 +120,11 @@ def _watch(kept: Mapping[str, Any]) -> LossWatch:
 
 
 def _gain(supposed: float, promised: float, loss: float) -> float:
-    """By what a bet is multiplied: the ratio of likelihoods for a loss of 0 or 1, a line between them."""
+    """Returns the factor of a bet: the likelihood ratio for a loss of 0 or 1, linear in between."""
     return 1 + (supposed - promised) / (promised * (1 - promised)) * (loss - promised)
 
 
 def _stake(verdict: int) -> float:
-    """The part of the wealth with which a bet begins at a verdict; those of all verdicts add up to less than 1."""
+    """Returns the part of the wealth that starts a bet at a verdict; over all verdicts these add up to less than 1."""
     first = 0.5 if verdict == 1 else 0.0
     return first + 0.5 * log(EARLY) / ((verdict + EARLY) * log(verdict + EARLY) ** 2)

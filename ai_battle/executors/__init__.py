@@ -1,4 +1,4 @@
-"""Where samples and discussions are played: one file each; the name behind `executor` is the name of the file."""
+"""Executors play samples and discussions, here or elsewhere. Each is a file, named by `executor`."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,20 +9,20 @@ LOCAL = "local"
 
 @dataclass(frozen=True, slots=True)
 class ExecutorTraits:
-    """Stands beside `create`: elsewhere nobody can be asked, and nothing is heard of a job until it is over."""
+    """Stands next to `create`. Jobs elsewhere can ask nobody, and emit no events until they are over."""
 
     is_elsewhere: bool = False
 
 
 class Executor(Protocol):
-    """Plays jobs. Made by `create(make, *here, tell)` of its file.
+    """Plays jobs. It is made by `create(make, *here, tell)` of its file.
 
-    `make` makes what plays them, in the process that does; it and the jobs are pickled on their way to another.
-    `here` are what it is given where that is this process. `tell` is given sentences that the user should read.
+    `make` creates what plays the jobs, in the process that plays them; it and the jobs are pickled on their way to
+    another. `here` are its arguments in this process. `tell` receives sentences for the user.
     """
 
     async def play(self, *job: Any) -> Any:
-        """Returns what became of a job, or raises it; `JobLost` where nobody lived to tell."""
+        """Returns the result of a job, or raises its error; `JobLost` if its process or machine was lost."""
 
     async def aclose(self) -> None:
-        """Gives back what it holds; what still runs elsewhere is ended."""
+        """Releases what it holds, and ends what still runs elsewhere."""

@@ -1,6 +1,6 @@
-"""The process that is connected to a Ray cluster, and what its workers do.
+"""The process that is connected to a Ray cluster, and the work of its workers.
 
-It reads questions from its input and writes answers to its output, as pickles with numbers: first how players are made
+It reads requests from its input and writes answers to its output, as pickles with numbers: first how to make players
 and where the cluster is, then jobs. When its input ends, it leaves the cluster.
 """
 
@@ -31,14 +31,14 @@ from ..core.ledger import Budget, Dollars, Ledger, SpendingLimits, charge_to
 from ..core.texts import one_line
 
 LENGTH = 8
-"""Bytes that say how long a pickle is."""
+"""The size of the length in front of each pickle, in bytes."""
 
 ANSWERING = 5.0
 """Seconds until something has to answer at the address of a cluster."""
 
 LONGEST = 500
 KINDS: tuple[type[AIBattleError], ...] = (BudgetExceeded, ConfigError, JournalError, ProviderError, AIBattleError)
-"""An error arrives as the first of these that it is one of."""
+"""An error arrives as the first of these classes that it is an instance of."""
 
 LOSSES = {
     "NodeDiedError": "its node was lost",
@@ -48,7 +48,7 @@ LOSSES = {
 
 
 class JobLimit(NamedTuple):
-    """What all jobs of a payer may use together."""
+    """The limit for all jobs of a payer together."""
 
     cost_usd: float | None
     unpriced: Literal["refuse", "allow"]
@@ -56,9 +56,9 @@ class JobLimit(NamedTuple):
 
 
 class ClusterBudget:
-    """Lives in the cluster, and hears from each job what that has spent and set aside; `before` was spent by others.
+    """An actor in the cluster to which each job reports what it has spent and set aside. `before` was spent by others.
 
-    All of it together stands in a file of the machine that hands out jobs, and outlives its node.
+    The total is also in a file on the machine that hands out jobs, and so outlives the node.
     """
 
     def __init__(self, before: float, path: str) -> None:
@@ -78,11 +78,11 @@ class ClusterBudget:
 
     def publish(self, job: int, own: Dollars) -> None:
         self._sums[job] = own
-        with suppress(OSError):  # with ray:// it is on another machine
+        with suppress(OSError):  # with ray:// the file is on another machine
             write_sum(self._path, sum(map(sum, self._sums.values())))
 
     def lose(self, job: int) -> float:
-        """Returns the most that a lost job may have cost: nobody knows what its last calls came to."""
+        """Returns the most that a lost job may have cost: the outcome of its last calls is unknown."""
         spent = sum(self._sums.pop(job, Dollars()))
         self._sums[0] = Dollars(self._sums[0].spent + spent)
         return spent
@@ -97,7 +97,7 @@ def write_sum(path: str, dollars: float) -> None:
 
 
 class BudgetShare:
-    """One job's side of a `ClusterBudget`, of which `remote` is the handle."""
+    """One job's access to a `ClusterBudget`, whose handle is `remote`."""
 
     def __init__(self, remote: Any, job: int) -> None:
         self._remote = remote
@@ -121,13 +121,13 @@ def frame(message: Any) -> bytes:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Any:
-    """Returns the next message; raises `IncompleteReadError` where there is none."""
+    """Returns the next message. Raises `IncompleteReadError` at the end."""
     length = int.from_bytes(await reader.readexactly(LENGTH), "big")
     return pickle.loads(await reader.readexactly(length))  # noqa: S301 - of a process of ours
 
 
 class RayCluster:
-    """A connection to a cluster; raises `ConfigError` where there is none."""
+    """A connection to a cluster. Raises `ConfigError` if there is none."""
 
     def __init__(self, make: bytes, address: str, path: str) -> None:
         self._ray = ray = plugins.optional("ray", "ray")
@@ -138,29 +138,29 @@ class RayCluster:
             words = one_line(str(error), LONGEST)
             raise ConfigError(f"The Ray cluster{f' at {address}' if address else ''} can't be used: {words}") from error
         self._make = ray.put(make)
-        # On the node of this machine, so that no other takes it along.
+        # On the node of this machine, so that it is not lost with another node.
         here = ray.get_runtime_context().get_node_id()
         place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         self._budget = (
             ray.remote(ClusterBudget).options(num_cpus=0, scheduling_strategy=place).remote(read_sum(path), path)
         )
-        # Workers wait for models most of the time, so all nodes get some; who plays a lost job again is not for Ray.
+        # Workers mostly wait for models, so they are spread over all nodes. Retries are up to `OnRay`, not Ray.
         self._play = ray.remote(_play).options(max_retries=0, scheduling_strategy="SPREAD")
 
     async def play(self, number: int, job: bytes, limit: JobLimit | None) -> Any:
-        """Returns what became of a job, or the error."""
+        """Returns the result of a job, or its error."""
         errors = self._ray.exceptions
         share = BudgetShare(self._budget, number) if limit else None
         try:
             return pickle.loads(await self._play.remote(__version__, self._make, job, limit, share))  # noqa: S301
         except errors.LocalRayletDiedError:
-            os._exit(1)  # Ray would end this process too, but only after a while
+            os._exit(1)  # Ray would end this process too, but only later
         except errors.RayTaskError as error:
             return ConfigError(f"A node of Ray can't play it: {one_line(str(error.cause), LONGEST)}")
         except errors.RayError as error:
             reason = LOSSES.get(type(error).__name__, f"Ray reports {type(error).__name__}")
             spent = 0.0
-            with suppress(errors.RayError):  # it may be lost as well
+            with suppress(errors.RayError):  # the budget may be lost as well
                 spent = await self._budget.lose.remote(number)
             return JobLost(reason, spent)
 
@@ -169,7 +169,7 @@ class RayCluster:
 
 
 def _require_answer(address: str) -> None:
-    """Ray itself asks for minutes."""
+    """Raises `ConfigError` if nothing answers at the address; Ray itself would try for minutes."""
     host, colon, port = address.rpartition("//")[2].rpartition(":")
     if not colon:
         return
@@ -182,7 +182,7 @@ def _require_answer(address: str) -> None:
 
 
 def _play(version: str, make: bytes, job: bytes, limit: JobLimit | None, share: BudgetShare | None) -> bytes:
-    """Plays a job in a worker, on an event loop that stays, so that its connections are used again."""
+    """Plays a job in a worker, on a persistent event loop, so that its connections are reused."""
     if version != __version__:
         raise ConfigError(f"{socket.gethostname()} has ai-battle {__version__}, not {version} as this machine has.")
     limits = SpendingLimits(limit.cost_usd, unpriced=limit.unpriced) if limit else None
@@ -196,7 +196,7 @@ def _runner() -> asyncio.Runner:
 
 
 async def _answer(make: bytes, job: bytes, paid: Budget) -> tuple[Any, Usage]:
-    """Returns the result, or the error, and what was paid for it."""
+    """Returns the result or the error, and the usage that was paid for."""
     try:
         with translate_errors("It can't be played", AIBattleError), charge_to(paid):
             result = await _result(make, job)
@@ -242,7 +242,7 @@ def _reply(replies: BinaryIO, number: int, answer: Any) -> None:
 
 
 def main() -> None:
-    """Serves, with what Ray prints elsewhere than the answers."""
+    """Serves requests. What Ray prints goes to stderr, so that it does not mix with the answers."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         asyncio.run(_serve(replies))

@@ -1,4 +1,4 @@
-"""`local`: jobs are played in this process, at once on its event loop."""
+"""`local`: plays jobs in this process, concurrently on its event loop."""
 
 from collections.abc import Callable
 from typing import Any

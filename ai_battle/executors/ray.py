@@ -1,7 +1,7 @@
-"""`ray`: jobs are played on the nodes of a Ray cluster, and played again where a node is lost.
+"""`ray`: plays jobs on the nodes of a Ray cluster, and again if a node is lost.
 
-Ray ends the process whose own node is lost. So a process of its own is connected to the cluster (`_ray_driver`), and
-another one takes its place: this process hands jobs out, and keeps what became of them.
+Ray ends any process whose own node is lost. So a separate process connects to the cluster (`_ray_driver`) and is
+replaced if lost, while this process hands out jobs and keeps their results.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ from ._ray_driver import JobLimit, frame, read_frame, read_sum, write_sum
 
 TRAITS = ExecutorTraits(is_elsewhere=True)
 MOST_LOSSES = 4
-"""So many times a job may be lost until nobody plays it any more: it may be what ends its workers."""
+"""A job that was lost this often is given up, because it may be what kills its workers."""
 
 STARTING = 60.0
-"""Seconds until a cluster has to be there."""
+"""Seconds until a cluster has to answer."""
 
 CLOSING = 10.0
 TOGETHER = 1.0
-"""Losses within so many seconds are told in one sentence."""
+"""Losses within this many seconds are reported in one sentence."""
 
 SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 
 class RayDriver:
-    """The process that is connected to the cluster."""
+    """The separate process that is connected to the cluster."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.is_gone = False
@@ -46,7 +46,7 @@ class RayDriver:
 
     @classmethod
     async def start(cls, make: bytes, address: str, path: str) -> "RayDriver":
-        """Raises `ConfigError` where the cluster can't be used."""
+        """Starts the process. Raises `ConfigError` if the cluster can't be used."""
         environment = {**os.environ, **SILENT}
         named = address or environment.pop("RAY_ADDRESS", "")
         process = await asyncio.create_subprocess_exec(
@@ -55,7 +55,7 @@ class RayDriver:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             env=environment,
-            start_new_session=True,  # Ctrl-C is for this process, which says what becomes of the jobs
+            start_new_session=True,  # Ctrl-C is for this process, which decides about the jobs
         )
         driver = cls(process)
         is_there = False
@@ -73,7 +73,7 @@ class RayDriver:
         return driver
 
     async def ask(self, question: Any) -> Any:
-        """Returns the answer, or raises it; `JobLost` where this process ends before."""
+        """Returns the answer, or raises it; `JobLost` if the process ends before that."""
         self._asked = number = self._asked + 1
         self._waiting[number] = answer = asyncio.get_running_loop().create_future()
         assert self._process.stdin
@@ -81,7 +81,7 @@ class RayDriver:
         return await answer
 
     async def aclose(self) -> None:
-        """Ends what is played: this process leaves the cluster, which then ends its workers."""
+        """Ends all jobs: the process leaves the cluster, which then ends its workers."""
         assert self._process.stdin
         self._process.stdin.close()
         try:
@@ -116,7 +116,7 @@ def _settle(waiting: asyncio.Future[Any], answer: Any) -> None:
 
 
 class OnRay:
-    """Hands jobs to a driver, which it starts when the first comes and whenever the last one is gone."""
+    """Hands jobs to a driver, which is started for the first job and whenever the last one is gone."""
 
     def __init__(self, make: bytes, address: str, tell: Callable[[str], None]) -> None:
         self._make = make
@@ -139,7 +139,7 @@ class OnRay:
                 result, usage = await driver.ask((pickled, limit))
             except JobLost as lost:
                 book(ModelReplied("", Usage(cost_usd=lost.spent_usd), 0.0, estimated=True))
-                if driver is not lost_with or not driver.is_gone:  # a lost node takes jobs first, then its driver
+                if driver is not lost_with or not driver.is_gone:  # the jobs of a lost node end first, then its driver
                     reasons.append(str(lost))
                     self._note_loss()
                 lost_with = driver
@@ -158,10 +158,10 @@ class OnRay:
         self._folder.cleanup()
 
     async def _live_driver(self, budget: Budget | None) -> RayDriver:
-        """Raises `ConfigError` where there is no cluster, also to all who ask for it later."""
+        """Returns a running driver. Raises `ConfigError` if there is no cluster, for all later callers too."""
         if self._driver is None or _is_lost(self._driver):
             self._driver = asyncio.create_task(self._start(budget))
-        # All jobs wait for it, and one of them that is cancelled must not end it for the others.
+        # Shielded, because all jobs wait for it: one that is cancelled must not end it for the others.
         return await asyncio.shield(self._driver)
 
     async def _start(self, budget: Budget | None) -> RayDriver:
@@ -169,7 +169,7 @@ class OnRay:
             self._sum = os.path.join(self._folder.name, "dollars")
             write_sum(self._sum, budget.spent)
         driver = await RayDriver.start(self._make, self._address, self._sum)
-        if budget:  # what jobs of a lost driver had spent, or set aside and perhaps spent, is not booked yet
+        if budget:  # what the jobs of a lost driver had spent, or set aside and perhaps spent, is not booked yet
             unbooked = max(0.0, read_sum(self._sum) - budget.spent)
             book(ModelReplied("", Usage(cost_usd=unbooked), 0.0, estimated=True))
         return driver
@@ -180,7 +180,7 @@ class OnRay:
             asyncio.get_running_loop().call_later(TOGETHER, self._tell_losses)
 
     def _tell_losses(self) -> None:
-        """Tells once of all that a node takes with it."""
+        """Reports all losses in one sentence, because a node takes several jobs with it."""
         if self._losses:
             self._tell(f"A process or a node of Ray was lost. Played again elsewhere: {self._losses}.")
         self._losses = 0
@@ -191,5 +191,5 @@ def _is_lost(driver: asyncio.Task[RayDriver]) -> bool:
 
 
 def create(make: Callable[..., Executor], *here: Any, tell: Callable[[str], None], address: str = "") -> OnRay:
-    """Returns an executor of the cluster at `address`, else of RAY_ADDRESS, else of one that runs on this machine."""
+    """Returns an executor for the cluster at `address`, else at RAY_ADDRESS, else for one started on this machine."""
     return OnRay(pickle.dumps(make), address, tell)

@@ -1,1 +1,1 @@
-"""Files of this machine as parts of a message: read within bounds, and told with what was left out of them."""
+"""Reads local files as parts of a message, within limits, and reports what was left out."""

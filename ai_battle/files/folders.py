@@ -1,4 +1,4 @@
-"""The files of a folder that match a pattern, found without looking at more than anybody would wait for."""
+"""Lists the files of a folder that match a pattern, within a limit on the entries that are looked at."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
-    """Names from the folder on, sorted; `notes` say in the words of a sentence's end what of it is left out."""
+    """The file names relative to the folder, sorted. Each of `notes` completes a sentence about what was left out."""
 
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class FolderListing:
 
 @dataclass(frozen=True, slots=True)
 class _FolderWalk:
-    """A walk through a folder; what it may not take is counted in `hidden` and `outside`."""
+    """One walk through a folder; skipped files are collected in `hidden` and `outside`."""
 
     top: str
     deep: bool
@@ -35,7 +35,7 @@ class _FolderWalk:
     outside: list[str]
 
     def names(self) -> Iterator[str]:
-        """Every regular file that is not hidden; raises `ConfigError` where there are too many entries."""
+        """Yields every regular file that is not hidden. Raises `ConfigError` if there are too many entries."""
         left, folders = MOST_ENTRIES, [""]
         while folders:
             inside = folders.pop()
@@ -54,7 +54,7 @@ class _FolderWalk:
     def _is_taken(self, entry: "os.DirEntry[str]", name: str) -> bool:
         try:
             is_file = entry.is_file()
-        except OSError:  # a link to itself, or to where nobody may look
+        except OSError:  # a link to itself, or into a folder without permission
             self.outside.append(name)
             return False
         if not is_file:
@@ -69,9 +69,9 @@ class _FolderWalk:
 
 
 def list_folder(folder: Path, pattern: str, most: int) -> FolderListing:
-    """The first `most` files that match; a pattern with a slash, as `**/*.py`, also looks into the folders in it.
+    """Returns the first `most` matching files; a pattern with a slash, such as `**/*.py`, also matches in subfolders.
 
-    Hidden and binary files, and links that lead out of the folder, are left out. Raises `ConfigError`.
+    Hidden files, binary files, and links that lead out of the folder are left out. Raises `ConfigError`.
     """
     walk = _FolderWalk(os.path.realpath(folder), "/" in pattern or pattern == "**", [], [])
     try:
@@ -91,7 +91,7 @@ def list_folder(folder: Path, pattern: str, most: int) -> FolderListing:
 
 
 def _sendable(top: str, names: Sequence[str], most: int) -> tuple[list[str], list[str]]:
-    """The first names of files that can be sent, and those before them that can't."""
+    """Returns the first names of files that can be sent, and those before them that can't."""
     kept: list[str] = []
     binary: list[str] = []
     for name in names:
@@ -105,7 +105,7 @@ def _sendable(top: str, names: Sequence[str], most: int) -> tuple[list[str], lis
 
 
 def open_at_once(path: str, flags: int) -> int:
-    """A pipe without a writer is opened too, so that it can be refused, where it would be waited for."""
+    """Opens a file without blocking, since opening a pipe without a writer would wait forever."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

@@ -1,6 +1,6 @@
 """A program that reads a PDF from standard input and writes the texts of its pages as JSON.
 
-It runs by itself, so that a hostile PDF harms nobody else. With a number as its argument it reads so many pages.
+A separate process, so that a hostile PDF harms nothing else. An optional argument is the number of pages to read.
 """
 
 import json

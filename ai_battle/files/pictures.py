@@ -1,6 +1,6 @@
-"""Pictures: what kind one is, how large, whether it is whole, and a smaller one of the same kind.
+"""Pictures: their type, size and integrity, and how to scale them down.
 
-The structure of a file is read from its first byte to its last, without decoding a pixel.
+The structure of a file is checked from its first byte to its last, without decoding any pixel.
 """
 
 import struct
@@ -18,15 +18,15 @@ EXTRA = "images"
 PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 """Bits per sample, by colour type (PNG specification, table 11.1)."""
 JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Markers of segments that tell the size (ITU-T T.81, table B.1)."""
+"""Markers of the segments that hold the size (ITU-T T.81, table B.1)."""
 JPEG_SCAN = 0xDA
 JPEG_METADATA, PNG_METADATA = (0xE1, 0xED, 0xFE), (b"eXIf", b"tEXt", b"zTXt", b"iTXt")
 WEBP_METADATA = 0b1100
 QUALITY, SHRINKING, SMALLEST = 85, 0.9, 64
 HOPELESS = 4
-"""So many times too long is what need not be tried in its own format and size."""
+"""A picture this many times too large is not tried in its own format and size."""
 BYTES_PER_PIXEL = 0.1
-"""Of a JPEG, at the least that is common."""
+"""The low end of what is common for a JPEG."""
 CUT = "it is cut off"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -37,29 +37,29 @@ _KINDS = {
 
 Size = tuple[int, int]
 Structure = tuple[Size, str]
-"""Width and height as far as the file tells, and what is wrong with it."""
+"""Width and height as far as the file states them, and what is wrong with it."""
 UNKNOWN: Size = (0, 0)
 
 
 def media_type(data: bytes) -> str:
-    """Returns the media type of a picture that models can be sent; empty for anything else."""
+    """Returns the media type of a picture that models accept; "" for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in _KINDS.items() if data.startswith(magic)), "")
 
 
 def damage(data: bytes, media_type: str) -> str:
-    """Returns what is wrong with a picture that begins like one of `media_type`; empty when nothing is."""
+    """Returns what is wrong with a picture that begins like one of `media_type`, or ""."""
     return _STRUCTURES[media_type](data)[1]
 
 
 def size(data: bytes) -> Size:
-    """Width and height of a picture, 0 where the file does not tell."""
+    """Returns width and height of a picture, 0 if the file does not state them."""
     return _STRUCTURES[media_type(data)](data)[0]
 
 
 def resolution(written: str) -> Size:
-    """Returns the size that `1024x768` means, or `4K`, which is a square."""
+    """Returns the size for `1024x768`, or for `4K`, which means a square."""
     if written[-1] in "kK":
         return int(written[:-1]) * K, int(written[:-1]) * K
     width, height = written.lower().split("x")
@@ -72,7 +72,7 @@ def is_larger(data: bytes, box: Size) -> bool:
 
 
 def has_metadata(data: bytes) -> bool:
-    """Says whether a picture tells more than its pixels, such as where and when it was taken (EXIF, XMP, comments)."""
+    """Returns whether a picture holds more than pixels, such as where and when it was taken (EXIF, XMP, comments)."""
     match media_type(data):
         case "image/jpeg":
             return any(marker in JPEG_METADATA for _, marker, _ in _segments(data))
@@ -84,7 +84,7 @@ def has_metadata(data: bytes) -> bool:
 
 
 def check_pixels(data: bytes, name: str) -> None:
-    """Raises `ConfigError` for a small file that would fill the memory when it is opened."""
+    """Raises `ConfigError` for a picture that would fill the memory when decoded, though its file may be small."""
     width, height = size(data)
     if width * height > MOST_PIXELS:
         most = f"{MOST_PIXELS / 1e6:.0f} million"
@@ -94,7 +94,7 @@ def check_pixels(data: bytes, name: str) -> None:
 
 
 def lacking() -> str:
-    """Says why no picture can be scaled down here; empty where it can."""
+    """Returns why pictures can't be scaled down here, or ""."""
     try:
         plugins.optional("PIL.Image", EXTRA)
     except ConfigError as error:
@@ -105,8 +105,8 @@ def lacking() -> str:
 def fit(data: bytes, box: Size, most_bytes: int, name: str) -> bytes:
     """Returns the picture as large as fits into `box` and `most_bytes`, upright and without metadata (EXIF).
 
-    It keeps its format, but one that is too long becomes a JPEG. Raises `ConfigError` without Pillow, and for a picture
-    that is damaged.
+    It keeps its format, unless it is too long, in which case it becomes a JPEG. Raises `ConfigError` without Pillow,
+    and for a damaged picture.
     """
     pillow, operations = (plugins.optional(module, EXTRA) for module in ("PIL.Image", "PIL.ImageOps"))
     with translate_errors(f"{name} can't be scaled down", ConfigError), pillow.open(BytesIO(data)) as picture:
@@ -115,7 +115,7 @@ def fit(data: bytes, box: Size, most_bytes: int, name: str) -> bytes:
         if is_hopeless:
             side = int((most_bytes / BYTES_PER_PIXEL) ** 0.5)
             box = (min(box[0], side), min(box[1], side))
-        picture.draft(None, box)  # a JPEG is then decoded at about that size, which saves most of the memory
+        picture.draft(None, box)  # a JPEG is decoded at about that size, which saves most of the memory
         smaller = operations.exif_transpose(_in_plain_colours(picture))
         smaller.thumbnail(box, pillow.Resampling.LANCZOS)
         written = data if is_hopeless else _encode(smaller, kind)
@@ -135,7 +135,7 @@ def _encode(picture: Any, kind: str) -> bytes:
 
 
 def _on_white(picture: Any, pillow: Any) -> Any:
-    """A JPEG has no transparency."""
+    """Returns the picture on a white ground, as JPEG has no transparency."""
     if "A" not in picture.getbands():
         return picture.convert("RGB")
     ground = pillow.new("RGB", picture.size, "white")
@@ -144,7 +144,7 @@ def _on_white(picture: Any, pillow: Any) -> Any:
 
 
 def _in_plain_colours(picture: Any) -> Any:
-    """A palette has no colours between its own, which a smaller picture needs."""
+    """Returns the picture in true colour: scaling needs colours between those of a palette."""
     if picture.mode not in ("1", "P", "PA"):
         return picture
     return picture.convert("RGBA" if "transparency" in picture.info or picture.mode == "PA" else "RGB")
@@ -165,7 +165,7 @@ def _png(data: bytes) -> Structure:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Kind, content and checksum of each, as far as there is something; IEND is the last, whatever follows."""
+    """Yields type, content and checksum of each chunk; IEND is the last, whatever follows."""
     place, kind = 8, b""
     while place < len(data) and kind != b"IEND":
         length, kind = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
@@ -186,7 +186,7 @@ def _png_header(kind: bytes, body: bytes) -> Structure:
 def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
     """Returns what is wrong with a chunk.
 
-    One whose name begins with a small letter can be left out and may be damaged.
+    One whose name starts with a lower-case letter is ancillary and may be damaged.
     """
     if len(checksum) < 4:
         return f"{CUT} in its chunk {_chunk_name(kind)}"
@@ -208,12 +208,12 @@ def _jpeg(data: bytes) -> Structure:
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Place and marker of each, and the first bytes in it; at last the place where there is none."""
+    """Yields place, marker and first bytes of each segment; at last the place where there is none."""
     place = 2
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
         yield place, marker, data[place + 4 : place + 9]
-        place += 1 if marker == 0xFF else 2 + length  # any number of these bytes may stand before a marker
+        place += 1 if marker == 0xFF else 2 + length  # any number of fill bytes may precede a marker
     yield place, 0, b""
 
 

@@ -1,18 +1,23 @@
-"""Reads one file within bounds: what it is its content says, and what was left out of it is told."""
+"""Reads one file within limits. Its type is determined by its content, and what was left out is reported."""
 
+import json
 import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from importlib.util import find_spec
 from io import BufferedReader, FileIO, TextIOWrapper
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
+from ..core import plugins
 from ..core.errors import ConfigError
 from ..core.messages import Document, Image, Part, Text, file_of
-from . import pdf, pictures, texts, video
+from . import pictures, texts, video
 from .folders import open_at_once
 from .texts import NothingToSend, decode, fence_text
 
@@ -24,12 +29,13 @@ LARGEST: Mapping[Kind, int] = {
     "image": 20 * MIB, "video": 4096 * MIB, "pdf": 64 * MIB,
     "text": LARGEST_TEXT, "code": LARGEST_TEXT, "csv": 64 * MIB, "json": 4 * MIB,
 }  # fmt: skip
-"""What a file may have before anything of it is read."""
+"""The largest files that are read at all."""
 LARGEST_PICTURE, LARGEST_NATIVE, MOST_PAGES = 3_750_000, 7 * MIB, 100
-"""As it is sent: APIs take pictures of 5 MB in base64, requests of 20 MB, and PDFs of 100 pages (Gemini, Anthropic)."""
+"""Limits for sending: APIs accept pictures of 5 MB in base64, 20 MB requests, PDFs of 100 pages (Gemini, Anthropic)."""
 PICTURE_BOX, FRAME_BOX = "1568x1568", "768x768"
-"""What a picture is fitted into: beyond it most models scale down what they are sent, so that it only costs."""
+"""What a picture is fitted into: most models scale down anything larger, so it would only cost more."""
 HEAD = 1024
+PDF_PROGRAM, PDF_SECONDS = Path(__file__).with_name("pdf_text.py"), 60
 CODE = re.compile(
     r"\.(bash|c|cc|cpp|cs|css|go|h|hpp|html|java|jl|js|jsx|kt|lua|m|php|pl|ps1|py|r|rb|rs|scala|sh|sql|swift|ts|tsx|vue|zig)"
 )
@@ -38,11 +44,11 @@ TITLES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/w
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """How a file is to be read.
+    """Options for reading a file.
 
-    `type` is what its user says that it is. `resolution` is what pictures of it are fitted into, `most_bytes` what one
-    may have. `native` are the kinds of files ("documents", "video") that one model of a run reads as they are, `plain`
-    those that another one does not: both forms are made where both are needed. `frames` are pictures of a video.
+    `type` is the type that the user states. `resolution` is what its pictures are fitted into, `most_bytes` the limit
+    for one. `native` are the kinds of files ("documents", "video") that some model of the run reads directly, `plain`
+    those that some other does not; a kind in both is sent in both forms. `frames` is the number of pictures of a video.
     """
 
     type: str = ""
@@ -56,7 +62,7 @@ class ReadingOptions:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file as it is sent. `about` says in a few words what it is, `notes` what was cut."""
+    """A file as it is sent. `about` is a short description, `notes` say what was cut."""
 
     name: str
     kind: Kind
@@ -67,7 +73,7 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True)
 class _OpenFile:
-    """A regular file that is open, under the name that models are told."""
+    """An open regular file, under the name that models are told."""
 
     file: FileIO
     path: Path
@@ -77,7 +83,7 @@ class _OpenFile:
     kind: Kind
 
     def content(self, about: str, *parts: Part, notes: tuple[str, ...] = (), **known: Any) -> FileContent:
-        """The content whose parts all know which file they are of."""
+        """Returns the content, with the file's description in each part."""
         resend = {} if self.options.resend is None else {"resend": self.options.resend}
         file = {"name": self.shown, "kind": self.kind, "about": about, "digest": _digest(parts), **resend, **known}
         made = (type(part)(**_fields(part), extra={"file": {**file, **part.extra.get("file", {})}}) for part in parts)
@@ -88,7 +94,7 @@ class _OpenFile:
         return shown_name(self.named)
 
     def read(self, most: int = 0) -> bytes:
-        """Returns the whole file; raises `ConfigError` where it has grown beyond what it may have."""
+        """Returns the whole file. Raises `ConfigError` if it has grown beyond its limit."""
         most = most or LARGEST[self.kind]
         self.file.seek(0)
         data = self.file.read(most + 1)
@@ -98,7 +104,7 @@ class _OpenFile:
 
 
 def _digest(parts: Sequence[Part]) -> str:
-    """Returns what tells the files of one name apart: a part of the hash of what is sent."""
+    """Returns a part of the hash of what is sent, to tell apart files of the same name."""
     digest = sha256()
     for part in parts:
         digest.update(part.text.encode() if isinstance(part, Text) else getattr(part, "data", b""))
@@ -110,13 +116,13 @@ def _fields(part: Part) -> dict[str, Any]:
 
 
 def read_file(path: Path, named: str, options: ReadingOptions = ReadingOptions()) -> FileContent:
-    """The parts of a message that a file is; raises `ConfigError` for what can't be read or sent.
+    """Returns a file as parts of a message. Raises `ConfigError` if it can't be read or sent.
 
-    `named` is what its user calls it. Nothing is waited for: what is no regular file is refused, and other programs
-    that look into it have a clock.
+    `named` is the user's name for it. Nothing blocks for long: only regular files are read, and other programs that
+    inspect the file have a time limit.
     """
     try:
-        with open(path, "rb", buffering=0, opener=open_at_once) as file:  # others read from its descriptor too
+        with open(path, "rb", buffering=0, opener=open_at_once) as file:  # other programs read from its descriptor
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ConfigError(f"{named} is no regular file but {_special(status.st_mode)}")
@@ -129,7 +135,7 @@ def read_file(path: Path, named: str, options: ReadingOptions = ReadingOptions()
 
 
 def shown_name(named: str) -> str:
-    """Returns the name that models are told: the path from the configuration on, and nothing of folders above it."""
+    """Returns the name that models are told: the path relative to the configuration, without any folder above it."""
     path = PurePath(named)
     is_below = not path.is_absolute() and ".." not in path.parts and not named.startswith("~")
     return " ".join((path.as_posix() if is_below else path.name).split())
@@ -186,7 +192,7 @@ def _read_image(opened: _OpenFile) -> FileContent:
 
 
 def _fit_picture(data: bytes, box: pictures.Size, opened: _OpenFile) -> tuple[bytes, tuple[str, ...]]:
-    """The picture in its size and without metadata; where Pillow is missing as it is, and what the user has to know."""
+    """Returns the picture, scaled and without metadata; without Pillow unchanged, with a note for the user."""
     if not (lacking := pictures.lacking()):
         return pictures.fit(data, box, opened.options.most_bytes, opened.named), ()
     if len(data) > opened.options.most_bytes:
@@ -198,7 +204,7 @@ def _fit_picture(data: bytes, box: pictures.Size, opened: _OpenFile) -> tuple[by
 
 
 def _picture(label: str, data: bytes) -> tuple[Part, Part]:
-    """Models are told the name in words: a picture has none."""
+    """Returns the picture after its name in words, since models see no name in it."""
     size = [*pictures.size(data)]
     return Text(label), Image(pictures.media_type(data), data, extra={"file": {"size": size} if all(size) else {}})
 
@@ -231,15 +237,15 @@ def _read_frames(opened: _OpenFile, notes: tuple[str, ...] = (), **form: str) ->
 def _read_pdf(opened: _OpenFile) -> FileContent:
     options = opened.options
     native = "documents" in options.native and opened.size <= LARGEST_NATIVE
-    if native and not pdf.has_reader() and "documents" not in options.plain:
+    if native and not _has_pdf_reader() and "documents" not in options.plain:
         return opened.content("PDF", _whole_pdf(opened))
     opened.file.seek(0)
-    found = pdf.read_pages(opened.file, opened.named)
+    found = _read_pages(opened.file, opened.named)
     pages: int = found["pages"]
     native = native and pages <= MOST_PAGES
     notes = (*_pdf_notes(opened, found["texts"], pages, native),)
     about = f"PDF, {_count(pages, 'page')}"
-    text = fence_text(f"{opened.shown} ({about})", pdf.text_of_pages(found["texts"]))
+    text = fence_text(f"{opened.shown} ({about})", _text_of_pages(found["texts"]))
     if not native:
         return opened.content(about, Text(text), notes=notes)
     in_words = {"text": text} if "documents" in options.plain else {}
@@ -251,7 +257,7 @@ def _whole_pdf(opened: _OpenFile) -> Document:
 
 
 def _pdf_notes(opened: _OpenFile, texts: list[str], pages: int, native: bool) -> list[str]:
-    """Returns what the user has to know of a PDF's text; raises `ConfigError` where nobody could be sent any of it."""
+    """Returns notes about a PDF's text. Raises `NothingToSend` if no model could be sent anything of it."""
     if native and "documents" not in opened.options.plain:
         return []
     if not any(map(str.strip, texts)):
@@ -265,6 +271,40 @@ def _pdf_notes(opened: _OpenFile, texts: list[str], pages: int, native: bool) ->
     if len(texts) < pages:
         notes.append(f"{opened.named} has {pages} pages; the text of the first {len(texts)} is sent")
     return notes
+
+
+def _has_pdf_reader() -> bool:
+    """Returns whether text can be extracted from PDFs here."""
+    return find_spec("pypdf") is not None
+
+
+def _read_pages(file: IO[bytes], name: str) -> dict[str, Any]:
+    """Returns `{"title", "texts", "pages"}` of an open file: the texts of its first pages, and how many it has.
+
+    A separate process reads it, with a time limit. Raises `ConfigError` if the file can't be read.
+    """
+    if not _has_pdf_reader():
+        plugins.optional("pypdf", "pdf")  # raises the error that names the extra; only the other process imports it
+    try:
+        ended = subprocess.run(  # noqa: S603 - our own program, and no shell
+            [sys.executable, "-I", str(PDF_PROGRAM)],
+            stdin=file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=PDF_SECONDS, env={}, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ConfigError(f"{name} is a PDF that can't be read within {PDF_SECONDS} s") from error
+    try:
+        found: dict[str, Any] = json.loads(ended.stdout)
+    except ValueError as error:
+        why = "it is damaged, or takes too much time or memory; give its text, or pictures of its pages"
+        raise ConfigError(f"{name} is a PDF that can't be read: {why}") from error
+    if "error" in found:
+        raise ConfigError(f"{name} is a PDF that can't be read: {found['error']}")
+    return found
+
+
+def _text_of_pages(texts: list[str]) -> str:
+    """Returns the pages that have text, each after its number; "" if none has."""
+    return "\n\n".join(f"[page {number}]\n{text.strip()}" for number, text in enumerate(texts, 1) if text.strip())
 
 
 def _read_text(opened: _OpenFile) -> FileContent:

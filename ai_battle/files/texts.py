@@ -1,4 +1,4 @@
-"""Texts of files; of tables and JSON that are long the beginning, the shape, and how much was left out."""
+"""Texts of files. Long tables and JSON are cut to their beginning, with their shape and what was left out."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from ..core.errors import ConfigError
 
 MOST_CHARACTERS = 20_000
-"""What is longer is sent in part."""
+"""Longer texts are cut."""
 COLUMNS, CELL = 60, 60
 FENCE = "```"
 NO_OTHER = "no picture, PDF or video that models are sent"
@@ -20,11 +20,11 @@ ENTRIES, DEEPEST, LONGEST_TEXT = (20, 5, 2, 1), 8, 300
 
 
 class NothingToSend(ConfigError):
-    """A file that is empty, or of a kind that no model is sent."""
+    """A file is empty, or of a type that no model accepts."""
 
 
 def fence_text(name: str, text: str, language: str = "") -> str:
-    """The fence is longer than any in the text, so that a file can't break out of it."""
+    """Returns the text in a fence longer than any inside it, so that a file can't break out."""
     fence = FENCE
     while fence in text:
         fence += "`"
@@ -32,7 +32,7 @@ def fence_text(name: str, text: str, language: str = "") -> str:
 
 
 def is_text(head: bytes) -> bool:
-    """Says whether a file that begins so may be a text in UTF-8, whose last character may be cut."""
+    """Returns whether a file with this beginning may be UTF-8 text; its last character may be incomplete."""
     try:
         head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -41,7 +41,7 @@ def is_text(head: bytes) -> bool:
 
 
 def decode(data: bytes, named: str) -> str:
-    """The text of a file in UTF-8; raises `NothingToSend` for what is none."""
+    """Returns the text of a file in UTF-8. Raises `NothingToSend` for anything else."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -54,9 +54,9 @@ def decode(data: bytes, named: str) -> str:
 
 
 def csv_text(file: TextIO, name: str) -> tuple[str, str, str]:
-    """The text that stands for a table, its shape, and what was cut; empty where it is whole.
+    """Returns the text of a table, its shape, and what was cut ("" if nothing).
 
-    The first row is taken to name the columns. Raises `ConfigError` for what is no table.
+    The first row is taken as the column names. Raises `ConfigError` for an invalid table.
     """
     beginning = file.read(MOST_CHARACTERS + 1)
     file.seek(0)
@@ -94,7 +94,7 @@ def _delimiter(beginning: str) -> str:
 
 
 def json_text(text: str) -> tuple[str, str, str]:
-    """The text that stands for a JSON document, its shape, and what was cut; raises `ValueError` for what is none."""
+    """Returns the text of a JSON document, its shape, and what was cut. Raises `ValueError` for invalid JSON."""
     value = json.loads(text)
     shape = f"JSON, {_shape(value)}"
     if len(text) <= MOST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Videos: how long one is, and pictures of it at even times, both by ffmpeg, which runs by itself and not for long."""
+"""Videos: their length, and pictures at even intervals, both by ffmpeg in a separate process with a time limit."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from ..core.errors import ConfigError
 from .pictures import MOST_PIXELS, Size
 
 SECONDS, PROBE_SECONDS = 120, 15
-"""For all pictures of one video, and before them for its header."""
+"""Limits for all pictures of one video, and before that for reading its header."""
 _MAGIC = {b"\x1a\x45\xdf\xa3": "video/webm"}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A picture of a video, as a JPEG; `second` counts from its beginning."""
+    """A picture of a video, as a JPEG, at `second` from the start."""
 
     second: float
     data: bytes
@@ -33,7 +33,7 @@ class Frame:
 
 
 def media_type(head: bytes) -> str:
-    """Returns the media type of a video that begins so; empty for anything else."""
+    """Returns the media type of a video with this beginning; "" for anything else."""
     if head[4:8] == b"ftyp":
         return "video/quicktime" if head[8:12] == b"qt  " else "video/mp4"
     if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
@@ -42,7 +42,7 @@ def media_type(head: bytes) -> str:
 
 
 def lacking() -> str:
-    """Says why no pictures can be taken of a video here; empty where they can."""
+    """Returns why no pictures can be taken of videos here, or ""."""
     missing = [program for program in ("ffprobe", "ffmpeg") if shutil.which(program) is None]
     if not missing:
         return ""
@@ -53,15 +53,15 @@ def lacking() -> str:
 
 
 def frames(path: Path, name: str, count: int, box: Size) -> tuple[float, list[Frame]]:
-    """The length in seconds (0 where the file does not say), and `count` pictures of it at even times.
+    """Returns the length in seconds (0 if the file does not state it), and `count` pictures at even intervals.
 
-    Raises `ConfigError` where ffmpeg is missing, can't read the file, or takes too long.
+    Raises `ConfigError` if ffmpeg is missing, can't read the file, or takes too long.
     """
     if why := lacking():
         raise ConfigError(f"{name} is a video, and {why}")
     ends = monotonic() + SECONDS
     length = _length(path, name, monotonic() + PROBE_SECONDS)
-    count = max(1, min(count, int(length * 10)))  # of a short one no two pictures are the same
+    count = max(1, min(count, int(length * 10)))  # more pictures of a short video would be equal
     times = [(number + 0.5) * length / count for number in range(count)]
     found = [Frame(time, data) for time in times if (data := _frame(path, name, time, box, ends))]
     if not found:
@@ -84,7 +84,7 @@ def _length(path: Path, name: str, ends: float) -> float:
 
 
 def _frame(path: Path, name: str, time: float, box: Size, ends: float) -> bytes:
-    """A JPEG; empty where there is no picture at that time."""
+    """Returns a JPEG, or nothing if there is no picture at that time."""
     fitted = f"scale=w='min({box[0]},iw)':h='min({box[1]},ih)':force_original_aspect_ratio=decrease"
     made = ("-frames:v", "1", "-an", "-vf", fitted, "-map_metadata", "-1", "-q:v", "5", "-f", "mjpeg", "pipe:1")
     quiet = ("ffmpeg", "-v", "quiet", "-nostdin", "-threads", "1", "-max_pixels", str(MOST_PIXELS))
@@ -92,13 +92,13 @@ def _frame(path: Path, name: str, time: float, box: Size, ends: float) -> bytes:
 
 
 def _input(path: Path) -> tuple[str, ...]:
-    """Returns the arguments for the input; only files are opened, so that a playlist can't reach the network."""
+    """Returns the input arguments. Only files may be opened, so that a playlist can't reach the network."""
     return "-protocol_whitelist", "file", "-i", f"file:{os.path.abspath(path)}"
 
 
 def _output(command: tuple[str, ...], name: str, ends: float) -> bytes:
-    """Returns what a program writes; it is ended with all that it has started where it takes too long."""
-    # A program may be a script around the real one, which would keep a pipe open; so it writes to a file.
+    """Returns the output of a program. If it takes too long, it is killed with its children."""
+    # To a file, since a pipe would stay open if the program is a wrapper script whose child outlives it.
     with TemporaryFile() as written:
         process = subprocess.Popen(  # noqa: S603 - a fixed program, and no shell
             command, stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.DEVNULL, start_new_session=True

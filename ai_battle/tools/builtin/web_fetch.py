@@ -9,7 +9,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ... import files
 from ...core import plugins
 from ...core.errors import ToolError
 from .._tasks import in_thread, start_process
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 HTML_SIZE, LINKS = 2 << 20, 200
 GRACE = 2.0
-PDF_PROGRAM = Path(files.__file__).with_name("pdf_text.py")
+PDF_PROGRAM = Path(__file__).parents[2] / "files" / "pdf_text.py"
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
 TEXTUAL = re.compile(
     r"utf-?(8|16)|us-ascii|latin-?1|iso-?8859|windows-|cp\d|shift_jis|euc-|gb|big5|koi8|mac", re.IGNORECASE

@@ -118,7 +118,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Imports what is named here when it is first asked for, so that nobody waits for what they do not use."""
+        """Imports a public name when it is first used, so that `import ai_battle` stays fast."""
         for module, names in _HOME.items():
             if name in names:
                 return getattr(import_module(f".{module}", __name__), name)

@@ -1,4 +1,4 @@
-"""What listeners hear: the events of discussions, questions and help, one class for each kind."""
+"""The events that listeners receive from discussions, questions and help, one class for each kind."""
 
 from .core.events import (
     AttemptFailed,

@@ -1,1 +1,1 @@
-"""Views of a run, rendered from its journal: at any time, as often as wanted, at the cost of no model call."""
+"""Renders a run from its journal: at any time, as often as wanted, without calling a model."""

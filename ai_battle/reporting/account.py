@@ -1,4 +1,4 @@
-"""What a run came to: who spoke, what it cost, and how it ended; read from the journal."""
+"""Sums up a run from its journal: who spoke, what it cost, and how it ended."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,13 +30,13 @@ BARS = 120
 LISTED = 200
 LONGEST_TITLE = 120
 WIDE, HIGH, ABOVE, WIDEST_BAR = 640, 160, 8, 96
-"""Of the picture of all turns, and what is left free above the highest bar."""
+"""The size of the picture of all turns, and the space above the highest bar."""
 NOTHING = (0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
 class ParticipantStats:
-    """Sums up what one participant did. `type` is its model as configured, `models` those that answered for it."""
+    """The sums of one participant. `type` is its model as configured, `models` those that answered for it."""
 
     name: str
     type: str = ""
@@ -60,12 +60,12 @@ class ParticipantStats:
 Measures = tuple[int, float, float]
 """Tokens, seconds and dollars."""
 Bar = dict[tuple[str, bool], Measures]
-"""What a turn took, by its participant; apart from it, as True, what it took of models that were called in."""
+"""The usage of a turn by participant; the key's flag is True for other models that were called."""
 
 
 @dataclass(slots=True)
 class TurnBars:
-    """What turns took, for a chart: when there are too many for bars of their own, each bar is the sum of `width`."""
+    """The usage of turns for a chart. If there are too many turns, each bar sums up `width` of them."""
 
     width: int = 1
     bars: list[Bar] = field(default_factory=list)
@@ -87,11 +87,11 @@ class TurnBars:
         return any(is_other for bar in self.bars for _, is_other in bar)
 
     def highest(self, place: int) -> float:
-        """Returns the highest bar of a measure."""
+        """Returns the height of a measure's highest bar."""
         return max((sum(took[place] for took in bar.values()) for bar in self.bars), default=0)
 
     def boxes(self, place: int, colours: Mapping[str, str]) -> Iterator[tuple[str, bool, float, float, float, float]]:
-        """The parts of the bars of a measure, from the ground up: colour, whether another model was called in, box."""
+        """Yields the parts of a measure's bars from the ground up: colour, whether another model was called, box."""
         step, unit = min(WIDE / len(self.bars), WIDEST_BAR), HIGH / (self.highest(place) or 1)
         for n, bar in enumerate(self.bars):
             y = float(HIGH) + ABOVE
@@ -113,12 +113,12 @@ def _plus(one: Measures, other: Measures) -> Measures:
 
 @dataclass(slots=True)
 class RunAccount:
-    """The sums over the entries of a run. `overhead` are those of no turn: speakers chosen, notes, the outcome.
+    """The sums of a run. `overhead` is usage outside of turns: speaker selection, summaries, the outcome.
 
-    `goal` is what the run was about; `config` its configuration as YAML, empty where it was begun from Python.
-    `called_in` are the models beside those of the participants, `consulted` the turns in which they were called in,
-    each with its participant, to a number of `LISTED`.
-    `verdicts` are what judges made of it, the last one last; `judging` is what they took, no part of its usage.
+    `goal` is the topic of the run; `config` its configuration as YAML, empty if it was started from Python. `called_in`
+    holds up to `LISTED` models other than the participants' own, `consulted` up to as many turns, with their
+    participants, in which such models were called. `verdicts` holds what judges found, the latest last; `judging` is
+    the usage of judges, which is not part of the run's usage.
     """
 
     name: str
@@ -159,7 +159,7 @@ class RunAccount:
                 self._end(event)
 
     def _begin(self, event: RunStarted) -> None:
-        """Begins a run; what stands before it in the journal was used by the run that this one was forked from."""
+        """Starts the account. What precedes it in the journal of a fork was used by the run of its origin."""
         self.name, self.overhead, self.help = event.name, NOTHING_USED, None
         self.participants |= {each: ParticipantStats(each, type_) for each, type_ in event.participants.items()}
         self.config = str(event.settings.get("config", ""))
@@ -167,13 +167,13 @@ class RunAccount:
 
     @property
     def title(self) -> str:
-        """Returns the goal, as far as it fits a title; without one, the name of the run."""
+        """The goal, shortened to a title, or the name of the run."""
         line = next(filter(None, map(str.strip, self.goal.splitlines())), self.name)
         return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1].rstrip()}…"
 
     @property
     def discussion(self) -> Mapping[str, Any]:
-        """Returns the section `discussion` of the configuration; nothing where it can't be read."""
+        """The section `discussion` of the configuration, or nothing if it can't be read."""
         try:
             written = yaml.safe_load(self.config)
         except yaml.YAMLError:
@@ -183,7 +183,7 @@ class RunAccount:
 
     @property
     def settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Returns what the configuration says of each participant."""
+        """The configuration of each participant."""
         models = self.discussion.get("models")
         named = models.items() if isinstance(models, dict) else ()
         return {str(name): spec for name, spec in named if isinstance(spec, dict)}
@@ -225,18 +225,18 @@ class RunAccount:
 
     @property
     def seconds(self) -> float:
-        """Wall time from the first to the last event, pauses between a crash and its resume included."""
+        """Wall time from the first to the last event, including pauses between a crash and its resume."""
         if not self.begun:
             return 0.0
         return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.begun)).total_seconds()
 
     def add_verdict(self, verdict: Verdict) -> None:
-        """Adds what was made of the run after its end."""
+        """Adds a verdict given after the end of the run."""
         self.verdicts.append(verdict)
         self.judging += verdict.usage
 
     def _end(self, event: RunFinished | RunResumed | HelpSummed | RunJudged) -> None:
-        """Notes how a run ended; one that was taken up again has not, until it ends again."""
+        """Notes how a run ended. A resumed run is unfinished until it ends again."""
         if isinstance(event, RunJudged):
             self.verdicts.append(Verdict.from_json(event.verdict))
             return
@@ -249,7 +249,7 @@ class RunAccount:
 
 
 def account(run_dir: Path) -> RunAccount:
-    """Reads the journal once; memory does not grow with the number of turns."""
+    """Reads the journal once. Memory does not grow with the number of turns."""
     found = RunAccount(run_dir.name)
     for record, event in read(run_dir):
         found.begun = found.begun or str(record["time"])

@@ -1,6 +1,6 @@
-"""What a folder of results holds beside the results: summary.json, results.csv and report.html.
+"""Writes the reports of a benchmark into its folder: summary.json, results.csv and report.html.
 
-The report is one HTML file that needs nothing else; it is readable without its script, and sharper with it.
+The report is one self-contained HTML file. It is readable without its script, which adds filters.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ COLUMNS = (
 )  # fmt: skip
 MOST_CONCLUSIONS, MOST_CURVES = 6, 3
 MOST_ITEMS, MOST_ANSWERS = 200, 2_000
-"""Tasks that are shown, and answers of all settings to them."""
+"""Tasks shown, and answers of all settings to them."""
 
 MOST_HELPED, MOST_MAPPED = 24, 400
 """Settings and tasks in the map of help."""
@@ -48,7 +48,7 @@ SIDES, HILL = 24, 34
 
 
 def write_benchmark_reports(store: Store, hear: Callable[[str], None] = lambda step: None) -> BenchmarkSummary:
-    """Writes each file whole or not at all; raises `JournalError` for one that can't be. `hear` is told each step."""
+    """Writes each file atomically and passes each step to `hear`. Raises `JournalError` if one can't be written."""
     summary = summary_of(store, hear)
     hear("writing the report")
     kept = f"The results themselves are kept; when that is mended, write it with: ai-battle bench report {store.folder}"
@@ -59,7 +59,7 @@ def write_benchmark_reports(store: Store, hear: Callable[[str], None] = lambda s
 
 
 def table(store: Store) -> Iterator[str]:
-    """A sample a row, without the answers. What a spreadsheet would run as a formula gets an apostrophe before it."""
+    """Yields a CSV row for each sample, without the answers. Texts that look like formulas get an apostrophe."""
     yield csv_row(COLUMNS)
     for sample in store.samples():
         yield csv_row(no_formula(each) if isinstance(each, str) else each for each in _values(sample))
@@ -76,7 +76,7 @@ def _values(sample: Sample) -> tuple[object, ...]:
 
 
 def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
-    """The page in pieces."""
+    """Yields the page in pieces."""
     helped = [row for row in summary.settings if row.help_rate is not None]
     shown = _most_telling(summary)
     left_out = f"The {len(shown):,} most telling of {len(summary.items):,} tasks; results.sqlite has all."
@@ -120,15 +120,15 @@ def _facts(summary: BenchmarkSummary) -> Iterator[str]:
 
 
 def _by_order(rows: Sequence[SettingRow]) -> list[tuple[Points, SettingRow]]:
-    """Returns one setting for each order of the answers: thresholds do not change it."""
+    """Returns one setting for each order of the answers, as thresholds do not change the order."""
     return list({row.order.curve: row for row in rows if row.order and row.order.curve}.items())
 
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """A task with the first answer of each setting to it; `marks` are what the script filters by.
+    """A task with the first answer of each setting to it; `marks` are the classes that the script filters by.
 
-    `small` and `large` are answers in which the small and the large model's own ones are told.
+    `small` and `large` are samples that contain the small and the large model's own answers.
     """
 
     item: Item
@@ -172,7 +172,7 @@ class ShownItem:
 
 
 def _most_telling(summary: BenchmarkSummary) -> list[Item]:
-    """Returns the tasks, first those that the settings answer differently, then those with help."""
+    """Returns the tasks: first those that the settings answer differently, then those with help."""
     most = min(MOST_ITEMS, max(1, MOST_ANSWERS // max(1, len(summary.settings))))
     return sorted(summary.items, key=_place)[:most]
 
@@ -194,7 +194,7 @@ def _items(shown: Sequence[Item], store: Store) -> Iterator[ShownItem]:
 
 
 class FrontPicture(NamedTuple):
-    """Cost and quality of each setting; `line` goes through those that no other beats, `labels` are what has room."""
+    """Cost and quality of each setting; `line` connects those on the Pareto front, `labels` are those with room."""
 
     axes: Axes
     rows: Sequence[SettingRow]
@@ -203,7 +203,7 @@ class FrontPicture(NamedTuple):
 
 
 def front(summary: BenchmarkSummary) -> FrontPicture | None:
-    """Returns the picture; None where no setting has both a cost and a quality."""
+    """Returns the picture, or None if no setting has both a cost and a quality."""
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
         return None
@@ -223,7 +223,7 @@ def _at(row: SettingRow, axes: Axes) -> tuple[float, float]:
 
 
 def _labels(rows: Sequence[SettingRow], axes: Axes) -> Iterator[tuple[SettingRow, float, float]]:
-    """Places the names of all, or of the front where there are many; one that finds no room is left to the table."""
+    """Places the names of all settings, or of the front's if there are many. Names without room are left out."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
     wanted = [(*_at(row, axes), LETTER * len(short(row.name))) for row in named]
     for row, box in zip(named, label_boxes(wanted, LINE, _is_inside), strict=True):
@@ -236,7 +236,7 @@ def _is_inside(box: Box) -> bool:
 
 
 class RidgelinePicture(NamedTuple):
-    """Counts of samples by their time: the outline of each setting's hill, in heights above its base."""
+    """Counts of samples by their time: the outline of each setting's ridge, in heights above its base."""
 
     across: Scale
     rows: Sequence[tuple[SettingRow, Points]]
@@ -248,7 +248,7 @@ class RidgelinePicture(NamedTuple):
 
 
 def latency(summary: BenchmarkSummary) -> RidgelinePicture | None:
-    """Draws how long answers took, by setting: of many those that no other beats. None where nobody knows."""
+    """Returns the times of answers by setting, of many only the front's, or None if no times are known."""
     found, timed = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
     if not found.edges or not timed:
         return None
@@ -271,5 +271,5 @@ def _outline(counts: Sequence[int], found: Latency, across: Scale) -> Points:
 
 
 def most_helped(items: Sequence[Item]) -> list[Item]:
-    """Tasks in the order of their help."""
+    """Returns the tasks sorted by their help."""
     return sorted(items, key=lambda item: -sum(item.helped.values()))[:MOST_MAPPED]

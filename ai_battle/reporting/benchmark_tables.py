@@ -1,4 +1,4 @@
-"""The tables of a benchmark's report, as values that its template writes."""
+"""The tables of a benchmark's report, as values that its template renders."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ LEAST_SHOWN = 0.05
 DEAR = f"$ / {PER:,} tasks"
 HELP_PRICE = f"help $ / {PER:,} tasks"
 TOKENS = f"tokens / {PER:,} tasks"
-"""The column that stands for dollars where there are none."""
+"""The column that replaces dollars if no prices are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Holds what stands in a table, what it is sorted by where that is another, and its 95 % interval."""
+    """The text of a cell, the value it is sorted by if that differs, and its 95 % interval."""
 
     text: str
     by: float | None = None
@@ -72,29 +72,29 @@ TERMS: Mapping[str, str] = {
     "95 %, or bounds": "the interval of the quality, or between what it must lie",
     "needs new answers": "tasks in which a model would have to answer once more",
 }
-"""What the heads of the tables mean."""
+"""Explanations of the tables' heads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under `heads`, each with its class."""
+    """Rows under `heads`, each with its CSS class."""
 
     heads: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Cell]]]
 
     @property
     def terms(self) -> list[tuple[str, str]]:
-        """The heads that need a word, each with what it means."""
+        """The heads that need an explanation, with it."""
         return [(head, TERMS[head]) for head in self.heads if head in TERMS]
 
 
 def over_tasks(summary: BenchmarkSummary) -> str:
-    """Says over how many tasks the figures are, where that is not all of them."""
+    """Returns how many tasks the figures cover, if that is not all of them."""
     return f" (over {summary.compared:,} of {summary.tasks:,} tasks)" if summary.compared < summary.tasks else ""
 
 
 def beaten(summary: BenchmarkSummary) -> Iterator[str]:
-    """A sentence for each setting that beats others."""
+    """Yields a sentence for each setting that beats others."""
     names_by: dict[str, list[str]] = {}
     for row in summary.settings:
         if row.dominated:
@@ -106,7 +106,7 @@ def beaten(summary: BenchmarkSummary) -> Iterator[str]:
 
 
 def _interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
-    """A 95 % interval, also one that is open; empty where nothing is known, or where it has no width."""
+    """Formats a 95 % interval, which may be open. Returns nothing if it is unknown or has no width."""
     if (low is None and high is None) or low == high:
         return ""
     if high is None:
@@ -159,7 +159,7 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
 
 
 def settings_table(summary: BenchmarkSummary) -> Table:
-    """Columns that say nothing are left out."""
+    """Returns the table of all settings, without empty columns."""
     heads = [head for head in _SETTINGS if (head != TOKENS or summary.axis == "tokens") and _says(head, summary)]
     rows = [
         ("dominated" if row.dominated else "", [_name(row, n), *(_SETTINGS[head](row) for head in heads)])
@@ -180,13 +180,13 @@ def _name(row: SettingRow, n: int) -> Cell:
 
 
 def colour_of(row: SettingRow, n: int) -> str:
-    """The class of the `n`th setting: grey where another one beats it."""
+    """Returns the CSS class of the `n`th setting: grey if another one beats it."""
     return "grey" if row.dominated else colour(n)
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """One setting against another, as the matrix shows it."""
+    """The comparison of one setting with another, as the matrix shows it."""
 
     text: str = ""
     title: str = ""
@@ -194,7 +194,7 @@ class MatrixCell:
 
 
 def matrix(summary: BenchmarkSummary) -> tuple[Sequence[str], Sequence[tuple[str, Sequence[MatrixCell]]]]:
-    """The names, and every setting against every other; the best ones where there are many."""
+    """Returns the names and the comparison of every setting with every other, of many only of the best."""
     best = sorted(summary.settings, key=lambda row: -(row.quality or 0.0))[:MOST_MATRIX]
     kept = {row.name for row in best}
     names = [row.name for row in summary.settings if row.name in kept]
@@ -255,7 +255,7 @@ _SIGNALS: Mapping[str, Callable[[BySignal], Cell]] = {
 
 
 def signals_table(signals: Sequence[BySignal]) -> Table:
-    """Lists those signals first that tell wrong answers from right ones, the more often the better."""
+    """Lists first the signals that separate wrong answers from right ones best and most often."""
     most = sorted(signals, key=_silence)[:MOST_SIGNALS]
     return Table([*_SIGNALS], [("", [cell(each) for cell in _SIGNALS.values()]) for each in most])
 

@@ -1,4 +1,4 @@
-"""What a calibration comes to: in sentences, as the lines of a pair, as a curve in letters, and as a page."""
+"""Presents a calibration: as sentences, as YAML for a pair, as a text curve, and as a page."""
 
 import json
 import re
@@ -29,7 +29,7 @@ _PLAIN = re.compile(r"[\w./~-]+")
 
 
 def data(report: Report, answers: int) -> str:
-    """Says what the calibration was made of."""
+    """Returns a sentence about the answers that the calibration is based on."""
     if not report.labels:
         return f"{answers} answers, without labels."
     if promise := report.calibration.promise:
@@ -46,7 +46,7 @@ def data(report: Report, answers: int) -> str:
 
 
 def recommendation(report: Report, target: Target) -> Iterator[str]:
-    """Says how much help is due, what it is likely to bring, and what to know before relying on it."""
+    """Yields sentences on how much help to use, its likely effect, and what to know before relying on it."""
     if not report.helps:
         yield report.note
         return
@@ -87,7 +87,7 @@ def target_text(target: Target) -> str:
 
 
 def likely(report: Report) -> Point | None:
-    """The quality at the recommended share, with an interval from the points beside it; None without labels."""
+    """Returns the quality at the recommended share, interpolated between its neighbours; None without labels."""
     share = report.calibration.help_rate
     after = next((point for point in report.curve if point.help_rate >= share - 1e-9), None)
     if not after:
@@ -100,13 +100,13 @@ def likely(report: Report) -> Point | None:
 
 
 def fragment(report: Report, path: str | None = None) -> str:
-    """The key of a pair and its value: the path of the calibration, or all of it in lines of `COLUMNS`."""
+    """Returns the YAML for a pair: the path of the calibration, or all of it in lines of `COLUMNS`."""
     if path:
         named = f"calibration: {path if _PLAIN.fullmatch(path) else json.dumps(path)}"
         return f"{named}\n{_promise_key(report.calibration.promise)}".rstrip()
     kept = report.calibration.as_json()
     needed = {key: value for key, value in kept.items() if value or key == "cut"}
-    mapping = json.dumps(needed, separators=(", ", f":{TIED}"))  # a line is never broken within one of them
+    mapping = json.dumps(needed, separators=(", ", f":{TIED}"))  # no-break spaces, so that no line breaks after a key
     lines = fill(
         f"calibration: {mapping}", COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
@@ -142,7 +142,7 @@ def _share_cautions(report: Report, target: Target) -> Iterator[str]:
 
 
 def _share(report: Report, target: Target) -> float | None:
-    """The share of help that is wanted or can be paid for; None where a quality is to be reached."""
+    """Returns the share of help that is wanted or affordable, or None if the target is a quality."""
     match target.kind:
         case "help_rate":
             return target.value
@@ -159,7 +159,7 @@ def _is_sure(report: Report, target: Target) -> bool:
 
 
 def _best(report: Report, target: Target) -> float | None:
-    """The most that any share of help reaches, where that is less than what is wanted."""
+    """Returns the most that any share of help reaches, if that is below the target."""
     if target.kind not in ("quality", "pgr") or not report.curve:
         return None
     small, large = mean(report.small), mean(report.large)
@@ -169,7 +169,7 @@ def _best(report: Report, target: Target) -> float | None:
 
 
 def _advantage_interval(report: Report) -> tuple[float, float]:
-    """The 95 % interval of the part of the helper's advantage that the recommended share brings."""
+    """Returns the 95 % interval of the part of the helper's advantage that the recommended share brings."""
     share = report.calibration.help_rate
 
     def part(scores: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:
@@ -185,7 +185,7 @@ def _quality_curve(report: Report) -> list[float]:
 
 
 def _advantage(report: Report) -> tuple[float, float]:
-    """Returns the helper's advantage over the small model, at the least and at the most."""
+    """Returns the lowest and highest likely advantage of the helper over the small model."""
     better = [large - small for small, large in zip(report.small, report.large, strict=True)]
     if len(better) < 2:
         return 0.0, 0.0
@@ -206,7 +206,7 @@ class CurveLine:
 
 
 def lines(report: Report) -> tuple[CurveLine, ...]:
-    """The detector, and what it is measured against; nothing without labels."""
+    """Returns the detector's curve and those of its baselines, or nothing without labels."""
     small, large = report.small, report.large
     if not small:
         return ()
@@ -228,7 +228,7 @@ def _samples(quality: Sequence[float]) -> Iterator[float]:
 
 
 def rows(report: Report) -> Iterator[str]:
-    """Yields a terminal line for each tenth of help, the one nearest to what is recommended marked."""
+    """Yields a terminal line for each tenth of help, marking the one nearest to the recommendation."""
     qualities = {line.name: line.quality for line in lines(report)}
     nearest = round(report.calibration.help_rate * 10) if report.helps else -1
     yield f"  help  quality  95 % interval   {' '.join(f'{name:>6}' for name in RIVALS)}"
@@ -248,7 +248,7 @@ def _row(point: Point, qualities: Mapping[str, Sequence[float]]) -> str:
 
 
 def page(report: Report, target: Target, answers: int, path: str | None = None) -> str:
-    """Returns a self-contained page; `path` is that of the calibration, which a pair then names."""
+    """Returns a self-contained page; `path` is the calibration's, which a pair then refers to."""
     pieces = page_of(
         "calibration.html",
         title="Calibration",

@@ -1,4 +1,4 @@
-"""Where the points of a picture lie: scales, ticks, places for labels. The templates draw it."""
+"""Computes where the points of a picture lie: scales, ticks, labels. The templates draw them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from .figures import whole
 STEPS = (1, 2, 2.5, 5, 10)
 TICKS, FEW_TICKS = 5, 3
 WIDE = 25
-"""A range whose ends are this many times apart is drawn by powers."""
+"""Ranges whose ends differ by this factor use a logarithmic scale."""
 
 APART, APART_SHARE = 44, 0.1
-"""The least distance of two ticks with words, also as a share of the axis: a phone shows long ones smaller."""
+"""The least distance of two labelled ticks, also as a share of the axis, as a phone shows long axes smaller."""
 
 SIDE = 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
@@ -22,7 +22,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From `low..high` to the places `start..end`; by powers where `is_log`."""
+    """Maps `low..high` to the positions `start..end`, logarithmically if `is_log`."""
 
     low: float
     high: float
@@ -39,7 +39,7 @@ class Scale:
         return _powers(self.low, self.high) if self.is_log else _even(self.low, self.high)
 
     def readable_ticks(self, words: Callable[[float], str]) -> Iterator[tuple[float, str]]:
-        """The places of ticks that are far enough from one another to be read, with their words."""
+        """Yields the positions and texts of ticks that are far enough apart to be read."""
         last, apart = None, max(APART, APART_SHARE * abs(self.end - self.start))
         for value in self.ticks():
             place = self(value)
@@ -52,7 +52,7 @@ class Scale:
 
 
 def fitting(values: Sequence[float], start: float, end: float, *, logs: bool = False) -> Scale:
-    """A scale that holds all values with a little room; by powers, if that may be, where they are far apart."""
+    """Returns a scale that holds all values with some room; with `logs`, logarithmic if they are far apart."""
     low, high = min(values), max(values)
     if logs and low > 0 and high / low > WIDE:
         return Scale(low / 1.5, high * 1.5, start, end, is_log=True)
@@ -69,7 +69,7 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Powers of ten; with their doubles and fives where these are few."""
+    """Returns powers of ten, with twice and five times each if they are few."""
     powers = [10.0**power for power in range(floor(log10(low)), ceil(log10(high)) + 1)]
     inside = [power for power in powers if low <= power <= high]
     if len(inside) > FEW_TICKS:
@@ -79,7 +79,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Two axes: shares upwards, and across what `shown` puts into words."""
+    """Two axes: shares upwards, and across any values, formatted by `shown`."""
 
     across: Scale
     up: Scale
@@ -93,23 +93,23 @@ class Axes:
 
     @property
     def below(self) -> Iterator[tuple[float, str]]:
-        """The ticks of the axis across, each with its words."""
+        """The ticks of the horizontal axis with their texts."""
         return self.across.readable_ticks(self.shown)
 
     @property
     def beside(self) -> Iterator[tuple[float, str]]:
-        """The ticks of the axis upwards."""
+        """The ticks of the vertical axis with their texts."""
         return ((self.up(value), f"{100 * value:.3g} %") for value in self.up.ticks())
 
 
 def shares(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale of shares, which are never above 1."""
+    """Returns a scale of shares, which never exceeds 1."""
     found = fitting(values, start, end)
     return Scale(found.low, min(1.0, found.high), start, end)
 
 
 def square(qualities: Sequence[float] = ()) -> Axes:
-    """Shares both ways, upwards as much of them as `qualities` take."""
+    """Returns axes for shares both ways; the vertical one covers `qualities`."""
     up = shares(qualities, SIDE - BOTTOM, TOP) if qualities else Scale(0, 1, SIDE - BOTTOM, TOP)
     return Axes(Scale(0, 1, LEFT, SIDE - RIGHT), up)
 
@@ -117,7 +117,7 @@ def square(qualities: Sequence[float] = ()) -> Axes:
 def label_boxes(
     wanted: Sequence[tuple[float, float, float]], height: float, inside: Callable[[Box], bool]
 ) -> list[Box | None]:
-    """Boxes for labels of points `(x, y, width)`, beside them where there is room; None where there is none."""
+    """Returns boxes for the labels of points `(x, y, width)`, next to them, or None for labels without room."""
     taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in wanted]
     found: list[Box | None] = []
     for x, y, width in wanted:

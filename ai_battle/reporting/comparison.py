@@ -1,4 +1,4 @@
-"""Runs beside each other: what each said, and whether those of one kind differ from those of another."""
+"""Compares runs: what was said in each, and whether those of one variant differ from those of another."""
 
 import os
 import re
@@ -27,7 +27,7 @@ RECORDED = "as recorded"
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run; `variant` says in what it differs from others. Turns up to and with `after` are no part of it."""
+    """One run; `variant` says how it differs from others. Turns up to `after` are excluded."""
 
     run_dir: Path
     variant: str
@@ -41,7 +41,7 @@ class ComparedRun:
 
     @cached_property
     def turns(self) -> Mapping[int, TurnFinished]:
-        """What was said in it, by the number of the turn."""
+        """The turns by number."""
         turns: dict[int, TurnFinished] = {}
         after = self.after
         for _, event in read(self.run_dir):
@@ -53,29 +53,29 @@ class ComparedRun:
 
     @cached_property
     def ending(self) -> str:
-        """The outcome, where one was wanted, else the last that was said."""
+        """The outcome, if there is one, else the last message."""
         concluded = [event.text for _, event in read(self.run_dir) if isinstance(event, Concluded) and event.text]
         return concluded[-1] if concluded else [*self.turns.values()][-1].message.text if self.turns else ""
 
     @property
     def usage(self) -> Usage:
-        """What its turns took."""
+        """The usage of its turns."""
         return sum((turn.usage for turn in self.turns.values()), NOTHING_USED)
 
     @property
     def verdict(self) -> Verdict | None:
-        """What was made of it last, if anybody judged it."""
+        """The latest verdict on the run, if it was judged."""
         return self.account.verdicts[-1] if self.account.verdicts else None
 
     def score(self, participant: str = "") -> float | None:
-        """Returns what judges gave it, or one participant in it."""
+        """Returns the judges' score of the run, or of one participant."""
         if not self.verdict:
             return None
         return self.verdict.total(participant) if participant else self.verdict.mean
 
     @property
     def is_right(self) -> bool:
-        """Whether its ending has what is expected."""
+        """Whether the ending matches what is expected."""
         return bool(self.expected and self.expected.search(self.ending))
 
 
@@ -89,7 +89,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A measure of the runs of one variant against those of another; the interval holds the truth in 95 of 100."""
+    """A measure of one variant's runs compared with another's, with a 95 % confidence interval."""
 
     measure: Measure
     variant: str
@@ -103,7 +103,7 @@ class MeasuredChange:
 
     @property
     def is_telling(self) -> bool:
-        """Whether there are runs enough, and anything differs."""
+        """Whether there are enough runs and any difference."""
         return len(self.before) > 1 < len(self.after) and (self.measure.is_rate or len({*self.before, *self.after}) > 1)
 
     @property
@@ -114,7 +114,7 @@ class MeasuredChange:
 
     @property
     def is_clear(self) -> bool:
-        """Whether chance alone would seldom bring such a change."""
+        """Whether chance alone would rarely cause such a change."""
         low, high = self.interval
         return low > 0 or high < 0
 
@@ -150,9 +150,9 @@ MEASURES = (
 
 
 def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
-    """Compares each variant with the first, by what all runs have and what is not the same in all.
+    """Compares each variant with the first by the measures that all runs have.
 
-    Where there is a single run of a kind, nothing can be said of chance, and nothing is.
+    With a single run of a variant nothing can be said about chance, so there is no comparison.
     """
     variants = [*dict.fromkeys(run.variant for run in runs)]
     measures = (*([RIGHT] if any(run.expected for run in runs) else []), *MEASURES, *_scores(runs))
@@ -165,7 +165,7 @@ def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
 
 
 def _scores(runs: Sequence[ComparedRun]) -> Iterator[Measure]:
-    """Yields the scores of each run and participant, where the same judges judged all runs by the same rubric."""
+    """Yields scores of the run and each participant, if the same judges judged all runs by the same rubric."""
     measured_by = {run.verdict and run.verdict.measured_by for run in runs}
     if len(measured_by) != 1 or None in measured_by or not runs[0].verdict:
         return
@@ -175,13 +175,13 @@ def _scores(runs: Sequence[ComparedRun]) -> Iterator[Measure]:
 
 
 def _values(measure: Measure, runs: Sequence[ComparedRun], variant: str) -> tuple[float, ...]:
-    """Empty where one of them is not known."""
+    """Returns the values of a variant's runs, or nothing if one of them is unknown."""
     values = [measure.value(run) for run in runs if run.variant == variant]
     return () if None in values else tuple(value for value in values if value is not None)
 
 
 def write_comparison(path: Path, title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange]) -> None:
-    """Writes the page, whose links lead from its folder to the reports of the runs; raises `JournalError`."""
+    """Writes the page, with links relative to its folder. Raises `JournalError`."""
     links = {run.label: os.path.relpath(run.run_dir / REPORT, path.parent) for run in runs}
     write_whole(path, comparison_page(title, runs, changes, links), "The runs have all of it.")
 
@@ -189,7 +189,7 @@ def write_comparison(path: Path, title: str, runs: Sequence[ComparedRun], change
 def comparison_page(
     title: str, runs: Sequence[ComparedRun], changes: Sequence[MeasuredChange], links: Mapping[str, str]
 ) -> Iterator[str]:
-    """The page in pieces; `links` lead from the label of each run to its report."""
+    """Yields the page in pieces; `links` lead from the label of each run to its report."""
     return page(
         "comparison.html",
         title=title,

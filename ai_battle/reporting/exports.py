@@ -1,4 +1,4 @@
-"""A run in each format that it is kept or exported in, in pieces; the files that stand beside its journal."""
+"""Exports a run in each format, in pieces, and writes the reports into its directory."""
 
 import csv
 import io
@@ -49,7 +49,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def markdown(run_dir: Path) -> Iterator[str]:
-    """The document in pieces, so that the length of a run does not matter."""
+    """Yields the document in pieces, so that memory does not grow with the run."""
     found = account(run_dir)
     yield _head(found)
     for each in timeline(run_dir):
@@ -93,7 +93,7 @@ def _turn(turn: TurnFinished, view: TurnView) -> str:
 
 
 def _entry(entry: TimelineEntry) -> str:
-    """A sentence, and what was shown and said under it, folded."""
+    """Returns a sentence, with the texts shown and said folded under it."""
     texts = (_details(title, code_block(text)) for title, text in entry.texts)
     return "\n\n".join((f"> {cell(entry.words)}", *texts)) if entry.words else ""
 
@@ -150,7 +150,7 @@ def _cells(name: str, model: str, turns: str, time: str, usage: Usage) -> str:
 
 
 def html(run_dir: Path) -> Iterator[str]:
-    """Yields the report as a file that needs nothing else, runs nothing, and shows what models wrote as text."""
+    """Yields a self-contained report that runs no code and shows what models wrote as text."""
     run = account(run_dir)
     return page(
         "report.html",
@@ -165,13 +165,13 @@ def html(run_dir: Path) -> Iterator[str]:
 
 
 def jsonl(run_dir: Path) -> Iterator[str]:
-    """A message a line in the OpenTelemetry GenAI shape, those with tool calls and results included; without loss."""
+    """Yields each message as a line in the OpenTelemetry GenAI shape, with tool calls and results, without loss."""
     for message in _messages(run_dir):
         yield to_json(message_to_json(message)).decode() + "\n"
 
 
 def openai_messages(run_dir: Path) -> Iterator[str]:
-    """The `messages` of a chat completion: what participants said is of the assistant, under their names."""
+    """Yields the `messages` of a chat completion. Participants' messages are the assistant's, under their names."""
     separator = "[\n"
     for message in _messages(run_dir):
         for body in from_json(openai.encode_request(ModelRequest((message,)), ""))["messages"]:
@@ -181,9 +181,9 @@ def openai_messages(run_dir: Path) -> Iterator[str]:
 
 
 def table(run_dir: Path) -> Iterator[str]:
-    """A turn a row. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    """Yields a CSV row for each turn. Texts that a spreadsheet would run as a formula get an apostrophe."""
     turns = (event for _, event in read(run_dir) if isinstance(event, TurnFinished))
-    first_turn = [*islice(turns, 1)]  # read before anything is written: what is no run gets no file
+    first_turn = [*islice(turns, 1)]  # read first, so that an unreadable run raises before a file is written
     yield csv_row(COLUMNS)
     for turn in chain(first_turn, turns):
         usage = turn.usage
@@ -224,14 +224,14 @@ FORMATS: Mapping[str, Callable[[Path], Iterator[str]]] = {
 
 
 def export(run_dir: Path, format: str) -> Iterator[str]:  # noqa: A002 - the option's name
-    """The run in one of `FORMATS`, in pieces."""
+    """Yields the run in one of `FORMATS`, in pieces. Raises `ConfigError` for an unknown format."""
     if format not in FORMATS:
         raise ConfigError(f"There is no export format {format!r}{near(format, list(FORMATS))}")
     return FORMATS[format](run_dir)
 
 
 def write_reports(run_dir: Path) -> tuple[Path, Path]:
-    """Writes transcript.md and report.html into the run directory, each whole or not at all, under its lock."""
+    """Writes transcript.md and report.html into the run directory, atomically and under its lock."""
     lost = "The journal has all of it."
     with lock_directory(run_dir):
         write_whole(run_dir / TRANSCRIPT, markdown(run_dir), lost)
@@ -240,7 +240,7 @@ def write_reports(run_dir: Path) -> tuple[Path, Path]:
 
 
 def write_whole(path: Path, pieces: Iterable[str], lost: str) -> None:
-    """Raises `JournalError` where it can't be written; `lost` says what is kept all the same."""
+    """Writes a file atomically. Raises `JournalError` if that fails; `lost` says what is kept all the same."""
     try:
         write_private(path, pieces)
     except OSError as error:

@@ -1,18 +1,18 @@
-"""Figures as people read them; what is not known is called unknown, never 0."""
+"""Formats figures for people; an unknown value is never shown as 0."""
 
 from datetime import datetime
 
 UNKNOWN = "unknown"
 NONE = "\N{EN DASH}"
 PER = 1_000
-"""Tasks that a price is told for: single ones cost too little to be read."""
+"""The number of tasks that a price is given for: that of a single one is too small to read."""
 
 AXES = {
     "dollars": f"dollars for {PER:,} tasks",
     "tokens": "tokens for a task",
     "seconds": "seconds for a task",
 }
-"""What settings are compared by beside their quality."""
+"""What settings are compared by, apart from their quality."""
 
 LONGEST_NAME = 30
 
@@ -34,7 +34,7 @@ def dollars(amount: float | None) -> str:
 
 
 def price(amount: float | None) -> str:
-    """Returns the price of `PER` tasks, from that of one."""
+    """Returns the price of `PER` tasks, given that of one."""
     return dollars(None if amount is None else amount * PER)
 
 
@@ -47,12 +47,12 @@ def duration(seconds: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration, also one of less than a tenth of a second."""
+    """Formats a duration, also one below a tenth of a second."""
     return duration(value) if value >= 1 else f"{value * 1e3:.3g} ms"
 
 
 def effort(value: float, axis: str) -> str:
-    """Says what a task takes, in the unit of an axis."""
+    """Formats what a task takes, in the unit of an axis."""
     if axis == "dollars":
         return f"${value * PER:,.4g}"
     return seconds(value) if axis == "seconds" else f"{value:,.0f}"
@@ -63,13 +63,13 @@ def axis_title(axis: str) -> str:
 
 
 def short(name: str) -> str:
-    """The end is kept, too: there stands what settings of a grid differ by."""
+    """Shortens a name in the middle, as names of settings in a grid differ at their end."""
     half = LONGEST_NAME // 2
     return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def colour(position: int) -> str:
-    """The class that colours a participant or a setting, everywhere on the page."""
+    """Returns the CSS class that colours a participant or a setting everywhere on the page."""
     return f"c{position % 8}"
 
 
@@ -86,7 +86,7 @@ def score(value: float | None) -> str:
 
 
 def moment(iso: str) -> str:
-    """ "2026-11-20 18:04:17 UTC" from a journal's time."""
+    """Formats a journal's time as "2026-11-20 18:04:17 UTC"."""
     try:
         return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S} UTC"
     except ValueError:

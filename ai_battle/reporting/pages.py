@@ -1,4 +1,4 @@
-"""Pages of HTML that need nothing else: every value is escaped, and only what the page itself carries can work."""
+"""Renders self-contained HTML pages: every value is escaped, and a policy blocks everything from outside the page."""
 
 import base64
 import hashlib
@@ -24,15 +24,15 @@ from . import figures, sentences
 HERE = Path(__file__).parent / "templates"
 _OFF = ("link", "image", "autolink", "reference", "entity", "code", "lheading", "hr", "html_block", "html_inline")
 _DEEP = re.compile(r"^(?:[ \t]*(?:[>*+-]|\d{1,9}[.)])){20}|^[ \t]{60}", re.MULTILINE)
-"""What markdown-it would not follow any more, and leave out."""
+"""Nesting deeper than markdown-it parses; it would drop the text."""
 _DEEPEST = 120
 _LONGEST, _LONGEST_LINE = 4_000, 96
 
 
 def page(template: str, *, title: str, styles: tuple[str, ...], script: str = "", **values: Any) -> Iterator[str]:
-    """The page in pieces, so that its length does not matter; `styles` and `script` are files beside the templates.
+    """Yields the page in pieces, so that its length does not matter; `styles` and `script` are template files.
 
-    Whatever stands in the page, only this style, this script and embedded pictures work.
+    The page's policy allows only this style, this script and embedded pictures, whatever else the page contains.
     """
     style, code = Markup("").join(map(_file, styles)), _file(script) if script else Markup("")
     allowed = (
@@ -51,7 +51,7 @@ def page(template: str, *, title: str, styles: tuple[str, ...], script: str = ""
 
 
 def prose(text: str) -> Markup:
-    """Renders what a model wrote in Markdown, with no tag, link or picture of its own."""
+    """Renders a model's Markdown, without any tag, link or picture."""
     seen = printable(text)
     if _DEEP.search(seen):
         return Markup("<pre>{}</pre>").format(seen)
@@ -59,7 +59,7 @@ def prose(text: str) -> Markup:
 
 
 def prose_tree(text: str) -> list[Any]:
-    """Returns the same as texts and nested lists, `[tag, children, start]`: for a page that makes its elements itself.
+    """Returns the same as nested lists `[tag, children, start]`, for a page that creates its elements itself.
 
     `start` is the first number of a list.
     """
@@ -99,7 +99,7 @@ def _element(token: Token) -> Any:
 
 @cache
 def _environment() -> Environment:
-    """Every value is escaped, and loses what steers a reader, where it meets a template."""
+    """Escapes every value and removes control characters when a template inserts it."""
     made = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -115,7 +115,7 @@ def _environment() -> Environment:
 
 
 class _TemplateCache(FileSystemBytecodeCache):
-    """Keeps templates compiled; where nothing can be kept they are compiled each time."""
+    """Caches compiled templates. If nothing can be written, they are compiled each time."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError):
@@ -131,7 +131,7 @@ def _template_cache() -> _TemplateCache | None:
 
 @cache
 def _markdown() -> MarkdownIt:
-    """The everyday part of Markdown: a line end is one, headings are paragraphs, and no element has a style."""
+    """Parses everyday Markdown: line ends are breaks, headings are paragraphs, and no element has a style."""
     made = MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False, "maxNesting": _DEEPEST})
     made.enable("table").disable(list(_OFF))
     for name in ("th", "td"):
@@ -143,7 +143,7 @@ def _markdown() -> MarkdownIt:
 
 
 def kind(value: object) -> str:
-    """The name of its class, by which a template chooses."""
+    """Returns the name of the value's class, by which a template chooses."""
     return type(value).__name__
 
 

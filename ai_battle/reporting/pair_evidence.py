@@ -1,4 +1,4 @@
-"""What the shadow of a pair has found, summed: what it loses and saves, how sure that is, and what was lost."""
+"""Sums up what the shadow of a pair has found: losses, savings, their certainty, and the requests that were lost."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ from ..evidence.watch import Fallback, LossWatch, fallback_in_force, find_watch
 from .figures import count_of
 
 Weighted: TypeAlias = Sequence[tuple[float, float]]
-"""Values, each with the number of requests that it stands for."""
+"""Values, each with the number of requests that it represents."""
 ALL = "all"
 FEW = 30
-"""Comparisons below which nothing is said to be safe."""
+"""Fewer comparisons than this do not allow a verdict."""
 UNSTEADY = 0.2
-"""Share of comparisons that came out otherwise in the other order above which the judge can't be relied on."""
+"""The share of comparisons that may change when the answers are swapped before the judge counts as unreliable."""
 MOST_LOST, EXCERPT = 20, 100
 HEAD = ("", "compared", "better", "as good", "worse", "helped", "needlessly", "lost, with its 95 % interval")
-"""Better, as good and worse are answers that the small model gave alone."""
+"""Better, as good and worse count answers that the small model gave alone."""
 NOT_COMPARED = {
     "dropped": "too many waited already",
     "used_tools": "tools were used on the way",
@@ -37,7 +37,7 @@ NOT_COMPARED = {
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over all requests, and where it lies in 95 of 100 samples like this one."""
+    """A mean over all requests with its 95 % confidence interval."""
 
     value: float
     low: float
@@ -46,10 +46,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class FamilyEvidence:
-    """Of one family of requests, or of all: `loss` is the share whose answer was worse than the helper's.
+    """Evidence on one family of requests, or on all; `loss` is the share with a worse answer than the helper's.
 
-    `wins`, `ties` and `losses` are of those that the small model answered alone; of the `helped` ones `needless` are
-    those that it would have answered as well. Savings are for a request, against the helper alone.
+    `wins`, `ties` and `losses` count requests that the small model answered alone; of the `helped` ones it would have
+    answered the `needless` ones as well. Savings are per request, compared with the helper alone.
     """
 
     family: str
@@ -66,7 +66,7 @@ class FamilyEvidence:
 
 @dataclass(frozen=True, slots=True)
 class LostRequest:
-    """A request that the helper would have answered better, by its id in the store, in a few words."""
+    """A request that the helper would have answered better, with its id in the store and an excerpt."""
 
     id: str
     family: str
@@ -76,10 +76,9 @@ class LostRequest:
 
 @dataclass(frozen=True, slots=True)
 class PairEvidence:
-    """All that is known of a pair; `counts` are requests by what became of them, and dollars (`usd`).
+    """All evidence on a pair; `counts` holds requests by what became of them, and dollars (`usd`).
 
-    Of the `compared` ones those count that came since the pair was last told anew when to ask for help: about the
-    share `since` of all requests did.
+    Only comparisons since the pair's last calibration count in `families`: about the share `since` of all requests.
     """
 
     pair: str
@@ -100,7 +99,7 @@ class PairEvidence:
 
     @property
     def verdict(self) -> str:
-        """Says whether it is safe to switch on."""
+        """Whether it is safe to use the pair, as a sentence."""
         if self.fallback:
             return f"No: {self.fallback.why}"
         whole = self.whole
@@ -132,7 +131,7 @@ class PairEvidence:
 
     @property
     def lines(self) -> Iterator[str]:
-        """Yields it as text for people."""
+        """Yields the evidence as text for people."""
         yield self.pair
         yield f"  {self.verdict}"
         yield from (f"  {line}" for line in self._coverage)
@@ -167,9 +166,9 @@ class PairEvidence:
 
 
 def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
-    """Returns what is known since the pair was last told anew when to ask for help; raises `StoreError`.
+    """Returns the evidence since the pair's last calibration. Raises `StoreError`.
 
-    After an alarm, the requests that were lost before it are among the lost.
+    After an alarm, requests lost before it are among the lost ones.
     """
     found = read_trials(store, pair)
     cut = found[-1][1].cut if found else ""
@@ -190,7 +189,7 @@ def pair_evidence(store: EvidenceStore, pair: str) -> PairEvidence:
 
 
 def _share(trials: Iterable[ShadowTrial], every: Iterable[ShadowTrial]) -> float:
-    """Returns which part of the requests behind all comparisons these stand for; 1 where there are none."""
+    """Returns the share of the requests behind all comparisons that these represent, or 1 if there are none."""
     of_all = fsum(trial.weight for trial in every)
     return fsum(trial.weight for trial in trials) / of_all if of_all else 1.0
 
@@ -203,14 +202,14 @@ def _daily_counts(store: EvidenceStore, pair: str) -> Counter[str]:
 
 
 def _lost_requests(trials: dict[str, ShadowTrial]) -> Iterator[LostRequest]:
-    """Yields the last ones, newest first, of trials by their ids."""
+    """Yields the most recent lost requests, newest first, from trials by their ids."""
     lost = [(key, trial) for key, trial in reversed(trials.items()) if trial.is_lost]
     for key, trial in lost[:MOST_LOST]:
         yield LostRequest(key, trial.family, one_line(trial.prompt, EXCERPT), one_line(trial.reason, EXCERPT))
 
 
 def _safety(loss: Estimate, promised: float) -> str:
-    """Says whether no more is lost than may be."""
+    """Returns a sentence on whether no more is lost than allowed."""
     allowed = f"and {promised:.1%} may be"
     if loss.high <= promised:
         return f"Yes: at most {loss.high:.1%} are lost, {allowed}."
@@ -220,7 +219,7 @@ def _safety(loss: Estimate, promised: float) -> str:
 
 
 def read_evidence(store: EvidenceStore) -> Sequence[PairEvidence]:
-    """Returns that of each pair of which anything is known; raises `StoreError`."""
+    """Returns the evidence of each pair that has any. Raises `StoreError`."""
     return [pair_evidence(store, pair) for pair in sorted({*store.pairs(TRIALS), *store.pairs(DAYS)})]
 
 
@@ -231,7 +230,7 @@ def _families(trials: Sequence[ShadowTrial]) -> Iterator[FamilyEvidence]:
 
 
 def family_evidence(name: str, trials: Sequence[ShadowTrial]) -> FamilyEvidence:
-    """Sums trials of which there is at least one."""
+    """Sums up one or more trials."""
     alone = Counter(trial.outcome for trial in trials if not trial.helped)
     helped = Counter(trial.outcome for trial in trials if trial.helped)
     return FamilyEvidence(
@@ -253,14 +252,14 @@ def _mean(values: Weighted) -> float:
 
 
 def _rate_estimate(values: Weighted) -> Estimate:
-    """Wilson's interval for as many values of equal weight as say the same (Kish, 1965)."""
+    """Returns Wilson's interval for the effective sample size of the weighted values (Kish, 1965)."""
     weights, rate = [weight for _, weight in values], _mean(values)
     effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
     return Estimate(rate, *wilson(rate * effective, effective))
 
 
 def _estimate(found: Iterable[tuple[float | None, float]]) -> Estimate | None:
-    """The interval is that of the values around their weighted mean, each as far from it as its weight has it."""
+    """Returns the weighted mean; its interval is that of values scaled around it by their weights."""
     values = [(value, weight) for value, weight in found if value is not None]
     if not values:
         return None

@@ -1,4 +1,4 @@
-"""One sentence for each event that a reader should know beside the turns, and the words for what is in a turn."""
+"""Describes events in sentences, and what a turn contains in words."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 from .figures import count, count_of, dollars, duration
 
 LINE = 72
-"""Characters of arguments or a result that stand in the title of a call."""
+"""Characters of arguments or a result in the title of a call."""
 HELP_HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
 STOPS: Mapping[Stop, str] = {
     "length": "cut off at the length limit",
@@ -75,13 +75,13 @@ _BOOST_OUTCOMES = {
 
 
 def sentence(event: Event) -> str:
-    """The sentence; empty where none is due."""
+    """Returns the event's sentence, or nothing for events without one."""
     known = SENTENCES.get(type(event))
     return known(event) if known else ""
 
 
 def attempt_words(event: AttemptFailed) -> str:
-    """Says which attempt failed and why, and what of it came in vain."""
+    """Describes a failed attempt: which one, why, and how much of it is discarded."""
     cut = f" after {count_of(len(event.partial), 'character')}, which do not count" if event.partial else ""
     return f"attempt {event.attempt} failed{cut}: {event.reason}"
 
@@ -100,7 +100,7 @@ def phase_title(event: PhaseStarted) -> str:
 
 
 def phase_words(event: PhaseStarted) -> str:
-    """Says who speaks in a phase, how often, and what is to be done."""
+    """Describes who speaks in a phase, how often, and the instructions."""
     rounds = f", {count_of(event.rounds, 'round')}" if event.rounds > 1 else ""
     return f"{', '.join(event.speakers)}{rounds}{f': {event.instructions}' if event.instructions else ''}"
 
@@ -173,14 +173,14 @@ def _model_consulted(event: ModelConsulted) -> str:
 
 
 def usage_words(usage: Usage) -> str:
-    """Says what a call took, in tokens read and written, and dollars."""
+    """Describes the usage of a call: tokens read and written, and dollars."""
     mark = about(estimated=usage.estimated)
     tokens = f"{mark}{count(usage.input_tokens)} → {mark}{count(usage.output_tokens)} tokens"
     return tokens if usage.cost_usd is None else f"{tokens}, {dollars(usage.cost_usd)}"
 
 
 def _draft_dropped(event: DraftDropped) -> str:
-    """Tells that a draft was dropped; why was told before, when it was stuck or help came."""
+    """Describes a dropped draft. The reason was given before, with the stuck answer or the help."""
     saved = f"; about {count_of(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
     what = "A draft of" if event.role == "own" else f"The {ROLES[event.role]}'s answer for"
     return f"{what} {event.speaker} is dropped{saved}"
@@ -191,7 +191,7 @@ def _answers_compared(event: AnswersCompared) -> str:
         return f"The helper's answer replaces that of {event.speaker}, of quality {event.before:.2f}"
     if event.is_replaced:
         return f"With help the answer of {event.speaker} went from quality {event.before:.2f} to {event.after:.2f}"
-    # One that fails a hard check is never the better one, whatever its quality.
+    # An answer that fails a hard check never wins, whatever its quality, so "better" would be wrong here.
     found = "answer that passes every check" if event.after > event.before else "better answer"
     return f"Help brought {event.speaker} no {found}: quality {event.before:.2f} before, {event.after:.2f} after"
 
@@ -205,7 +205,7 @@ def _answers_ranked(event: AnswersRanked) -> str:
 
 
 def _standing_words(row: Mapping[str, Any]) -> str:
-    """Says where an answer stands: its letter, its model, and its points where somebody ranked it."""
+    """Describes an answer's rank: its letter, its model, and its points if it was ranked."""
     points = "" if row["points"] is None else f" {row['points']:.2f}"
     return f"{row['label']} by {row['model'] or 'a model'}{points}"
 
@@ -229,13 +229,13 @@ def _help_summed(event: HelpSummed) -> str:
 
 
 def verdict_words(verdict: Verdict) -> str:
-    """Says who judged, and what they gave each participant in all; only what was measured has a figure."""
+    """Describes who judged, and each participant's total. Only measured totals have a figure."""
     judges, scale = ", ".join(verdict.judges), verdict.scale_words
     return f"Judged by {judges}: {verdict.totals} ({scale}). {verdict.outcome}".rstrip()
 
 
 def rating_words(rating: Rating) -> str:
-    """Says what a judge gave, and by which words; or why the score does not count."""
+    """Describes a judge's score and its quotation, or why the score does not count."""
     order = ", in the other order" if rating.swapped else ""
     given = "no score" if rating.score is None else f"{rating.score:g}"
     why = rating.fault or f"“{rating.quotation}” (turn {rating.turn})"
@@ -289,7 +289,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
 
 
 def decision_words(event: ToolDecided) -> str:
-    """Says by whom a call was allowed or denied, and why; nothing where the configuration allows it."""
+    """Describes who allowed or denied a call and why; nothing if the configuration allowed it."""
     match event.by:
         case "policy":
             return "" if event.decision == "allowed" else "denied by the configuration"
@@ -299,14 +299,14 @@ def decision_words(event: ToolDecided) -> str:
 
 
 def proposal_reason(event: ToolProposed) -> str:
-    """Returns why a call that stands in an answer was not run."""
+    """Returns why a call written in an answer was not run."""
     if event.kind == "unsure":
         return "it writes, and nothing shows that it is meant"
     return f"it stands beside {'an' if event.kind[0] in 'eo' else 'a'} {event.kind}"
 
 
 def call_words(call: ToolCall) -> str:
-    """The call as one reads it: `calculator(12*7)`; of several arguments each with its name."""
+    """Returns a call in short form: `calculator(12*7)`. Several arguments have names."""
     given = call.malformed or call.arguments
     if isinstance(given, str):
         shown = given
@@ -318,7 +318,7 @@ def call_words(call: ToolCall) -> str:
 
 
 def result_words(result: ToolResult) -> str:
-    """The result itself where it is marked as such, else its beginning."""
+    """Returns the field `result` of a result if there is one, else its beginning."""
     try:
         found = json.loads(result.text)
     except (ValueError, RecursionError):
@@ -342,14 +342,14 @@ def arguments(call: ToolCall) -> str:
 
 
 def attachment(part: Image | Document) -> str:
-    """A file in words, for views that can't show it."""
+    """Describes a file for views that can't show it."""
     size = f"{len(part.data):,} bytes" if part.data else part.url
     name = f"{part.name}, " if isinstance(part, Document) and part.name else ""
     return f"{name}{part.media_type}, {size}"
 
 
 def badges(turn: TurnFinished) -> tuple[str, ...]:
-    """Says what is out of the ordinary about a turn."""
+    """Returns what is unusual about a turn."""
     attempts = f"{turn.attempts} attempts" if turn.attempts > 1 else ""
     return tuple(
         filter(None, (_KINDS.get(turn.kind, ""), audience_text(turn.heard_by), STOPS.get(turn.stop, ""), attempts))
@@ -357,14 +357,14 @@ def badges(turn: TurnFinished) -> tuple[str, ...]:
 
 
 def audience_text(heard_by: Sequence[str] | None) -> str:
-    """Says who hears a turn, where not everybody does."""
+    """Describes who hears a turn, unless all do."""
     if heard_by is None:
         return ""
     return f"heard by {', '.join(heard_by)} only" if heard_by else "heard by nobody"
 
 
 def help_rows(event: HelpSummed) -> Iterator[tuple[str, ...]]:
-    """The rows under `HELP_HEADS`: who was called for what, how often, and what it cost."""
+    """Yields the rows under `HELP_HEADS`: who was called for what, how often, and the cost."""
     for row in event.rows:
         time = duration(row["seconds"]) if row["seconds"] else ""
         mark = about(estimated="estimated" in row)
@@ -374,7 +374,7 @@ def help_rows(event: HelpSummed) -> Iterator[tuple[str, ...]]:
 
 
 def help_document(event: HelpSummed) -> Mapping[str, Any]:
-    """Returns the sums of help for programs."""
+    """Returns the sums of help as JSON."""
     return {
         "turns": event.turns,
         "helped": event.helped,

@@ -1,4 +1,4 @@
-"""How the measures of a conversation went from turn to turn, for a chart and a table of any length of run."""
+"""How the measures of a conversation develop from turn to turn, for a chart and a table of any length of run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from ..core.events import TurnFinished
 from ..core.helping import HintGiven
 
 FAULTS = ("repetition", "agreement", "drift", "formulaic")
-"""The measures that stand in the chart."""
+"""The measures in the chart."""
 MOST = 200
 WIDE, HIGH, ABOVE = 640.0, 150.0, 8.0
-"""Of the chart, and what is left free above its highest point."""
+"""The size of the chart, and the space above its highest point."""
 
 
 class SignalRow(NamedTuple):
@@ -24,9 +24,9 @@ class SignalRow(NamedTuple):
 
 @dataclass(slots=True)
 class SignalCurves:
-    """The measures of the turns of a run: when there are too many, of each second turn, then of each fourth.
+    """The measures of the turns of a run. If there are too many, of every second turn, then of every fourth.
 
-    `hints` are those that were given, to the number of `MOST`.
+    `hints` holds up to `MOST` hints that were given.
     """
 
     rows: list[SignalRow] = field(default_factory=list)
@@ -49,23 +49,23 @@ class SignalCurves:
 
     @property
     def has_chart(self) -> bool:
-        """Says whether there is something to be seen; lines along the ground show nothing."""
+        """Whether there is something to see: a chart of lines along the ground is left out."""
         is_risen = any(row.signals.get(name, 0.0) > 0 for row in self.rows for name in FAULTS)
         return len(self.rows) > 2 and (is_risen or bool(self.hints))
 
     @property
     def names(self) -> list[str]:
-        """Those of all measures, for the head of a table."""
+        """The names of all measures, for the head of a table."""
         return list(dict.fromkeys(name for row in self.rows for name in row.signals))
 
     @property
     def lines(self) -> Mapping[str, list[tuple[float, float]]]:
-        """The points of each measure in the chart, by its name."""
+        """The points of each measure in the chart, by name."""
         return {name: [self._point(row, name) for row in self.rows] for name in FAULTS if name in self.names}
 
     @property
     def marks(self) -> list[tuple[float, HintGiven]]:
-        """The hints, each with its place across the chart."""
+        """The hints with their horizontal positions in the chart."""
         return [(self._across(hint.turn), hint) for hint in self.hints]
 
     def _point(self, row: SignalRow, name: str) -> tuple[float, float]:

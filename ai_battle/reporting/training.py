@@ -1,7 +1,7 @@
-"""A run as data to train models on: what each participant was sent and said, and answers beside poorer drafts.
+"""Exports a run as training data: each participant's conversation, and answers paired with poorer drafts.
 
-Both in the JSON Lines that OpenAI's fine-tuning takes: https://platform.openai.com/docs/guides/supervised-fine-tuning
-and https://platform.openai.com/docs/guides/direct-preference-optimization
+Both use the JSON Lines of OpenAI's fine-tuning: https://platform.openai.com/docs/guides/supervised-fine-tuning and
+https://platform.openai.com/docs/guides/direct-preference-optimization
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,39 +30,39 @@ from ..wire import openai
 from .sentences import attachment
 
 LONGEST = 32_000
-"""Estimated tokens of an example; a longer discussion becomes several, each of which begins with the prompt."""
+"""Estimated tokens of an example. A longer discussion becomes several, each starting with the prompt."""
 PLAIN: Naming = "plain"
 PREFIXED: Naming = "prefixed"
 ANYTHING = {"type": "object"}
-"""The arguments of a tool that was called and not offered, of which no more is known."""
+"""The parameters of a tool that was called but not offered, so that its schema is unknown."""
 
 
 def documents_of(run_dir: Path, *, as_pairs: bool) -> Iterator[Mapping[str, Any]]:
-    """Yields what `examples` or `pairs` write; nothing where there is none."""
+    """Yields the documents that `examples` or `pairs` write, if there are any."""
     learners = _Learners(run_dir)
     return learners.pairs() if as_pairs else learners.examples()
 
 
 def examples(run_dir: Path) -> Iterator[str]:
-    """A line for each participant that is a model: its turns are the assistant's, all that others said the user's.
+    """Yields a line for each model: its turns are the assistant's, all other messages the user's.
 
-    Raises `ConfigError` where nobody has answered.
+    Raises `ConfigError` if no model has answered.
     """
     return _require(_Learners(run_dir).examples(), f"{run_dir} has nothing to train on: no model has answered in it.")
 
 
 def pairs(run_dir: Path) -> Iterator[str]:
-    """A line for each answer beside a draft of its turn that was judged poorer, with the messages that led to both.
+    """Yields a line for each answer with a draft of its turn that was judged poorer, and the messages before them.
 
-    Turns whose answer came with tools are left out: what these returned is not in the request that the draft answers.
-    Raises `ConfigError` where there are none.
+    Turns whose answer used tools are left out: their results are not in the request that the draft answers. Raises
+    `ConfigError` if there are none.
     """
     why = "in none of its turns was a draft found poorer than the answer, or its journal was written without drafts"
     return _require(_Learners(run_dir).pairs(), f"{run_dir} has no pairs: {why}.")
 
 
 def _require(documents: Iterator[Mapping[str, Any]], error: str) -> Iterator[str]:
-    """The documents as lines; raises before anything is written."""
+    """Returns the documents as lines. Raises `ConfigError` right away if there are none."""
     first = next(documents, None)
     if first is None:
         raise ConfigError(error)
@@ -114,7 +114,7 @@ class _Learner:
                 self.drafts.append(text)
 
     def body(self, *, answered: bool) -> dict[str, Any]:
-        """Returns the request of its next turn; where it is to be `answered`, all up to its last answer."""
+        """Returns the request of the next turn, or, if `answered`, everything up to the last answer."""
         messages = self._view.messages
         while answered and messages and (messages[-1].role != "assistant" or messages[-1].tool_calls):
             messages = messages[:-1]
@@ -130,7 +130,7 @@ def _called_tools(messages: Sequence[Message]) -> Mapping[str, ToolSpec]:
 
 
 class _Learners:
-    """Follows a run with one learner for each model; in memory is one example of each."""
+    """Follows a run with one learner for each model. Holds one example of each in memory."""
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
@@ -158,7 +158,7 @@ class _Learners:
                 pass
 
     def _turns(self) -> Iterator[TurnFinished]:
-        """Yields each turn before it is heard, with the drafts and tools that its speaker's learner has then."""
+        """Yields each turn before it is heard, while its speaker's learner still has the turn's drafts and tools."""
         for _, event in read(self._run_dir):
             match event:
                 case RunStarted():
@@ -176,7 +176,7 @@ class _Learners:
             learner.begin(self._opening)
 
     def _hear(self, turn: TurnFinished) -> Iterator[_Learner]:
-        """Learners whose example is full, before they begin the next one."""
+        """Yields learners whose example is full, before they start the next one."""
         for learner in self._learners.values():
             learner.hear(turn)
             if learner.is_full:
@@ -185,12 +185,12 @@ class _Learners:
 
 
 def _is_judged_answer(draft: DraftDropped) -> bool:
-    """Says whether a draft is a whole answer of the model itself that another was found better than."""
+    """Checks whether a draft is a complete answer of the model itself that lost against another one."""
     return bool(draft.attempt and draft.text and not draft.calls_tools and len(draft.text) <= MOST_CHARACTERS)
 
 
 def _learners(started: RunStarted) -> Iterator[_Learner]:
-    """Yields the learners with the system prompts of their configuration; a run from Python tells none."""
+    """Yields the learners with the system prompts of their configuration. A run from Python has none."""
     systems, names = dict[str, str](), PLAIN if len(started.participants) == 2 else PREFIXED
     if config := started.settings.get("config"):
         plan = FileSetup.of(load_checked(config_without_models(yaml.safe_load(str(config)))), keyboard).build({}).plan
@@ -201,7 +201,7 @@ def _learners(started: RunStarted) -> Iterator[_Learner]:
 
 
 def _parts(message: Message) -> Iterator[Part]:
-    """Yields what fine-tuning takes of a message: documents are told of, and what was thought is left out."""
+    """Yields the parts that fine-tuning accepts. Documents become a description; thinking is left out."""
     for part in message.parts:
         if isinstance(part, Document):
             yield Text(f"[{attachment(part)}]")

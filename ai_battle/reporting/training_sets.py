@@ -1,4 +1,4 @@
-"""What was taught as data to train a model on: of many runs, of lessons, and of what shadows have compared."""
+"""Collects training data from many runs, from lessons, and from the comparisons of shadows."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,20 +15,20 @@ from ..evidence.trials import TRIALS, ShadowTrial, read_trials
 from .training import answer_of, documents_of
 
 Shape: TypeAlias = Literal["openai", "trl"]
-"""Whose trainer reads it; of answers alone (sft) both read the same, and so does Unsloth."""
+"""The trainer that reads the data. For answers alone (sft) both formats are the same, also for Unsloth."""
 ASKED = {"sft": "messages", "dpo": "input"}
-"""Where a document has its request."""
+"""The key of a document that holds its request."""
 HELD_BACK = 10
-"""One of so many examples is for validation."""
+"""One of this many examples is for validation."""
 
 
 def training_set(
     store: EvidenceStore | None, run_dirs: Iterable[Path], wanted: Literal["sft", "dpo"], shape: Shape
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Returns lines to train on and lines to validate with: of runs, of lessons, and of what shadows have compared.
+    """Returns lines for training and for validation, from runs, lessons, and the comparisons of shadows.
 
-    A request comes once; which of both it is for does not change when others are added. For TRL's shapes see
-    https://huggingface.co/docs/trl/dataset_formats. Raises `ConfigError` where there is nothing.
+    Each request comes once. Whether it is for training or validation does not change when others are added. For TRL's
+    formats see https://huggingface.co/docs/trl/dataset_formats. Raises `ConfigError` if there is no data.
     """
     of_runs = (documents_of(run_dir, as_pairs=wanted == "dpo") for run_dir in run_dirs)
     known = chain(_of_store(store, wanted) if store else (), *of_runs)
@@ -58,7 +58,7 @@ def _of_store(store: EvidenceStore, wanted: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _comparison(trial: ShadowTrial) -> Mapping[str, Any]:
-    """An answer beside a poorer one, whoever gave it."""
+    """Returns an answer paired with a poorer one, whichever model gave it."""
     better, poorer = (trial.large, trial.small) if trial.outcome == "loss" else (trial.small, trial.large)
     answers = {"preferred_output": answer_of(better), "non_preferred_output": answer_of(poorer)}
     return {"input": {"messages": _question(trial.prompt)}, **answers}

@@ -1,4 +1,4 @@
-"""The events of a run as views show them: each turn with what led to its answer, who was asked, and what came of it."""
+"""The events of a run as views show them: each turn with what led to its answer."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ Turn = TurnFinished | TurnFailed
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """An event in a sentence, empty where none is due; `texts` are what was shown and said, by their titles: data."""
+    """An event as a sentence, which may be empty; `texts` holds what was shown and said, with titles."""
 
     event: Event
     words: str
@@ -27,7 +27,7 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """A call of a tool with what came of it, None where nothing did, and what was decided on it, in words."""
+    """A tool call with its result, if any, and the decision on it in words."""
 
     call: ToolCall
     result: ToolResult | None
@@ -35,14 +35,14 @@ class ToolCard:
 
     @property
     def title(self) -> str:
-        """Returns the call as one reads it, with its result: `calculator(12*7) -> 84`."""
+        """The call with its result in short form: `calculator(12*7) -> 84`."""
         came = f" -> {result_words(self.result)}" if self.result else ""
         return f"{call_words(self.call)}{f' ({self.decision})' if self.decision else ''}{came}"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn with its `entries` in order, and what was decided on its calls, in words by the id of the call."""
+    """A turn with its `entries` in order, and the decisions on its calls in words, by the id of the call."""
 
     event: Turn
     entries: tuple[TimelineEntry, ...]
@@ -50,7 +50,7 @@ class TurnView:
 
     @property
     def parts(self) -> Iterator[Part | ToolCard]:
-        """What was said and done in it, each call with its result."""
+        """The content of the turn, each call with its result."""
         turn = self.event
         if isinstance(turn, TurnFailed):
             return
@@ -65,7 +65,7 @@ class TurnView:
 
 
 def _results_by_call(parts: Iterable[Part]) -> Mapping[str, list[ToolResult]]:
-    """Returns the results by their call's id, in order, as ids are unique in one answer only."""
+    """Returns results by their call's id. There may be several in order, as ids are unique in one answer only."""
     found: defaultdict[str, list[ToolResult]] = defaultdict(list)
     for part in parts:
         if isinstance(part, ToolResult):
@@ -89,9 +89,9 @@ class _OpenTurn:
 
 
 class Timeline:
-    """Makes the views of a run from its events as they come; one turn, or one round of answers at once, in memory.
+    """Creates views from the events of a run as they come, holding only the open turns in memory.
 
-    A turn that was broken off has no view; what is told of it stands before what came next.
+    An aborted turn has no view; its events are shown before what follows.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Timeline:
 
     @property
     def open_turns(self) -> Mapping[str, Sequence[Event]]:
-        """Who is answering, and what happened on the way until now."""
+        """The speakers that are answering, with their events so far."""
         return {speaker: turn.events for speaker, turn in self._turns.items()}
 
     def take(self, event: Event) -> Iterator[TurnView | TimelineEntry]:
@@ -122,7 +122,7 @@ class Timeline:
                 self._between.append(event)
 
     def flush(self) -> Iterator[TimelineEntry]:
-        """Returns what happened between the turns since the last view."""
+        """Returns entries for the events between turns since the last view."""
         events, self._between = self._between, []
         return entries(events)
 
@@ -137,7 +137,7 @@ class Timeline:
 
 
 def timeline(run_dir: Path) -> Iterator[TurnView | TimelineEntry]:
-    """The turns of a run, and what happened between them."""
+    """Yields the turns of a run, and what happened between them."""
     views = Timeline()
     for _, event in read(run_dir):
         yield from views.take(event)
@@ -151,7 +151,7 @@ def turn_view(run_dir: Path, turn: Turn) -> TurnView:
 
 
 def entries(events: Iterable[Event], answer: str = "") -> Iterator[TimelineEntry]:
-    """Yields what happened on the way to an answer: each draft where it was judged, each text and each reason once."""
+    """Yields the events before an answer, with each draft where it was judged, and each text and reason only once."""
     ordered = _with_drafts_in_place(list(events))
     dropped = {(event.text, event.usage): event.reason for event in ordered if isinstance(event, DraftDropped)}
     reason, known = "", set[str]()
@@ -168,7 +168,7 @@ def entries(events: Iterable[Event], answer: str = "") -> Iterator[TimelineEntry
 
 
 def _with_drafts_in_place(events: list[Event]) -> list[Event]:
-    """A draft is dropped when a better answer has come; a reader wants it where it was found stuck."""
+    """Moves dropped drafts to where they were found stuck: the event comes only with a better answer."""
     ordered: list[Event] = []
     for event in events:
         place = len(ordered)
@@ -184,7 +184,7 @@ def _is_judged(event: Event, draft: DraftDropped) -> bool:
 
 
 def _texts(event: Event, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yields what was shown and said; not again what the answer that is dropped now, or a plan, was said with."""
+    """Yields what was shown and said, except texts that were shown before."""
     match event:
         case HintGiven(text=text):
             yield "what it was told", text
@@ -196,7 +196,7 @@ def _texts(event: Event, known: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _outcome(event: ModelConsulted, answer: str, dropped: Mapping[tuple[str, Usage], str]) -> str:
-    """Returns what became of it; nothing where that is not known."""
+    """Describes what became of a consulted model's text; nothing if that is unknown."""
     if not event.text:
         return ""
     if reason := dropped.get((event.text, event.usage)):

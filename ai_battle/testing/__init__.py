@@ -1,12 +1,12 @@
-"""Testing without a network: fake providers that speak the real APIs, scripted models, and the contract of a client.
+"""Tests without a network: fake providers that implement the real APIs, scripted models, a contract for clients.
 
     async with FakeProviders() as fakes:
         fakes.openai.says("Hello!", call("add", a=1, b=2), fault("stall_mid_stream"), "Here I am again.")
         os.environ.update(fakes.environment)
-        ...                                    # run what is to be tested
+        ...                                    # run the code under test
         print(fakes.openai.requests[-1].body)
 
-`FAULTS` lists what can go wrong, each with a sentence. `python -m ai_battle.testing` runs the fakes for a shell.
+`FAULTS` lists the faults, each with a sentence. `python -m ai_battle.testing` runs the fakes for a shell.
 """
 
 from ..providers.scripted import ScriptedClient

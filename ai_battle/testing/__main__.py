@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m ai_battle.testing", description=__doc__)
     parser.add_argument("--say", action="append", default=[], metavar="TEXT", help="an answer; may be repeated")
     parser.add_argument("--fault", action="append", default=[], choices=FAULTS, metavar="NAME", help="comes first")
-    parser.add_argument("--list-faults", action="store_true", help="what can go wrong, and leave")
+    parser.add_argument("--list-faults", action="store_true", help="list all faults and exit")
     parser.add_argument("--seconds", type=float, default=3600.0, help="when to stop (default: 3600)")
     return parser
 

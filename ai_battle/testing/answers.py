@@ -1,4 +1,4 @@
-"""An HTTP answer as a list of steps, and how it is played to a client: bytes, pauses, and breaking the connection."""
+"""HTTP answers as lists of steps that are played to a client: bytes, pauses, and broken connections."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ _LINGER_ZERO = struct.pack("ii", 1, 0)
 
 
 class Break(Enum):
-    """How a connection ends before its time: RST, or FIN."""
+    """How a connection is broken: by RST or FIN."""
 
     RESET = auto()
     CLOSE = auto()
@@ -31,9 +31,9 @@ Step = bytes | float | Break
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """The headers go out with the first bytes, also if these are empty. `length` None means chunked.
+    """An answer in steps. The headers go out with the first bytes, even if these are empty.
 
-    `usage` is what the whole answer takes, of `size` bytes: who gets a part of them is billed for that part.
+    `length` None means chunked. `usage` is that of all `size` bytes: a client that gets a part is billed for it.
     """
 
     steps: Iterable[Step]
@@ -48,7 +48,7 @@ class HttpAnswer:
         return b"".join(step for step in self.steps if isinstance(step, bytes))
 
     def bill(self, sent: int) -> Usage | None:
-        """Returns what a provider charges for so many sent bytes: the question, and of the answer what was sent."""
+        """Returns what a provider charges for the sent bytes: all of the input, and that share of the output."""
         if self.usage is None or not sent:
             return None
         share = min(1.0, sent / self.size) if self.size else 1.0
@@ -61,7 +61,7 @@ def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None
 
 
 def reply_answer(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
-    """Returns the answer as it should be, in one write unless the reply asks for pauses."""
+    """Returns the correct answer, in one write unless the reply asks for pauses."""
     answer = _plain_answer(api, question, reply)
     return replace(answer, usage=reply.bill, size=len(answer.data))
 
@@ -81,7 +81,7 @@ def stream_answer(api: FakeApi, steps: Iterable[Step]) -> HttpAnswer:
 
 
 async def play(answer: HttpAnswer, request: web.BaseRequest, request_id: str, sent: list[int]) -> web.StreamResponse:
-    """Adds the bytes that went out to `sent`, one number for each step."""
+    """Plays an answer. Adds the number of bytes of each step to `sent`."""
     response = web.StreamResponse(status=answer.status, headers={"x-request-id": request_id, **answer.headers})
     if answer.length is None:
         response.enable_chunked_encoding()
@@ -109,7 +109,7 @@ async def _take(step: bytes | float, request: web.BaseRequest, response: web.Str
 
 
 def _break(request: web.BaseRequest, how: Break) -> None:
-    """Ends the connection; what is written afterwards goes nowhere."""
+    """Ends the connection. Later writes go nowhere."""
     if (transport := request.transport) is None:
         return
     if how is Break.CLOSE:

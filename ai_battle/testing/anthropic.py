@@ -1,4 +1,4 @@
-"""Anthropic's Messages API."""
+"""A fake of Anthropic's Messages API."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -120,7 +120,7 @@ def _by_ttl(usage: Usage) -> dict[str, int]:
 
 
 def _usage(reply: Reply) -> dict[str, Any]:
-    """Cached tokens are counted apart from the others, unlike in other APIs."""
+    """Returns the usage. Cached tokens are not part of the input tokens, unlike in other APIs."""
     usage: Usage = reply.bill
     return {
         "input_tokens": usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens,

@@ -1,6 +1,6 @@
-"""What a fake provider must know to speak an API: how it answers, streams, refuses and lists its models.
+"""The interface of a fake API: how it answers, streams, refuses and lists its models.
 
-The APIs are written as their providers document them, apart from `ai_battle.wire`, so that an error there shows.
+The APIs are written from their providers' documentation, independently of `ai_battle.wire`, to reveal its errors.
 """
 
 import json
@@ -26,7 +26,7 @@ ErrorKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What a fake says about one of its models where the API has a place for it."""
+    """The properties of a fake's model that its API can report."""
 
     context_window: int = 131_072
     capabilities: tuple[str, ...] = ("completion", "tools", "vision", "thinking")
@@ -45,14 +45,14 @@ class Question:
 
     @property
     def most_tokens(self) -> int | None:
-        """Returns how many tokens the answer may have, where the request says so."""
+        """The request's limit of output tokens, if it sets one."""
         options = self.body.get("options") or self.body.get("generationConfig") or self.body
         return next((options[name] for name in MOST_TOKENS if name in options), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """An error to be put into a provider's words."""
+    """An error to encode as the provider does."""
 
     kind: ErrorKind = "status"
     status: int = 500
@@ -61,14 +61,14 @@ class ApiError:
     retry_after: float | None = None
 
     def status_and_message(self, special: Mapping[str, tuple[int, str]]) -> tuple[int, str]:
-        """Returns its status and what it says: by its kind, where the API has words for that."""
+        """Returns its status and message: the API's own for its kind, if there are."""
         usual = (self.status, self.subject or f"The fake answers with status {self.status}.")
         return special.get(self.kind, usual)
 
 
 @dataclass(frozen=True, slots=True)
 class FakeStream:
-    """A streamed answer in its parts: what opens it, what is said, and what tells that it is complete."""
+    """A streamed answer in parts: opening, content, and the closing that marks it as complete."""
 
     opening: tuple[bytes, ...]
     events: tuple[bytes, ...]
@@ -80,7 +80,7 @@ class FakeStream:
 
 
 class FakeApi(ABC):
-    """One provider's API. `ping` is what keeps a stream open without saying anything."""
+    """One provider's API. `ping` keeps a stream open without content."""
 
     name: str
     stream_type = "text/event-stream"
@@ -89,11 +89,11 @@ class FakeApi(ABC):
 
     @abstractmethod
     def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
-        """Returns the question that a POST to `path` asks, or None when it asks no model."""
+        """Returns the question in a POST to `path`, or None if it asks no model."""
 
     @abstractmethod
     def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | ApiError | None:
-        """Returns what the API answers elsewhere: model lists, versions, token counts."""
+        """Returns other responses of the API: model lists, versions, token counts."""
 
     @abstractmethod
     def whole(self, reply: Reply, question: Question) -> Json:
@@ -104,10 +104,10 @@ class FakeApi(ABC):
 
     @abstractmethod
     def body_without_answer(self, question: Question) -> Json:
-        """Returns a well-formed body in which the place for the answer is missing."""
+        """Returns a well-formed body without an answer."""
 
     def stream_without_answer(self, question: Question) -> bytes:
-        """Returns a whole stream in which the answer is missing."""
+        """Returns a complete stream without an answer."""
         return event(self.body_without_answer(question))
 
     @abstractmethod
@@ -115,15 +115,15 @@ class FakeApi(ABC):
         """Returns the status and the body of an error."""
 
     def error_event(self, problem: ApiError) -> bytes:
-        """Returns an error as it comes in the middle of a stream."""
+        """Returns an error as an event in the middle of a stream."""
         return event(self.error(problem)[1])
 
     def objection(self, question: Question) -> ApiError | None:
-        """Returns what this API finds wrong with a body, as far as clients get it wrong."""
+        """Returns the error for an invalid body, covering mistakes that clients make."""
         return None
 
     def asked_parameter(self, question: Question) -> str:
-        """Returns a sampling parameter that the request has, for an error that refuses it."""
+        """Returns a sampling parameter of the request, for an error that refuses it."""
         body = question.body.get("generationConfig") or question.body
         return next((name for name in self.parameters if name in body), self.parameters[0])
 
@@ -142,7 +142,7 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def arguments_object(call: ToolCall) -> Any:
-    """Returns the arguments for APIs that carry them as JSON, where text that is no JSON can only be a string."""
+    """Returns the arguments for APIs that carry them as JSON. Malformed ones can only be a string there."""
     return json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
 
 
@@ -155,5 +155,5 @@ def slices(text: str, size: int) -> Iterable[str]:
 
 
 def characters(body: Any) -> int:
-    """Returns how much text there is in a body, for counting tokens."""
+    """Returns the size of a body, to estimate tokens."""
     return len(dumps(body))

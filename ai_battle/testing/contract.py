@@ -1,10 +1,10 @@
-"""What every `ModelClient` promises, as checks that anyone can run on a client of their own.
+"""The contract of every `ModelClient`, as checks that you can run on your own client.
 
     @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
     async def test_my_client_keeps_the_contract(check):
         await check(contract.Subject(answers=MyClient, fails=lambda: MyClient(url=BROKEN), stalls=lambda: ...))
 
-A wrapper around other clients needs no provider: `contract.wrapper(lambda inner: MyWrapper(inner))` is its subject.
+A wrapper around other clients needs no provider: test `contract.wrapper(lambda inner: MyWrapper(inner))`.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Subject:
-    """A client in three situations, each made afresh by a function.
+    """A client in three situations, each created by a function.
 
-    `answers` has a model that answers with a text, `fails` one whose provider fails for good, `stalls` one that never
-    answers. Without one of the last two, its check passes unchecked. `request` is what the client is asked.
+    `answers` has a model that answers with a text, `fails` one whose provider always fails, `stalls` one that never
+    answers. Without one of the last two, its check passes unchecked. `request` is sent to the client.
     """
 
     answers: Factory
@@ -43,7 +43,7 @@ Check = Callable[[Subject], Awaitable[None]]
 
 
 async def answers_as_assistant(subject: Subject) -> None:
-    """There is an answer, it says something, and it is the assistant's."""
+    """Checks that there is an answer with content, in the role of the assistant."""
     client = subject.answers()
     response = await _closing(client, client.complete(subject.request))
     assert isinstance(response, ModelResponse), f"complete() must return a ModelResponse, not {response!r}"
@@ -52,21 +52,21 @@ async def answers_as_assistant(subject: Subject) -> None:
 
 
 async def deltas_add_up_to_the_answer(subject: Subject) -> None:
-    """The text deltas since the last failed attempt are the answer's text, each piece once."""
+    """Checks that the text deltas since the last failed attempt add up to the answer's text."""
     client = subject.answers()
     response = await _closing(client, client.complete(subject.request, log := EventLog()))
     assert log.text == response.text, f"the deltas say {log.text!r}, the answer {response.text!r}"
 
 
 async def leaves_the_request_unchanged(subject: Subject) -> None:
-    """Neither the request nor anything inside it is written to."""
+    """Checks that the client changes neither the request nor anything inside it."""
     client, before = subject.answers(), copy.deepcopy(subject.request)
     await _closing(client, client.complete(subject.request))
     assert subject.request == before, "the request was changed"
 
 
 async def answers_several_at_once(subject: Subject) -> None:
-    """Calls don't get in each other's way: each hears its own answer and nothing else."""
+    """Checks that concurrent calls receive only their own deltas."""
     client, logs = subject.answers(), [EventLog() for _ in range(3)]
     answers = asyncio.gather(*(client.complete(subject.request, log) for log in logs))
     for log, response in zip(logs, await _closing(client, answers), strict=True):
@@ -74,7 +74,7 @@ async def answers_several_at_once(subject: Subject) -> None:
 
 
 async def a_failing_provider_raises_provider_error(subject: Subject) -> None:
-    """A failure is an exception, and never an answer that tells of it."""
+    """Checks that a failure is an exception, and never an answer that describes it."""
     if subject.fails is None:
         return
     client = subject.fails()
@@ -86,7 +86,7 @@ async def a_failing_provider_raises_provider_error(subject: Subject) -> None:
 
 
 async def cancelling_leaves_nothing_running(subject: Subject) -> None:
-    """A cancelled call ends at once, and so does all that it started."""
+    """Checks that a cancelled call ends at once, with all tasks that it started."""
     if subject.stalls is None:
         return
     client, before = subject.stalls(), asyncio.all_tasks()
@@ -119,7 +119,7 @@ def name_of(check: object) -> str:
 
 
 def wrapper(wrap: Callable[[ModelClient], ModelClient], *says: str) -> Subject:
-    """Returns the subject for a client that wraps another: a scripted model, a failing one and a silent one."""
+    """Returns the subject for a client that wraps another: scripted, failing and silent models."""
     script = says or ("A plain answer, in several words.",)
     return Subject(
         answers=lambda: wrap(ScriptedClient(*script, loop=True)),

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a provider, by name, and how it spoils an answer; `FAULTS` lists it all."""
+"""The faults that can happen between a client and a provider, by name; `FAULTS` lists them all."""
 
 import gzip
 from collections.abc import Callable, Iterable, Mapping
@@ -47,7 +47,7 @@ SAME_IDS = Reply(calls=tuple(replace(call, id="call_same") for call in _TWO_CALL
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a fault happens. `reply` is the answer that would have been, `elsewhere` the URL of another origin."""
+    """The situation of a fault. `reply` is the answer that it spoils, `elsewhere` the URL of another origin."""
 
     api: FakeApi
     question: Question
@@ -59,10 +59,9 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that goes wrong, `times` times in a row. `wires` are the APIs that know such a thing.
+    """One fault, which happens `times` times in a row. `wires` are the APIs that have such a fault.
 
-    `seconds` are those of `Retry-After` or between two bytes, where a fault has such; `reply` is the answer that it
-    spoils.
+    `seconds` is the value of `Retry-After` or the pause between two bytes; `reply` is the answer that it spoils.
     """
 
     name: str
@@ -75,7 +74,7 @@ class Fault:
 
 
 def fault(name: str | int, times: int = 1, *, seconds: float | None = None, reply: Reply | None = None) -> Fault:
-    """Returns the fault of that name or status, for use among replies: `says(fault("http_503", times=2), "Hello")`."""
+    """Returns the fault with that name or status, to use among replies: `says(fault("http_503", times=2), "Hello")`."""
     name = f"http_{name}" if isinstance(name, int) else name
     if name not in FAULTS:
         raise ValueError(f"there is no fault {name!r}{near(name, list(FAULTS))}")
@@ -111,7 +110,7 @@ def at(default: float) -> Callable[[Scene], str]:
 
 
 def _first_half(scene: Scene) -> tuple[bytes, int | None]:
-    """Returns what is sent of the answer before the fault, and the length that was promised for all of it."""
+    """Returns the first half of the answer, and the length promised for all of it."""
     if scene.question.stream:
         stream = scene.api.stream(scene.reply, scene.question)
         return b"".join((*stream.opening, *stream.events[: len(stream.events) // 2])), None
@@ -134,7 +133,7 @@ def only(*steps: Step) -> Callable[[Scene], HttpAnswer]:
 
 
 def _spoiled_answer(scene: Scene, *steps: Step, length: int | None = None) -> HttpAnswer:
-    """Returns an answer of other steps than it should have; what of it is sent has its price."""
+    """Returns an answer with other steps than it should have. What is sent of it is billed."""
     sound = reply_answer(scene.api, scene.question, scene.reply)
     return replace(_body(scene, steps), length=length, usage=sound.usage, size=sound.size)
 
@@ -147,7 +146,7 @@ def _body(scene: Scene, steps: Iterable[Step]) -> HttpAnswer:
 
 
 def cut(by: int = 0) -> Callable[[Scene], HttpAnswer]:
-    """Sends less than the first half, so that an event of a stream is cut; the end of the HTTP body is in order."""
+    """Sends less than the first half, so that an event of a stream is cut. The HTTP body ends regularly."""
 
     def answer(scene: Scene) -> HttpAnswer:
         half, _ = _first_half(scene)
@@ -157,7 +156,7 @@ def cut(by: int = 0) -> Callable[[Scene], HttpAnswer]:
 
 
 def malformed_json(scene: Scene) -> HttpAnswer:
-    """Returns an answer that is no JSON; in a stream only the event in the middle is none."""
+    """Returns an answer with malformed JSON; in a stream only the event in the middle is malformed."""
     if not scene.question.stream:
         whole = dumps(scene.api.whole(scene.reply, scene.question))
         return _spoiled_answer(scene, whole.replace(b":", b"=", 3))
@@ -186,7 +185,7 @@ def without_answer(scene: Scene) -> HttpAnswer:
 
 
 def invalid_utf8(scene: Scene) -> HttpAnswer:
-    """Writes Latin-1 in the place of UTF-8."""
+    """Encodes a character as Latin-1 instead of UTF-8."""
     answer = _answer(scene, Reply("A café is not a caf\u00e9 in every encoding."))
     return replace(answer, steps=(answer.data.replace("é".encode(), b"\xe9"),), length=None)
 
@@ -204,7 +203,7 @@ def drip(scene: Scene) -> HttpAnswer:
 
 
 def pings(scene: Scene) -> HttpAnswer:
-    """A body that is not streamed is kept alive by white space."""
+    """Sends pings for ever: white space if the body is not streamed."""
     stream = scene.question.stream
     opening = b"".join(scene.api.stream(scene.reply, scene.question).opening) if stream else b""
     answer = _body(scene, _repeat(opening, scene.api.ping if stream else b" \n", scene.seconds))
@@ -224,12 +223,12 @@ def huge(scene: Scene) -> HttpAnswer:
 
 
 def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
-    """Charges what a model may write at most, however much the server sends."""
+    """Bills the most tokens that the model may write, however much the server sends."""
     return replace(answer, usage=replace(scene.reply.bill, output_tokens=scene.question.most_tokens or HUGE // 4))
 
 
 def _filling(scene: Scene, size: int) -> Iterable[bytes]:
-    """Yields a well-formed answer of that size piece by piece, so that nobody has to hold it."""
+    """Yields a well-formed answer of that size piece by piece, so that it is never in memory as a whole."""
     api, question = scene.api, scene.question
     reply = Reply(_FILLING, chunks=1, usage=scene.reply.bill)
     times = size // len(_FILLING)

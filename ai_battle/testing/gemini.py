@@ -1,4 +1,4 @@
-"""Google's generateContent API."""
+"""A fake of Google's generateContent API."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Ollama's own API."""
+"""A fake of Ollama's own API."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -106,7 +106,7 @@ def _call(index: int, call: ToolCall) -> dict[str, Any]:
 
 
 def _ending(reply: Reply) -> dict[str, Any]:
-    """Ollama says `stop` when a model calls tools, too."""
+    """Returns the end of an answer. Ollama reports `stop` also when a model calls tools."""
     read, written = reply.bill.input_tokens, reply.bill.output_tokens
     return {
         "done": True,

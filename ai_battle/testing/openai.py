@@ -1,4 +1,4 @@
-"""The Chat Completions API, as OpenAI and the many that follow it speak it."""
+"""A fake of OpenAI's Chat Completions API, which many providers implement."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -142,7 +142,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _call_events(model: str, index: int, call: ToolCall) -> Iterable[bytes]:
-    """The first fragment names the call, the others bring its arguments in pieces."""
+    """Yields the fragments of a call: the first has its name, the others its arguments in pieces."""
     start = _call(call)
     arguments = start["function"].pop("arguments")
     yield _chunk(model, {"tool_calls": [{"index": index, **start, "function": {"name": call.name, "arguments": ""}}]})
@@ -170,7 +170,7 @@ def _card(name: str, card: ModelCard) -> dict[str, Any]:
 
 
 def _embedding(model: str, text: str) -> Json:
-    """By letters, three in a row, so that texts of like words lie near each other."""
+    """Returns a vector of letter trigrams, so that similar texts are near each other."""
     vector = [0.0] * 64
     for place in range(len(text) - 2):
         vector[crc32(text[place : place + 3].lower().encode()) % 64] += 1.0

@@ -1,4 +1,4 @@
-"""What a fake provider can be told to say."""
+"""Scripted replies of a fake provider."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ class Reply:
     """One answer of a model.
 
     `delay` is the seconds before its first byte, `pace` those between two chunks of a stream; without them a stream is
-    written at once. `chunks` is into how many pieces a stream cuts the text (0: a piece for each word). A tool call
-    without an id gets one, `usage` and `stop` are made up when they are not given.
+    written at once. `chunks` is the number of pieces into which a stream cuts the text (0: one for each word). A tool
+    call without an id gets one, and missing `usage` and `stop` get plausible values.
     """
 
     text: str = ""
@@ -36,18 +36,18 @@ class Reply:
 
 
 def reply(text: str = "", *, calls: Iterable[ToolCall] = (), **details: Any) -> Reply:
-    """Makes an answer: `reply("Hm.", thinking="Let me see", calls=[call("add", a=1)], delay=0.2, chunks=3)`."""
+    """Creates an answer: `reply("Hm.", thinking="Let me see", calls=[call("add", a=1)], delay=0.2, chunks=3)`."""
     return Reply(text, calls=tuple(calls), **details)
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
-    """Makes a tool call: `call("add", a=1, b=2)`. It is also an entry of a `ScriptedClient`."""
+    """Creates a tool call: `call("add", a=1, b=2)`. It is also an entry of a `ScriptedClient`."""
     return ToolCall(name, arguments)
 
 
 @lru_cache(maxsize=512)
 def pieces(text: str, count: int) -> tuple[str, ...]:
-    """Cuts the text into `count` pieces of about one length, or into words."""
+    """Cuts the text into `count` pieces of similar length, or into words."""
     if not count:
         return tuple(_WORDS.findall(text))
     size = max(1, -(-len(text) // count))
@@ -55,7 +55,7 @@ def pieces(text: str, count: int) -> tuple[str, ...]:
 
 
 def complete_reply(partial: Reply, request_number: int, input_tokens: int) -> Reply:
-    """Returns the reply with nothing left open: it has ids, usage and a stop reason."""
+    """Returns the reply with ids, usage and a stop reason filled in."""
     calls = partial.calls and _with_ids(partial.calls, request_number)
     usage = partial.usage or _plausible_usage(partial, input_tokens)
     return replace(partial, calls=calls, usage=usage, stop=partial.stop or ("tool_calls" if calls else "end"))
@@ -66,7 +66,7 @@ def _with_ids(calls: Sequence[ToolCall], request_number: int) -> tuple[ToolCall,
 
 
 def _plausible_usage(partial: Reply, input_tokens: int) -> Usage:
-    """Counts about four characters as a token, as the real ones do; the same exchange has the same usage."""
+    """Estimates a token as four characters, like real tokenizers. Equal exchanges have equal usage."""
     thought = (len(partial.thinking) + 3) // 4
     called = sum(10 + len(str(c.arguments)) // 4 for c in partial.calls)
     return Usage(input_tokens, (len(partial.text) + 3) // 4 + thought + called, reasoning_tokens=thought)

@@ -1,4 +1,4 @@
-"""The fake providers: real HTTP servers on the loopback interface, scripted, with faults."""
+"""Fake providers: scripted HTTP servers on the loopback interface, with faults."""
 
 import asyncio
 import threading
@@ -34,9 +34,9 @@ _SHUTDOWN_SECONDS = 0.05
 
 @dataclass
 class ReceivedRequest:
-    """What a fake was asked. `disconnected` says that the client left before it had the whole answer.
+    """A request to a fake. `disconnected` means that the client left before it had the whole answer.
 
-    `billed` is what a provider would charge for what was sent; None where that is nothing.
+    `billed` is what a provider would charge for the sent part, or None for nothing.
     """
 
     method: str
@@ -51,7 +51,7 @@ class ReceivedRequest:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """Returns the JSON object that was sent, or an empty one when it was none."""
+        """The JSON object that was sent, or an empty one if the body is anything else."""
         try:
             parsed = from_json(self.raw) if self.raw else {}
         except ValueError:
@@ -62,9 +62,8 @@ class ReceivedRequest:
 class FakeProvider:
     """One provider on a port of its own.
 
-    `says(...)` is what it answers next, `always(...)` what it answers when nothing is left of that. The last `keep`
-    requests are in `requests`; `models` are those that it lists. With `streams = False` it answers in one piece
-    whatever was asked, as some servers do.
+    `says(...)` queues answers, `always(...)` sets the one for an empty queue. `requests` holds the last `keep`
+    requests; `models` are those that it lists. With `streams = False` it never streams, like some servers.
     """
 
     def __init__(self, api: FakeApi, models: Mapping[str, ModelCard], keep: int = 1000) -> None:
@@ -85,21 +84,21 @@ class FakeProvider:
 
     @property
     def questions(self) -> list[ReceivedRequest]:
-        """Returns the requests that asked a model for an answer, without those for lists and the like."""
+        """The requests for an answer of a model, without those for lists and the like."""
         return [r for r in self.requests if self._api.question(r.path.removeprefix(_MOVED), r.query, r.body)]
 
     @property
     def bill(self) -> Usage:
-        """Returns what a provider would charge for all requests: of broken answers, what was sent."""
+        """The usage that a provider would charge for all requests; for broken answers, only the sent part."""
         return sum((request.billed for request in self.requests if request.billed), NOTHING_USED)
 
     @property
     def open_requests(self) -> int:
-        """Returns how many requests are being answered at this moment."""
+        """The number of requests that are being answered."""
         return sum(not request.finished for request in self.requests)
 
     def says(self, *replies: Sayable, model: str = "") -> None:
-        """Answers with these, one after the other; with `model`, only to requests for that model.
+        """Queues answers; with `model`, only for requests to that model.
 
         A reply is a text, a `call(...)`, a `reply(...)`, a `fault(...)`, or a function from the body of the request to
         one of these.
@@ -109,7 +108,7 @@ class FakeProvider:
             self._script[model].extend([reply] * (reply.times if isinstance(reply, Fault) else 1))
 
     def always(self, reply: Sayable, model: str = "") -> None:
-        """Answers with this whenever the script has nothing more to say."""
+        """Sets the answer for requests that find the queue empty."""
         self._check(reply)
         self._standing[model] = reply
 
@@ -179,14 +178,13 @@ class FakeProvider:
         if isinstance(reply, Fault) and self.name not in reply.wires:
             raise ValueError(f"{self.name} has no fault {reply.name!r}; it is known to {', '.join(reply.wires)}")
         if not (isinstance(reply, str | ToolCall | Reply | Fault) or callable(reply)):
-            raise TypeError(f"{reply!r} is no reply; give a text, call(...), reply(...), fault(...) or a function")
+            raise TypeError(f"{reply!r} is not a reply; give a text, call(...), reply(...), fault(...) or a function")
 
 
 class FakeProviders:
-    """`async with FakeProviders() as fakes:` runs four providers, each on a port of 127.0.0.1.
+    """Runs four providers in `async with FakeProviders() as fakes:`, each on a port of 127.0.0.1.
 
-    `environment` is what leads a program to them. Requests that a redirect sends to another origin arrive at
-    `elsewhere`.
+    `environment` points a program to them. Requests redirected to another origin arrive at `elsewhere`.
     """
 
     def __init__(self, keep: int = 1000) -> None:
@@ -239,7 +237,7 @@ class FakeProviders:
     @classmethod
     @contextmanager
     def in_thread(cls, keep: int = 1000) -> Iterator[Self]:
-        """Runs them in a thread, for a program that has no event loop or blocks it."""
+        """Runs the fakes in a thread, for a program that has no event loop or blocks it."""
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="fake providers", daemon=True)
         thread.start()
@@ -259,7 +257,7 @@ def _cards(*names: str) -> dict[str, ModelCard]:
 
 
 def _default(body: Json) -> str:
-    """Answers differently each time, and yet in the same way to the same conversation."""
+    """Returns a different answer for each message, but the same for the same conversation."""
     return f"This is my answer to message {len(body.get('messages') or body.get('contents') or ())}."
 
 

@@ -1,1 +1,1 @@
-"""A page on this machine that starts, shows and compares runs: `ai-battle ui`."""
+"""Serves a page on this machine that starts, shows and compares runs: `ai-battle ui`."""

@@ -1,4 +1,4 @@
-"""The addresses of the page: what it asks for, and what it gets."""
+"""The routes of the page: its files, and the API that it calls."""
 
 import asyncio
 import json
@@ -37,14 +37,14 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 MOST_LISTED, MOST_HITS, MOST_WATCHED = 500, 100, 16
 WITHOUT_SCRIPT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 WITH_SCRIPT = f"{WITHOUT_SCRIPT}; script-src 'unsafe-inline'; sandbox allow-scripts"
-"""A report's own policy allows its one script by its digest; without an origin that can reach nothing of the page."""
+"""A report's own policy allows only its one script, by digest; the sandbox keeps that script from the page's data."""
 
 N = TypeVar("N", int, float)
 Discuss: TypeAlias = Callable[[ConversationManager, Emit, Wants], Awaitable[RunResult]]
 
 
 class PageServer:
-    """Answers what the page asks. Runs are those of this process; who closes the page does not end them."""
+    """Handles the page's requests. Runs belong to this process, so closing the page does not end them."""
 
     def __init__(self, workspace: Workspace, *, allow_unsandboxed: bool = False) -> None:
         self._workspace = workspace
@@ -79,7 +79,7 @@ class PageServer:
         return app
 
     async def _shut_down(self, app: web.Application) -> None:
-        """Every run is kept as far as it is, and can be resumed."""
+        """Stops every run; each is kept as far as it is, and can be resumed."""
         await self._runs.close()
 
     async def _static(self, http: web.Request) -> web.StreamResponse:
@@ -197,9 +197,9 @@ class PageServer:
         return _page(await asyncio.to_thread(path.read_text, "utf-8"), WITH_SCRIPT)
 
     async def _events(self, http: web.Request) -> web.StreamResponse:
-        """Runs as server-sent events: `?RUN=N` is sent from behind its record N, -1 is all; a reconnect goes on.
+        """Streams runs as server-sent events: `?RUN=N` sends records after N, or all for -1. Reconnecting resumes.
 
-        Nothing is sent of a run that is not there.
+        Unknown runs are ignored.
         """
         wanted = parse_qsl(http.headers.get("Last-Event-ID") or http.query_string)
         if len(wanted) > MOST_WATCHED:
@@ -248,7 +248,7 @@ def _number(text: str, kind: Callable[[str], N]) -> N:
 
 
 async def _texts(http: web.Request, *names: str) -> dict[str, str]:
-    """Returns the named fields of the body; what is missing is empty."""
+    """Returns the named fields of the body, empty if missing. Raises `ConfigError` for one that is not text."""
     body = await _object(http)
     texts = {name: body.get(name) or "" for name in names}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:

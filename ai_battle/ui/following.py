@@ -1,4 +1,4 @@
-"""Runs as the page gets them, piece by piece: what their journals have, and what is being said meanwhile."""
+"""Streams runs to the page: new records of their journals, and the drafts of answers meanwhile."""
 
 import asyncio
 import json
@@ -30,9 +30,9 @@ from ..reporting.turn_view import Timeline, TimelineEntry, ToolCard, TurnView
 from .live import AnswerDraft, LiveRun, LiveRuns
 
 FRAME, LOOK, ALIVE = 0.04, 1.0, 15.0
-"""Seconds between two pieces of a stream, between two looks at runs of other processes, and between signs of life."""
+"""Seconds between two pieces of a stream, two looks at runs of other processes, and two signs of life."""
 FIRST_BATCH, LARGEST_BATCH = 40, 320
-"""Records in a piece: the first of a long run are seen at once, and each piece after them costs the browser a frame."""
+"""Records in a piece: few in the first one, so that it shows at once; later ones grow, as each costs a frame."""
 LARGEST_PICTURE = 2_000_000
 NO_RESULT = {"failed": False, "result": ""}
 
@@ -40,9 +40,9 @@ Item = dict[str, Any]
 
 
 def item_of(view: TurnView | TimelineEntry) -> Item | None:
-    """Returns what the page shows of a view; None where nothing is due.
+    """Returns what the page shows of a view, or None for nothing.
 
-    What models wrote is text, or a tree of known elements.
+    Texts of models are strings, or trees of known elements, so that the page never inserts HTML.
     """
     match view:
         case TurnView(event=TurnFinished() as turn):
@@ -90,7 +90,7 @@ def _part(part: Part | ToolCard) -> Item:
 
 
 def facts_of(run: RunAccount) -> Item:
-    """Returns what stands above a run: how far it is, what it took, and who takes part."""
+    """Returns the head of a run: its progress, its usage, and its participants."""
     used = f"{about(estimated=run.usage.estimated)}{count_of(run.usage.total_tokens, 'token')}"
     cost = f"cost {dollars(run.usage.cost_usd)}"
     facts = {
@@ -107,16 +107,16 @@ def facts_of(run: RunAccount) -> Item:
 
 
 class RunFollower:
-    """Reads a run for one listener, who has all up to and with the record `after`: nothing is sent twice or left out.
+    """Reads a run for one listener, which has all records up to `after`, sending each later one exactly once.
 
-    What is told between two records (drafts, questions, the status) is the state of this moment, not a history.
+    Drafts, questions and the status are sent as their present state, not as a history.
     """
 
     def __init__(self, run_dir: Path, after: int = -1) -> None:
         self.run_dir = run_dir
         self._after = after
         self._account = RunAccount(run_dir.name)
-        # Who takes part learns of turns that are not for them when it is all over.
+        # A person taking part must not see turns meant for others before the run is over.
         self._visibility = None if RunOverview.read(run_dir).status in ("done", "limit") else VisibilityFilter()
         self._timeline = Timeline()
         self._place = self._next = 0
@@ -143,7 +143,7 @@ class RunFollower:
             yield news
 
     def _read(self) -> list[Item] | None:
-        """Returns what the next records come to; None when all are read."""
+        """Returns the items of the next records, or None when all are read."""
         place, items = self._place, list[Item]()
         if self._is_broken or not self._has_grown():
             return None
@@ -194,7 +194,7 @@ class RunFollower:
         return "running" if is_locked(self.run_dir) else self._account.status
 
     def _read_verdicts(self) -> list[Item]:
-        """Returns what was judged after the run; its file is read again only when it has grown."""
+        """Returns verdicts given after the run. Reads their file again only if its size has changed."""
         size = 0
         with suppress(OSError):
             size = (self.run_dir / VERDICTS).stat().st_size
@@ -203,7 +203,7 @@ class RunFollower:
         return self._verdicts[1]
 
     def _draft_of(self, draft: AnswerDraft | None) -> Item:
-        """Returns what is new of the draft: more of its text, or all where it is `fresh`; None where it is gone."""
+        """Returns the news of the draft: more text, or all of it if `fresh`, or None if it is gone."""
         now = (draft.number, len(draft.pieces), len(draft.notes)) if draft else (0, 0, 0)
         before, self._draft = self._draft, now
         if now == before:
@@ -227,9 +227,9 @@ def _verdict_items(run_dir: Path) -> Iterator[Item]:
 
 
 async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGenerator[bytes]:
-    """Server-sent events until the server ends: "run" with news of one, and "runs" which are active in this process.
+    """Yields server-sent events until the server ends: "run" with news of one run, "runs" with the active runs.
 
-    The id of each is the position in all of them. However much is said, listeners get it in a few pieces a second.
+    Each id is the position in all runs, for reconnecting. A listener gets only a few pieces a second.
     """
     listener, last_active, silent = runs.listen(), "", 0.0
     try:
@@ -239,7 +239,7 @@ async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGener
             for piece in _news(followers, runs):
                 yield piece
                 silent = 0.0
-                await asyncio.sleep(0)  # a long run is read in many pieces, and others want to be heard meanwhile
+                await asyncio.sleep(0)  # let other tasks run, as a long run has many pieces
             if (active := _active(runs)) != last_active or silent > ALIVE:
                 last_active, silent = active, 0.0
                 yield f"event: runs\ndata: {active}\n\n".encode()

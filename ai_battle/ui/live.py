@@ -1,4 +1,4 @@
-"""The runs of this process: what is being said in them, what they ask a person, and how they end."""
+"""The runs of this process: their drafts, their questions to a person, and how they end."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ _numbers = count(1)
 
 @dataclass(slots=True)
 class AnswerDraft:
-    """What a speaker is saying: a new `number` begins whenever what was said until then no longer counts.
+    """The answer that a speaker is giving. Its `number` changes whenever the text so far no longer counts.
 
     `tentative` text may never become the answer.
     """
@@ -81,7 +81,7 @@ def _note(event: Event) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """What a person is asked: `kind` is "line" for what to say next, "approval" for a call of a tool."""
+    """A question to a person: `kind` is "line" for the next message, "approval" for a tool call."""
 
     number: int
     kind: str
@@ -94,7 +94,7 @@ class PendingQuestion:
 
 
 class LiveRun:
-    """One run: listens to its events, and puts its questions to whoever sits at the page, however long that takes.
+    """Listens to one run and passes its questions to the person at the page, waiting as long as that takes.
 
     `changed` is called whenever there is something new to show.
     """
@@ -114,7 +114,7 @@ class LiveRun:
         return self._task is not None and not self._task.done()
 
     async def begin(self, discussion: Awaitable[RunResult]) -> Path:
-        """Returns its directory once there is one; raises what kept it from beginning, and then there is no run."""
+        """Returns the run's directory once it exists. Raises the error that kept the run from beginning."""
         self._task = asyncio.create_task(self._play(discussion))
         begun = asyncio.create_task(self._begun.wait())
         await asyncio.wait({self._task, begun}, return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +125,7 @@ class LiveRun:
         raise ConfigError(self.error)
 
     async def _play(self, discussion: Awaitable[RunResult]) -> None:
-        """Plays the run; what ends it before it has begun is raised, what ends it later is kept as `error`."""
+        """Plays the run. Raises errors from before its beginning; later ones are kept as `error`."""
         try:
             with GUARDED:
                 self.run_dir = (await discussion).run_dir
@@ -138,12 +138,12 @@ class LiveRun:
             self.draft = None
             self.questions.clear()
             if self.run_dir and self._begun.is_set():
-                with suppress(AIBattleError):  # the journal has all of it, and each report can be made anew
+                with suppress(AIBattleError):  # reports can be written again from the journal at any time
                     await asyncio.to_thread(write_reports, self.run_dir)
             asyncio.get_running_loop().call_soon(self._changed)
 
     async def stop(self) -> None:
-        """Ends it so that it can be resumed; what was said in the turn that is under way is lost."""
+        """Stops the run so that it can be resumed. The unfinished turn is lost."""
         if self._task:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -166,7 +166,7 @@ class LiveRun:
         self._changed()
 
     async def ask(self, prompt: str) -> str | None:
-        """Returns what a person says; None when the person leaves."""
+        """Returns what a person says, or None if the person leaves."""
         note, _, label = prompt.rpartition("\n")
         line: str | None = await self._wait_for_answer("line", label.removesuffix("> "), {"note": note})
         return line
@@ -187,7 +187,7 @@ class LiveRun:
             self._changed()
 
     def answer(self, number: int, form: Mapping[str, Any]) -> None:
-        """Raises `ConfigError` where the question is answered already: the first answer counts."""
+        """Answers a question. Raises `ConfigError` if it is answered already: the first answer counts."""
         question = self.questions.pop(number, None)
         if question is None or question.answer.done():
             raise ConfigError("This question is answered already, or the run is over.")
@@ -201,14 +201,14 @@ class LiveRun:
 
 
 def _shown_arguments(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
-    """Yields each argument with its lines; characters that a reader would not see are made signs."""
+    """Yields each argument with its lines, with invisible characters made visible."""
     for name, value in call.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
         yield visible(name), [visible(line) for line in text.split("\n")]
 
 
 class LiveRuns:
-    """All runs of this process, by the names of their directories. Listeners are woken by every change."""
+    """All runs of this process, by the names of their directories. Every change wakes the listeners."""
 
     def __init__(self) -> None:
         self._runs: dict[str, LiveRun] = {}
@@ -218,7 +218,7 @@ class LiveRuns:
 
     @contextmanager
     def mark_judging(self, name: str) -> Iterator[None]:
-        """Shows listeners that the run is being judged; raises `ConfigError` where it is already."""
+        """Marks the run as being judged. Raises `ConfigError` if it is already."""
         if name in self.judging:
             raise ConfigError("This run is being judged already.")
         self.judging.add(name)
@@ -240,7 +240,7 @@ class LiveRuns:
         return LiveRun(self.notify, run_dir)
 
     async def begin(self, run: LiveRun, discussion: Awaitable[RunResult]) -> str:
-        """Returns the name of the run once it has begun; raises what keeps it from that."""
+        """Returns the name of the run once it has begun. Raises the error that keeps it from beginning."""
         name = (await run.begin(discussion)).name
         self._runs[name] = run
         self.notify()
@@ -258,7 +258,7 @@ class LiveRuns:
             listener.set()
 
     async def close(self) -> None:
-        """Stops all runs; who listens hears how they ended, and then no more."""
+        """Stops all runs, and lets the listeners end after they have received the endings."""
         await asyncio.gather(*(run.stop() for run in self.active.values()))
         self.is_closed = True
         self.notify()

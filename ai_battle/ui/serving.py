@@ -1,4 +1,4 @@
-"""Serves the page on loopback until it is told to end: who may ask it, and under which rules its pages stand."""
+"""Serves the page on loopback, admits only its user, and sets the security headers of all responses."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ ENTERED = "<!doctype html><html lang=en><meta http-equiv=refresh content='0;url=
 NOT_ENTERED = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>ai-battle</title><main><h1>This page needs its key</h1>"
     "<p>Open the address that <code>ai-battle ui</code> has printed last in its terminal. It holds a key that can be "
-    "used once; where that was used in another browser, a new one stands there now.</p></main>"
+    "used once; if that was used in another browser, a new one has been printed.</p></main>"
 )
 GUARDED = translate_errors("The page failed; please report it", AIBattleError)
 
@@ -49,10 +49,10 @@ def _new_key() -> str:
 
 @dataclass(slots=True)
 class PageAccess:
-    """Lets in who has the key of the printed address, once, and from then on who has the cookie.
+    """Admits whoever has the key in the printed address, once, and afterwards whoever has the cookie.
 
-    A page elsewhere that leads its own name to this machine (DNS rebinding) is known by its Host, one that sends forms
-    or scripts here by its Origin.
+    Detects a page that points its own name at this machine (DNS rebinding) by the Host header, and one that sends forms
+    or scripts here by the Origin header.
     """
 
     port: int
@@ -62,7 +62,7 @@ class PageAccess:
 
     @property
     def cookie(self) -> str:
-        """Cookies are not kept apart by port, so each server has one of its own."""
+        """The cookie's name. Browsers share cookies between ports, so each server has its own."""
         return f"ai_battle_{self.port}"
 
     @property
@@ -70,7 +70,7 @@ class PageAccess:
         return f"http://{HOST}:{self.port}/?key={self.key}"
 
     def refusal(self, http: web.Request) -> str:
-        """Says why a request is refused, wherever it leads; empty where it is not."""
+        """Returns why a request to any path is refused, or nothing."""
         if http.host not in (f"{HOST}:{self.port}", f"localhost:{self.port}"):
             return "This server answers to 127.0.0.1 and localhost only."
         if http.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and http.path != "/":
@@ -80,14 +80,14 @@ class PageAccess:
         return ""
 
     def enter(self, http: web.Request) -> bool:
-        """Uses the key up where it is the right one."""
+        """Checks the key and uses it up if it is right."""
         if not self.key or not _is_same(http.query.get("key", ""), self.key):
             return False
         self.key = ""
         return True
 
     def offer_key(self) -> None:
-        """Says a new address where the last one was used: on the terminal, where only its user reads it."""
+        """Prints a new address if the last one was used: on the terminal, which only its user reads."""
         if not self.key:
             self.key = _new_key()
             self.say(self.address)
@@ -101,7 +101,7 @@ def _is_same(given: str, wanted: str) -> bool:
 
 
 def guard(keeper: PageAccess) -> Middleware:
-    """The middleware through which every request goes: nothing is answered to who may not ask."""
+    """Returns the middleware that every request passes through. It answers nothing to clients without access."""
 
     @web.middleware
     async def handle(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -126,7 +126,7 @@ async def _set_rules(http: web.Request, response: web.StreamResponse) -> None:
 
 
 async def _respond(http: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every error of ours names the way out: in JSON, or as text where it is a person who opens the address."""
+    """Turns errors of ours into responses: JSON for the page, text for a person who opens an address."""
     try:
         with GUARDED:
             return await _answer(http, handler)
@@ -144,7 +144,7 @@ async def _answer(http: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 def _question(error: AIBattleError) -> dict[str, Any]:
-    """Returns what the page asks its user, who may want to go on all the same."""
+    """Returns what the page asks its user, who may want to continue all the same."""
     match error:
         case NotTrusted(code=code, digest=digest):
             return {"code": list(code), "trust": digest}
@@ -166,9 +166,9 @@ def _status(error: AIBattleError) -> int:
 
 @asynccontextmanager
 async def listening(app: web.Application, port: int, say: Callable[[str], object] = len) -> AsyncIterator[PageAccess]:
-    """The application on loopback while the block runs; raises `ConfigError` when nobody can listen there.
+    """Serves the application on loopback while the block runs. Raises `ConfigError` if the port can't be used.
 
-    `say` is told the addresses that can be used after the first one was.
+    `say` receives each further address once the previous one was used.
     """
     keeper = PageAccess(port, say)
     app.middlewares.append(guard(keeper))
@@ -194,9 +194,9 @@ async def _listen(site: web.TCPSite, port: int) -> None:
 async def serve(
     app: web.Application, port: int, open_page: Callable[[str], object], say: Callable[[str], object]
 ) -> None:
-    """Serves until SIGINT or SIGTERM; a second one waits for nothing.
+    """Serves until SIGINT or SIGTERM; a second one ends the process at once.
 
-    `open_page` is told the first address, which can be used once, and `say` each further one.
+    `open_page` receives the first address, which can be used once, and `say` each further one.
     """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()

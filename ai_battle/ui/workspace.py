@@ -1,4 +1,4 @@
-"""What the page may reach: the YAML files and the runs of the folder that it was started in, and packaged files."""
+"""Everything that the page may reach: YAML files and runs of the folder in which it was started, and packaged files."""
 
 import hashlib
 import os
@@ -27,14 +27,14 @@ from ..reporting.benchmark_report import REPORT
 
 PACKAGED = "packaged:"
 LEVELS, MOST_FILES = 3, 500
-"""How deep folders are looked into, and how many files are listed at the most."""
+"""How deep folders are searched, and how many files are listed."""
 RECORDS = (JOURNAL, RESULTS)
-"""What stands beside the file of a run or a benchmark that was begun: it is no file to start from."""
+"""Files next to the configuration of a run or a benchmark that was started: it is not one to start from."""
 SKIPPED = frozenset({"node_modules", "venv", str(RUNS)})
 
 
 class NotTrusted(AIBattleError):
-    """The file runs code of its own, and nobody has said yet that it may: `code` names it, `digest` stands for it."""
+    """The file runs code that its user has not trusted yet: `code` names the modules, `digest` identifies it."""
 
     def __init__(self, code: Sequence[str], digest: str) -> None:
         super().__init__(f"This file runs code of its own: {', '.join(code)}.")
@@ -43,12 +43,12 @@ class NotTrusted(AIBattleError):
 
 
 class FileChanged(AIBattleError):
-    """Somebody else has changed the file since it was read."""
+    """The file has changed since it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigText:
-    """A YAML file as it stands; `digest` is empty for one that is not there yet."""
+    """The content of a YAML file; `digest` is empty for a new one."""
 
     source: str
     text: str
@@ -57,7 +57,7 @@ class ConfigText:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """`root` is the folder, with its links resolved; nothing outside of it is read or written."""
+    """The folder `root`, with links resolved; nothing outside of it is read or written."""
 
     root: Path
 
@@ -66,7 +66,7 @@ class Workspace:
         return cls(folder.resolve())
 
     def configs(self) -> Iterator[dict[str, str]]:
-        """Yields what can be chosen: the files of the folder, then packaged ones, each with what it says of itself."""
+        """Yields the files to choose from, of the folder and then packaged ones, with their descriptions."""
         for path in self._files(self.root, YAML):
             if not any(path.with_name(record).exists() for record in RECORDS):
                 yield _entry(str(path.relative_to(self.root)), path)
@@ -74,13 +74,13 @@ class Workspace:
             yield _entry(PACKAGED + name, self._path(PACKAGED + name))
 
     def read(self, source: str) -> ConfigText:
-        """The text has plain line ends, whatever the file has: a field of a page knows no others."""
+        """Returns the text with plain line ends, as a text field of a page has no others."""
         path = self._path(source)
         text = read_text(path, path.name)
         return ConfigText(source, text.replace("\r\n", "\n"), _digest(text))
 
     def write(self, source: str, text: str, digest: str) -> ConfigText:
-        """Saves a file of the folder; raises `FileChanged` where it is not the one of that digest any more."""
+        """Saves a file of the folder. Raises `FileChanged` if its content no longer has that digest."""
         path = self._path(source)
         if source.startswith(PACKAGED):
             raise ConfigError("A packaged file is not changed; save it under a name of your own.")
@@ -92,11 +92,11 @@ class Workspace:
         written = text.replace("\n", "\r\n") if "\r\n" in old else text
         rights = path.stat().st_mode if is_there else 0o644
         write_private(path.resolve(), [written])
-        path.chmod(rights)  # a file of one's own is no secret of this program
+        path.chmod(rights)  # restore them, as `write_private` makes the file readable for its owner only
         return ConfigText(source, text, _digest(written))
 
     def check(self, source: str, text: str) -> dict[str, Any]:
-        """Returns what `ai-battle validate` would find, with its lines; no model is called, and no code imported."""
+        """Returns the findings of `ai-battle validate`. Calls no model and imports no code."""
         kind = kind_of(text)
         try:
             return {"kind": kind, "problems": [], "notes": list(_notes(kind, self._document(source, text)))}
@@ -107,7 +107,7 @@ class Workspace:
             return {"kind": kind, "problems": [problem], "notes": []}
 
     def load(self, source: str, text: str, trusted: str) -> LoadedDiscussion:
-        """The discussion of a text that may not be saved; raises `ConfigError` and `NotTrusted`."""
+        """Returns the discussion of a text that may be unsaved. Raises `ConfigError` and `NotTrusted`."""
         if (kind := kind_of(text)) != "discussion":
             raise ConfigError(f"This is the file of a {kind}; the page starts discussions.")
         loaded = load_checked(self._document(source, text))
@@ -115,11 +115,11 @@ class Workspace:
         return replace(loaded, name=Path(source.removeprefix(PACKAGED)).stem)
 
     def rubric(self, named: str) -> Rubric:
-        """Returns a rubric of the folder, or a packaged one; the usual one where nothing is named."""
+        """Returns a rubric of the folder or a packaged one; by default the usual one."""
         return load_rubric(named if not named or packaged_rubric(named) else self._path(named))
 
     def run(self, name: str) -> Path:
-        """The run directory of that name; raises `NoSuchRecord` for what is none of those in the folder."""
+        """Returns the run directory with that name. Raises `NoSuchRecord` if the folder has none."""
         found = next((run for run in run_directories(self.root / RUNS) if run.name == name), None)
         if found is None or not self._is_inside(found):
             raise NoSuchRecord(f"There is no run {name!r} in {RUNS}.")
@@ -132,7 +132,7 @@ class Workspace:
         return (hit for hit in search(words, self.root / RUNS) if self._is_inside(hit.run_dir))
 
     def benchmarks(self) -> dict[str, Path]:
-        """The reports of benchmarks, by their folders."""
+        """Returns the reports of benchmarks, by their folders."""
         reports = (path.with_name(REPORT) for path in self._files(self.root, (RESULTS,)))
         return {str(path.parent.relative_to(self.root)): path for path in reports if path.is_file()}
 
@@ -142,7 +142,7 @@ class Workspace:
         return YamlText(text, self._path(source))
 
     def _path(self, source: str) -> Path:
-        """Raises `ConfigError` for a name that leads out of the folder, or to what is no YAML file."""
+        """Raises `ConfigError` for a name that leads out of the folder, or that is not a YAML file's."""
         if source.startswith(PACKAGED):
             if found := packaged_config(source.removeprefix(PACKAGED)):
                 return found
@@ -155,7 +155,7 @@ class Workspace:
         return path
 
     def _is_inside(self, path: Path) -> bool:
-        """Says whether a path stays in the folder, also where links lead it; hidden files and folders do not count."""
+        """Checks whether a path stays in the folder, also through links, and is not hidden."""
         try:
             inside = path.resolve().relative_to(self.root).parts
         except (ValueError, OSError):
@@ -176,7 +176,7 @@ class Workspace:
 
 
 def require_trust(loaded: LoadedDiscussion, trusted: str) -> None:
-    """Raises `NotTrusted` for code that a file names, until its user has sent back the digest that stands for it."""
+    """Raises `NotTrusted` for code that a file names, until its user has sent back its digest."""
     code = named_code(loaded)
     digest = trust_digest(loaded, code)
     if not code or is_trusted(digest):

@@ -163,7 +163,7 @@ async def test_a_wrong_script_is_said_at_once(fakes: FakeProviders) -> None:
         fault("http_50")
     with pytest.raises(ValueError, match="ollama has no fault 'refusal'"):
         fakes.ollama.says(fault("refusal"))
-    with pytest.raises(TypeError, match="is no reply"):
+    with pytest.raises(TypeError, match="is not a reply"):
         fakes.openai.says(3)  # type: ignore[arg-type]
 
 

@@ -133,7 +133,7 @@ async def test_runs_are_searched_watched_together_forked_and_compared(page: Page
         await tab.page.keyboard.press("Enter")
         await tab.see("Bob: **Zwei**")
         await tab.page.get_by_role("link", name="german").click()
-        await tab.page.get_by_role("button", name="Fork behind turn 2").click()
+        await tab.page.get_by_role("button", name="Fork after turn 2").click()
         await tab.page.get_by_label("Another goal from there (optional)").fill("Count in French.")
         rounds = tab.page.get_by_label("Rounds in all (optional)")
         await rounds.fill("1")

@@ -1,4 +1,4 @@
-// Which page is shown is said by the address behind its #; runs that are watched stay in the address, too.
+// The address after # selects the page, and lists the runs that are watched.
 
 import { active, watch } from "./api.js";
 import { h, notify } from "./dom.js";

@@ -1,4 +1,4 @@
-// Choosing a discussion, and editing it with its errors beside the lines.
+// Chooses a discussion, and edits it with its errors next to the lines.
 
 import { active, get, send, sendConfirmed } from "./api.js";
 import { announce, ask, button, field, h, notify } from "./dom.js";
@@ -128,7 +128,7 @@ class Editor {
     return parseFloat(getComputedStyle(this.text).lineHeight);
   }
 
-  // The numbers of the lines, and each message behind the end of its line.
+  // Shows the numbers of the lines, and each message after the end of its line.
   number(problems) {
     const lines = this.text.value.split("\n");
     const wrong = new Map(problems.filter((each) => each.line).map((each) => [each.line, each]));

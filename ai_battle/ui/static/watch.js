@@ -81,7 +81,7 @@ class Pane {
       case "turn":
         return h("article", { class: `turn ${this.colours.get(item.speaker) ?? "nobody"}`, id: `${this.name}-${item.turn}` },
           h("h2", {}, h("span", { class: "number" }, String(item.turn)), h("b", {}, item.speaker), item.badges.map((each) => h("span", { class: "badge" }, each)),
-            h("small", {}, item.facts), button("Fork", () => this.fork(item.turn), { class: "quiet fork", "aria-label": `Fork behind turn ${item.turn}`, title: "Go on from here in a run of its own" })),
+            h("small", {}, item.facts), button("Fork", () => this.fork(item.turn), { class: "quiet fork", "aria-label": `Fork after turn ${item.turn}`, title: "Continue from here in a new run" })),
           story(item.story), parts);
       case "prompt":
         return h("article", { class: "turn nobody" }, h("h2", {}, h("span", { class: "badge" }, "prompt")), parts);
@@ -157,10 +157,10 @@ class Pane {
 
   async fork(turn) {
     const options = this.participants.map((each) => h("option", { value: each.name }, each.name));
-    const content = h("div", {}, h("p", {}, `A run of its own goes on behind turn ${turn}. Nothing that was said before is paid for again.`),
+    const content = h("div", {}, h("p", {}, `A new run continues after turn ${turn}. Earlier turns are not paid for again.`),
       field("Another goal from there (optional)", "goal"), field("Rounds in all (optional)", "turns", { inputmode: "numeric", pattern: "[1-9][0-9]{0,4}" }),
       h("label", { class: "field" }, "Another model for", h("select", { name: "who" }, h("option", { value: "" }, "nobody"), options)), field("Its model", "model", { placeholder: "gpt-4o, ollama/llama3.2 …" }));
-    const begun = await askUntilDone(`Fork behind turn ${turn}`, content, "Fork", ({ goal, turns, who, model }) =>
+    const begun = await askUntilDone(`Fork after turn ${turn}`, content, "Fork", ({ goal, turns, who, model }) =>
       sendConfirmed(`/api/runs/${encodeURIComponent(this.name)}/fork`, { turn: String(turn), goal, turns, swap: who && model ? `${who}=${model}` : "" }));
     if (begun) location.hash = `#/watch?${new URLSearchParams([["run", this.name], ["run", begun.run]])}`;
   }

@@ -1,7 +1,7 @@
-"""Arguments of a tool call against the tool's JSON Schema: what can mean one thing only is mended, the rest is told.
+"""Checks the arguments of a tool call against the tool's JSON Schema, and repairs what has only one meaning.
 
-The check is our own: jsonschema would cost every start 20 ms and more, matches patterns in exponential time, and its
-messages do not say what a model has to write instead.
+It does not use jsonschema, which adds 20 ms and more to every start, matches patterns in exponential time, and has
+messages that do not say what a model should write instead.
 """
 
 import json
@@ -16,6 +16,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 from ...core.plugins import near
 from .schemas import Schema, canonical, description_of, is_number, is_whole, resolve_references, short_json, signature
 
+# Limits on nesting, on the values checked per call (a model could make a check endless), and on problems reported.
 DEPTH, STEPS, TOLD = 60, 50_000, 20
 _PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool: ("boolean",)}
 _KINDS: dict[str, Any] = {"string": str, "boolean": bool, "array": list, "null": type(None), "object": Mapping}
@@ -29,7 +30,7 @@ _NOTHING: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class FittedArguments:
-    """Arguments that fit, with what was mended; or, when there are `problems`, why they don't."""
+    """Arguments after the check, with the `repairs` made, or with the `problems` why they don't fit."""
 
     arguments: dict[str, Any]
     repairs: tuple[str, ...] = ()
@@ -37,13 +38,13 @@ class FittedArguments:
 
 
 def fit(arguments: Mapping[str, Any], schema: Schema) -> FittedArguments:
-    """Checks `arguments` and mends what is unambiguous; nothing that was given is changed."""
+    """Checks `arguments` and repairs what is unambiguous, in a copy."""
     if _fits_plainly(arguments, schema):
         return FittedArguments(dict(arguments))
     walk = _Walk(schema)
     try:
         value = walk.value(dict(arguments), schema, "")
-    except ValueError as error:  # also of numbers with more digits than Python reads
+    except ValueError as error:  # from `_Effort`, or from numbers with more digits than Python reads
         return FittedArguments(dict(arguments), problems=(str(error),))
     if not isinstance(value, dict):
         return FittedArguments(dict(arguments), problems=("the arguments must be an object",))
@@ -53,7 +54,7 @@ def fit(arguments: Mapping[str, Any], schema: Schema) -> FittedArguments:
 
 
 def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
-    """Says whether nothing is left to mend; one part of a schema may want what another forbids."""
+    """Returns whether repaired arguments fit now, as one part of a schema may want what another forbids."""
     again = _Walk(schema)
     try:
         again.value(mended, schema, "")
@@ -63,18 +64,18 @@ def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
 
 
 def misfit(name: str, schema: Schema, problems: tuple[str, ...]) -> str:
-    """Returns the error for the model: what is wrong, and what the tool takes."""
+    """Returns the error message for the model: the problems, and the tool's parameters."""
     more = f"; and {len(problems) - TOLD:,} more" if len(problems) > TOLD else ""
     return f"The arguments of {name} do not fit: {'; '.join(problems[:TOLD])}{more}. It takes {signature(name, schema)}"
 
 
 def _is_plainly_right(value: Any, schema: Schema) -> bool:
-    """The usual case: one type, which it has, and no conditions."""
+    """Returns whether the schema is only a type, and the value has it, which is the usual case."""
     return schema.get("type", "") in _PLAIN.get(type(value), ()) and schema.keys() <= _WORDS
 
 
 def _fits_plainly(arguments: Mapping[str, Any], schema: Schema) -> bool:
-    """The usual case of a whole call, in a twentieth of the time: known names, and each value plainly right."""
+    """Returns whether all names are known and all values plainly right: the usual case, in a twentieth of the time."""
     properties = schema.get("properties", {})
     return (
         schema.keys() <= _USUAL
@@ -89,7 +90,7 @@ def _fits_plainly(arguments: Mapping[str, Any], schema: Schema) -> bool:
 
 @dataclass(slots=True)
 class _Effort:
-    """Limits what one check may cost, all its attempts together."""
+    """Limits the cost of one check, including all attempts at repairs. Raises `ValueError` when it is exceeded."""
 
     steps: int = STEPS
     depth: int = 0
@@ -108,7 +109,7 @@ class _Effort:
 
 @dataclass(slots=True)
 class _Walk:
-    """Walks through arguments and schema side by side."""
+    """Walks through arguments and schema in parallel, collecting repairs and problems."""
 
     root: Schema
     effort: _Effort = field(default_factory=_Effort)
@@ -116,7 +117,7 @@ class _Walk:
     problems: list[str] = field(default_factory=list)
 
     def value(self, value: Any, schema: Any, at: str) -> Any:
-        """Returns the value as the schema wants it, as far as that can be had."""
+        """Returns the value repaired to fit the schema, as far as possible."""
         with self.effort:
             schema = resolve_references(schema, self.root)
             if _is_plainly_right(value, schema) or (value is None and schema.get("nullable") is True):
@@ -159,7 +160,7 @@ class _Walk:
         return value
 
     def _list_of(self, value: Any, types: tuple[str, ...], schema: Schema) -> Any:
-        """The value as a list, where one is wanted and its items fit."""
+        """Returns the value as a list if the schema wants one and its items fit, else `_NOTHING`."""
         if value is None or "array" not in types:
             return _NOTHING
         listed = _as_list(value)
@@ -167,7 +168,7 @@ class _Walk:
         return _NOTHING if self._try(listed, items)[1].problems else listed
 
     def _choice(self, value: Any, schema: Schema, at: str) -> Any:
-        """Takes the one choice that differs only in case, in separators or in being a number as text."""
+        """Replaces the value by the only choice that differs just in case, separators or number versus text."""
         choices = schema.get("enum", ())
         if not choices or canonical(value) in map(canonical, choices) or not isinstance(value, str | int):
             return value
@@ -194,11 +195,11 @@ class _Walk:
         return made
 
     def _hint(self, name: str, schema: Schema) -> str:
-        """Looking for the name that was meant takes a while, and only the first problems are told."""
+        """Suggests the intended name. Skips this slow search for problems that are not reported."""
         return near(name, list(schema.get("properties", {}))).rstrip(".?") if len(self.problems) < TOLD else ""
 
     def _with_declared_names(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
-        """Gives names that differ from a declared one only in case and separators that one."""
+        """Replaces names that differ from a declared one only in case and separators."""
         properties = schema.get("properties", {})
         if schema.get("additionalProperties") or value.keys() <= properties.keys():
             return value
@@ -207,7 +208,7 @@ class _Walk:
         return {meant.get(name, name): item for name, item in value.items()}
 
     def _is_left_out(self, name: str, item: Any, schema: Schema) -> bool:
-        """Says whether null stands for a field that can't be null and may be left out."""
+        """Returns whether null means an omitted field: the field is optional and can't be null."""
         wanted = schema.get("properties", {}).get(name)
         if item is not None or wanted is None or name in schema.get("required", ()):
             return False
@@ -229,7 +230,7 @@ class _Walk:
         return not trial.problems and not trial.repairs
 
     def _one_of(self, value: Any, branches: list[Any], at: str) -> Any:
-        """Returns the value by the branch that it fits as it is; else by those it can be mended for, if they agree."""
+        """Returns the value as the first branch that it fits, or repaired if all branches with a repair agree on it."""
         tried = []
         for branch in branches:
             made, trial = self._try(value, branch, at)
@@ -246,7 +247,7 @@ class _Walk:
 
 
 def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
-    """Returns what each unknown name can only mean; nothing when two of them mean the same."""
+    """Returns the declared name for each unknown name with only one candidate; none if two mean the same."""
     free: dict[str, list[str]] = {}
     for name in declared.keys() - given.keys():
         free.setdefault(_loose(name), []).append(name)
@@ -256,7 +257,7 @@ def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
 
 
 def _schemas_of(name: str, schema: Schema) -> list[Any]:
-    """The schemas that a field of an object has to fit."""
+    """Returns the schemas that a field of an object must fit."""
     found = [pattern for key, pattern in schema.get("patternProperties", {}).items() if _matches(name, key)]
     if name in schema.get("properties", {}):
         found.append(schema["properties"][name])
@@ -266,20 +267,20 @@ def _schemas_of(name: str, schema: Schema) -> list[Any]:
 
 
 def _item_schemas(schema: Schema) -> tuple[list[Any], Any]:
-    """The schemas of the first items, and that of all others; older drafts write the first ones as `items`."""
+    """Returns the schemas of the first items and of all others. Older drafts have the first ones in `items`."""
     items, first = schema.get("items", {}), schema.get("prefixItems", [])
     return (items, schema.get("additionalItems", {})) if isinstance(items, list) else (first, items)
 
 
 def _has_type(value: Any, types: tuple[str, ...]) -> bool:
-    """Says whether a JSON value has one of the types; 5.0 is an integer too."""
+    """Returns whether a JSON value has one of the types; 5.0 is an integer too."""
     if is_number(value):
         return "number" in types or ("integer" in types and (isinstance(value, int) or value.is_integer()))
     return isinstance(value, tuple(map(_KINDS.__getitem__, types)))
 
 
 def _conversion(value: Any, types: tuple[str, ...]) -> Any:
-    """The value in the one of `types` that it can mean; `_NOTHING` when there is none, or more than one."""
+    """Converts the value to one of `types`; returns `_NOTHING` if there is no way, or more than one."""
     meant = [one for name in types if (one := _as_type(value, name)) is not _NOTHING]
     return meant[0] if len({canonical(one) for one in meant}) == 1 else _NOTHING
 
@@ -308,13 +309,13 @@ def _number(text: str, name: str) -> Any:
 
 
 def _as_list(value: Any) -> list[Any]:
-    """A list written as JSON text, or a list of one."""
+    """Decodes a list written as JSON text, or makes a list of the one value."""
     read = _read_json(value, "[") if isinstance(value, str) else _NOTHING
     return [value] if read is _NOTHING else list(read)
 
 
 def _read_json(text: str, opening: str) -> Any:
-    """Returns what the text says as JSON when it begins like that."""
+    """Decodes JSON text that begins with `opening`, else returns `_NOTHING`."""
     if not text.lstrip().startswith(opening):
         return _NOTHING
     try:
@@ -324,12 +325,12 @@ def _read_json(text: str, opening: str) -> Any:
 
 
 def _loose(name: Any) -> str:
-    """A name without case and separators: `filePath` and `file_path` are one."""
+    """Normalizes case and separators, so that `filePath` equals `file_path`."""
     return re.sub(r"[\s_-]", "", str(name)).casefold()
 
 
 def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
-    """Yields what `value` lacks, each as the end of a sentence that begins with its name."""
+    """Yields the rules that `value` breaks, each as the rest of a sentence after its name."""
     if "enum" in schema and canonical(value) not in map(canonical, schema["enum"]):
         yield f"expected one of {', '.join(map(short_json, schema['enum']))}, got {short_json(value)}"
     if "const" in schema and canonical(value) != canonical(schema["const"]):
@@ -341,14 +342,14 @@ def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    """Says whether the pattern occurs; one that can't be matched in linear time is left to the tool."""
+    """Returns whether the pattern occurs; true for one without linear-time matching, which the tool must check."""
     compiled = _linear_pattern(pattern)
     return compiled is None or compiled.isinstance_python(text[:_LONGEST_MATCHED])
 
 
 @lru_cache
 def _linear_pattern(pattern: str) -> SchemaValidator | None:
-    """Checks by Rust's regular expressions, which never go back; None for what they lack, such as looking ahead."""
+    """Compiles for Rust's engine, which never backtracks; returns None if it lacks a feature, such as lookahead."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except SchemaError:
@@ -365,7 +366,7 @@ def _is_multiple(value: float, of: float) -> bool:
         return False
 
 
-# What each keyword asks of values of a kind.
+# By keyword: the type of value it applies to, its check, and the words for an error.
 _RULES: Mapping[str, tuple[Any, Callable[[Any, Any], bool], str]] = {
     "minLength": (str, lambda text, least: len(text) >= least, "characters: at least"),
     "maxLength": (str, lambda text, most: len(text) <= most, "characters: at most"),

@@ -1,4 +1,4 @@
-"""What can stand behind a marker that announces a call: JSON, a name with arguments, tags, Python, lines, a message."""
+"""Reads what follows a marker that announces a call: JSON, a name with arguments, tags, Python, lines or a message."""
 # ruff: noqa: RUF001
 
 import re
@@ -63,7 +63,7 @@ Reader = Callable[[str], tuple[ToolCall, int]]
 
 
 def read_bodies(source: Source, start: int, tools: OfferedTools) -> Piece:
-    """Reads all calls in a row behind the marker at `start`, fillers and further markers between them skipped."""
+    """Reads all adjacent calls after the marker at `start`, skipping fillers and further markers between them."""
     calls: list[ToolCall] = []
     issues: list[Issue] = []
     at, cut = _skip_filler(source.text, start), False
@@ -73,7 +73,7 @@ def read_bodies(source: Source, start: int, tools: OfferedTools) -> Piece:
         cut |= found.cut
         at = _skip_filler(source.text, found.end)
         if found.issues and not found.calls:
-            if found.issues[-1].kind == "malformed":  # what is left of a broken call is no place to look for calls in
+            if found.issues[-1].kind == "malformed":  # the rest of a broken call must not be read for calls
                 beyond = source.find(_RESUME, at)
                 at = beyond.start() if beyond else len(source.text)
             break
@@ -88,13 +88,13 @@ def _read_lines(source: Source, at: int, tools: OfferedTools) -> Piece | None:
 
 
 def _skip_filler(text: str, at: int) -> int:
-    while found := _FILLER.match(text, at):  # in portions: of a million in one match, each costs twice as much
+    while found := _FILLER.match(text, at):  # 200 at a time: a million in one match cost twice as much each
         at = found.end()
     return at
 
 
 def read_body(source: Source, at: int, tools: OfferedTools) -> Piece | None:
-    """Reads the call or calls at `at`, or none; one that can't be used is an issue."""
+    """Reads the calls at `at`; returns None if there are none. An unusable call becomes an issue."""
     text = source.text
     if text.startswith(("{", "[", "`"), at) and not _NAMED.match(text, at + 1):
         return _read_json(source, at, tools)
@@ -119,7 +119,7 @@ def _read_json(source: Source, at: int, tools: OfferedTools) -> Piece | None:
 
 
 def broken_value(source: Source, at: int, error: Unreadable, tools: OfferedTools) -> Piece:
-    """Returns what is left of a value that breaks off: of a list, the calls before the break are whole."""
+    """Returns the issue of a broken value, with the calls of a list that come before a cut and so are whole."""
     piece = broken_call(source, at, error)
     inside = at + 1
     calls: list[ToolCall] = []
@@ -137,7 +137,7 @@ def broken_value(source: Source, at: int, error: Unreadable, tools: OfferedTools
 def from_value(
     source: Source, value: object, place: tuple[int, int], tools: OfferedTools, *, explicit: bool
 ) -> Piece | None:
-    """Returns the calls that a decoded value is, or none where it has nothing to do with calls."""
+    """Returns the calls in a decoded value, or None if it has nothing to do with calls."""
     start, end = place
     try:
         calls = calls_in(value, tools, explicit=explicit)
@@ -149,13 +149,13 @@ def from_value(
 
 
 def broken_call(source: Source, at: int, error: Unreadable) -> Piece:
-    """Returns the issue of a call that could not be read to its end."""
+    """Returns the issue of a call that is cut off or malformed."""
     found = issue("cut_off" if error.cut else "malformed", source.text, at)
     return Piece(at, max(error.at, at + 1), issues=[found], cut=error.cut)
 
 
 def _read_element(source: Source, element: re.Match[str], tools: OfferedTools) -> Piece:
-    """Reads an element from a tag that names the tool; its arguments are tags, or one JSON object."""
+    """Reads an element whose tag names the tool, and whose arguments are tags or one JSON object."""
     name = element["name"] or element["channel"] or element["old"]
     given = _OBJECT.match(source.text, element.end()) if element["name"] else None
     if given:
@@ -172,7 +172,7 @@ def _read_tagged(source: Source, place: tuple[int, int], name: str, notation: No
 
 
 def attempt(source: Source, start: int, name: str, tools: OfferedTools, read: Reader) -> Piece:
-    """Returns what `read` makes of the tool that is meant by `name`; a call of an unknown tool is read over."""
+    """Reads the call of the tool that `name` means. A call of an unknown tool is skipped to its end as an issue."""
     tool = tools.resolve(name)
     try:
         call, end = read(tool or name)
@@ -186,7 +186,7 @@ def attempt(source: Source, start: int, name: str, tools: OfferedTools, read: Re
 
 
 def read_object_for(source: Source, name: str, place: tuple[int, int], tools: OfferedTools) -> Piece:
-    """Reads the call of `name` that starts at the first place, with its arguments as an object at the second."""
+    """Reads a call of `name`; `place` is the start of the call and that of the object with its arguments."""
     start, at = place
 
     def read(tool: str) -> tuple[ToolCall, int]:
@@ -199,7 +199,7 @@ def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Of
 
 
 def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: str, tools: OfferedTools) -> Piece:
-    """Reads the call of `name` from the first place on: from the second to the closing tag, an object or elements."""
+    """Reads a call of `name`; `place` is its start and that of its arguments, an object or elements up to `closing`."""
     if not source.text.startswith("{", place[1]):
         return _read_tagged(source, place, name, tag_notation(closing), tools)
     piece = read_object_for(source, name, place, tools)
@@ -218,7 +218,7 @@ def _read_named(source: Source, named: re.Match[str], tools: OfferedTools) -> Pi
 
 
 def read_message(source: Source, at: int, tools: OfferedTools) -> Piece | None:
-    """Reads the message whose header begins at `at`: a call, reasoning, or words; none if there is no header."""
+    """Reads the message (a call, reasoning or text) whose header begins at `at`; returns None if there is none."""
     header = _HEADER.match(source.text, at) or _PLAIN_HEADER.match(source.text, at)
     if not header:
         return None
@@ -233,7 +233,7 @@ def read_message(source: Source, at: int, tools: OfferedTools) -> Piece | None:
 
 
 def _recipient(text: str, header: re.Match[str]) -> tuple[str, int]:
-    """Returns whom the message is for, and where it begins: the recipient may be named before the channel."""
+    """Returns the recipient and the start of the message, as the recipient may come before the channel."""
     start, given = header.start(), header.groupdict()
     if recipient := given.get("late") or given["early"]:
         return recipient, start
@@ -242,7 +242,7 @@ def _recipient(text: str, header: re.Match[str]) -> tuple[str, int]:
 
 
 def read_call(text: str, name: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int]:
-    """Reads the call in the notation of Python whose parenthesis opens at `at`; raises Unreadable."""
+    """Reads the call in Python notation whose parenthesis opens at `at`. Raises `Unreadable`."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     at += 1
@@ -258,7 +258,7 @@ def read_call(text: str, name: str, at: int, tools: OfferedTools) -> tuple[ToolC
 
 
 def _read_positional(text: str, at: int) -> tuple[Any, int]:
-    """A bare word is a value only behind its keyword: alone it is a placeholder."""
+    """Reads a positional value. Raises `Unreadable` for a bare word, which is a placeholder (`add(a, b)`)."""
     stars = 2 if text.startswith("**", at) else 0
     if not stars and _PLACEHOLDER.match(text, at):
         read_word(text, at)
@@ -269,7 +269,7 @@ def _read_positional(text: str, at: int) -> tuple[Any, int]:
 def _arguments(
     positional: list[Any], keywords: dict[str, Any], properties: tuple[str, ...], at: int
 ) -> Mapping[str, Any]:
-    """Values without a keyword take the tool's parameters in order; one mapping of its parameters is all arguments."""
+    """Assigns positional values to the tool's parameters in order; a single mapping of its parameters is unpacked."""
     given = positional[0] if len(positional) == 1 else None
     if isinstance(given, dict) and (not given or len(properties) != 1 or given.keys() <= set(properties)):
         return {**given, **keywords}
@@ -279,7 +279,7 @@ def _arguments(
 
 
 def read_block(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece:
-    """Reads the calls in a block that is there for calls: all that a marker can announce, and looser things besides."""
+    """Reads the calls in a block for calls, which may have all notations that follow a marker, and looser ones."""
     if named := _TOOL_NAME.match(source.text, fence.inside):
         return _read_named_block(source, (at, named.end()), named["name"], tools)
     alone = _NAME_ALONE.match(source.text, fence.inside)
@@ -291,7 +291,7 @@ def read_block(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Pi
 
 
 def read_block_of_tool(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
-    """Reads the call in a closed block whose language is a tool, and whose content is one object: its arguments."""
+    """Reads a call from a closed block whose language is a tool's name and whose content is one object."""
     tool = tools.find(fence.language)
     inside = _OBJECT.match(source.text, fence.inside)
     if not tool or not inside:
@@ -302,7 +302,7 @@ def read_block_of_tool(source: Source, at: int, fence: Fence, tools: OfferedTool
 
 
 def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: OfferedTools) -> Piece:
-    """A notation without escapes; its lines are as far in as the marks of the block are."""
+    """Reads a `TOOL_NAME:` block, which has no escapes. Removes the block's own indentation from the values."""
     at, inside = place
     indent = re.compile(rf"^[ \t]{{0,{len(source.before(at, 60))}}}", re.MULTILINE)
 
@@ -316,7 +316,7 @@ def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: 
 
 
 def _read_without_braces(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
-    """A key and a value on each line, or an object that only lacks its braces; a block that is open may go on."""
+    """Reads a key and a value per line, or an object without braces. Needs a closed block, as an open one may grow."""
     closing = source.find(fence.closing, fence.inside) if _PAIRS.match(source.text, fence.inside) else None
     if closing is None:
         return None

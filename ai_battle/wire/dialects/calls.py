@@ -1,4 +1,4 @@
-"""The offered tools, and the calls of them that a decoded value is, in every arrangement that models use in JSON."""
+"""Finds calls of the offered tools in a decoded JSON value, in all the layouts that models use."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ def _words(words: str) -> tuple[str, ...]:
     return tuple(words.split())
 
 
-# The words that models write around calls, by what they say; the order is that in which they are looked for.
+# The keys that models use in calls, by meaning, in the order in which they are tried.
 NAMES = _words("name tool tool_name function function_name toolName functionName action recipient_name")
 _NAMES_OF_KNOWN_TOOLS = ("call", "command", "fn", "method")
 ARGUMENTS = _words(
@@ -29,7 +29,7 @@ _LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "fu
 _LOOSE_LISTS = ("actions",)
 _WRAPPERS = _words("function functionCall function_call tool tool_call toolCall toolUse call command action")
 _BESIDE = frozenset({"type", "index", "reason", "thought", "content", *_IDS})
-# A call that says how it ended is a record of one.
+# A call with its result is a record of a past call, not a new one.
 _OUTCOMES = frozenset(_words("result results output outputs response observation tool_result"))
 _SIGNS = frozenset((*NAMES, *_NAMES_OF_KNOWN_TOOLS, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
 
@@ -41,15 +41,15 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class UnknownTool(Exception):
-    """Surely a call, of a tool that was not offered."""
+    """A value is certainly a call, but of a tool that was not offered."""
 
 
 class NotArguments(Exception):
-    """Surely a call, with arguments that are none."""
+    """A value is certainly a call, but its arguments are not an object."""
 
 
 class OfferedTools:
-    """The tools that may be called; none at all means that any well-formed name will do, in an explicit dialect."""
+    """The tools that may be called. Without any, it is `open`: an explicit dialect may call any well-formed name."""
 
     __slots__ = ("_folded", "_schemas", "_writing", "open")
 
@@ -61,7 +61,7 @@ class OfferedTools:
         self.open = not self._schemas
 
     def resolve(self, name: str) -> str | None:
-        """Returns the tool that is meant: exact, then without prefix and suffix, then in other letters."""
+        """Returns the tool that is meant: exact, then without prefix and suffix, then ignoring case and separators."""
         if name in self._schemas:
             return name
         plain = _SUFFIX.sub("", name.strip().strip("\"'`*").replace("\\_", "_"))
@@ -76,11 +76,11 @@ class OfferedTools:
         return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
 
     def find(self, name: str) -> str | None:
-        """Finds a tool like `resolve`, but never takes any name: for notations that have to name a tool."""
+        """Like `resolve`, but accepts no name if `open`, for notations that are calls only with an offered tool."""
         return None if self.open else self.resolve(name)
 
     def writes(self, calls: Iterable[ToolCall]) -> bool:
-        """Says whether the tool of one of them says that it may change something."""
+        """Returns whether the tool of any of the calls declares that it may change something."""
         return any(call.name in self._writing for call in calls)
 
     @property
@@ -121,7 +121,7 @@ def _fold(name: str) -> str:
 
 
 def _unambiguous(names: Iterable[str]) -> dict[str, str]:
-    """Returns the names by their folded form; where two tools fold to the same one, neither is meant."""
+    """Returns the names by their folded form, with "" for a form that two tools share."""
     folded: dict[str, str] = {}
     for name in names:
         key = _fold(name)
@@ -130,7 +130,7 @@ def _unambiguous(names: Iterable[str]) -> dict[str, str]:
 
 
 def calls_in(value: Any, tools: OfferedTools, *, explicit: bool) -> list[ToolCall]:
-    """Returns the calls that `value` is; empty when it is something else. Raises Unknown and NotArguments."""
+    """Returns the calls in `value`, none if it is something else. Raises `UnknownTool` and `NotArguments`."""
     if isinstance(value, list):
         return _calls_in_list(value, tools, explicit=explicit)
     if not isinstance(value, dict):
@@ -138,12 +138,12 @@ def calls_in(value: Any, tools: OfferedTools, *, explicit: bool) -> list[ToolCal
     for key in (*_LISTS, *_LOOSE_LISTS):
         if isinstance(value.get(key), list):
             return _calls_in_list(value[key], tools, explicit=explicit or key in _LISTS)
-    call = None if value.keys().isdisjoint(_SIGNS) else _one(value, tools, explicit=explicit)
+    call = None if value.keys().isdisjoint(_SIGNS) else _single_call(value, tools, explicit=explicit)
     return [call] if call else _by_name(value, tools)
 
 
 def _calls_in_list(items: list[Any], tools: OfferedTools, *, explicit: bool) -> list[ToolCall]:
-    """Known calls are kept where others are unknown; only if none is known, that is what it says."""
+    """Returns the calls of known tools. Raises `UnknownTool` only if there are none."""
     is_pair = len(items) == 2 and isinstance(items[0], str) and isinstance(items[1], dict)
     if is_pair and (name := tools.find(items[0])):
         return [ToolCall(name, items[1])]
@@ -159,8 +159,8 @@ def _calls_in_list(items: list[Any], tools: OfferedTools, *, explicit: bool) -> 
     return calls
 
 
-def _one(value: dict[str, Any], tools: OfferedTools, *, explicit: bool) -> ToolCall | None:
-    """Reads a call such as `{"name": ..., "arguments": {...}}` and its relatives."""
+def _single_call(value: dict[str, Any], tools: OfferedTools, *, explicit: bool) -> ToolCall | None:
+    """Reads a call such as `{"name": ..., "arguments": {...}}` and its variants."""
     value, named = _with_name(_without_wrapper(value), tools)
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
@@ -168,7 +168,7 @@ def _one(value: dict[str, Any], tools: OfferedTools, *, explicit: bool) -> ToolC
     name = _tool_named(value[named], tools, explicit=explicit, has_arguments=bool(given))
     if name is None:
         return None
-    arguments = _mapping(value[given]) if given else _beside(value, named, name, tools, explicit=explicit)
+    arguments = _mapping(value[given]) if given else _arguments_beside(value, named, name, tools, explicit=explicit)
     identity = value[key] if (key := _text_key(value, _IDS)) else ""
     return None if arguments is None else ToolCall(name, arguments, identity)
 
@@ -181,7 +181,7 @@ def _tool_named(name: str, tools: OfferedTools, *, explicit: bool, has_arguments
 
 
 def _with_name(value: dict[str, Any], tools: OfferedTools) -> tuple[dict[str, Any], str]:
-    """The value and its key for the name; of one with `Name` and `Arguments`, in small letters."""
+    """Returns the value and its key for the name, lowering the first letters of keys such as `Name`."""
     if named := _text_key(value, NAMES):
         return value, named
     small = {key[:1].lower() + key[1:]: item for key, item in value.items()}
@@ -189,7 +189,7 @@ def _with_name(value: dict[str, Any], tools: OfferedTools) -> tuple[dict[str, An
 
 
 def _text_key(value: dict[str, Any], keys: Iterable[str], tools: OfferedTools | None = None) -> str:
-    """The first of the keys that has a text; of `tools` the name of one."""
+    """Returns the first of the keys with a text, which must name a tool if `tools` is given."""
     for key in keys:
         if isinstance(text := value.get(key), str) and (tools is None or tools.find(text)):
             return key
@@ -197,7 +197,7 @@ def _text_key(value: dict[str, Any], keys: Iterable[str], tools: OfferedTools | 
 
 
 def _without_wrapper(value: dict[str, Any]) -> dict[str, Any]:
-    """Returns `{"id": ..., "type": "function", "function": {...}}` as one object."""
+    """Flattens `{"id": ..., "type": "function", "function": {...}}` to one object."""
     params = value.get("params")
     if value.get("method") == "tools/call" and isinstance(params, dict):
         return params
@@ -209,13 +209,13 @@ def _without_wrapper(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_definition(value: dict[str, Any]) -> bool:
-    """Says whether a value is a tool's description, repeated by the model."""
+    """Returns whether a value is a tool's definition, repeated by the model."""
     schema = value.get("parameters") or value.get("input_schema")
     return isinstance(schema, dict) and "type" in schema and isinstance(schema.get("properties"), dict)
 
 
 def _mapping(arguments: Any) -> dict[str, Any]:
-    """Arguments as an object, also when they come as a string of JSON or not at all."""
+    """Returns arguments as an object, also from JSON text or from null. Raises `NotArguments`."""
     if isinstance(arguments, str):
         try:
             arguments = parse_object(arguments) if arguments.strip() else {}
@@ -240,10 +240,13 @@ def _is_named_value(item: Any) -> bool:
     return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
 
 
-def _beside(
+def _arguments_beside(
     value: dict[str, Any], named: str, name: str, tools: OfferedTools, *, explicit: bool
 ) -> dict[str, Any] | None:
-    """Arguments that stand beside the name, if all of them are the tool's, and it can do without those missing."""
+    """Returns arguments that are next to the name, or None.
+
+    All must be the tool's. If there are none, the call must be explicit or the tool need none.
+    """
     properties = tools.properties(name)
     beside = _BESIDE - properties.keys() | {named}
     rest = {key: item for key, item in value.items() if key not in beside}

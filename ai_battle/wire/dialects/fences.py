@@ -1,4 +1,4 @@
-"""Fenced blocks, inline code and quotations: which of them hold calls, and which are only shown."""
+"""Tells fenced blocks, inline code and quotations that hold calls from those that only show something."""
 
 import re
 from dataclasses import dataclass
@@ -34,15 +34,15 @@ _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?>(?:`++[^`\n]*+`++[\s\[\](){},.;
 _HEADER = re.compile(r"\s*(?:async )?(?:def|for|while|if|with|class|try|else|elif)\b[^\n]*:\Z")
 
 
-@dataclass(slots=True)  # made for every fence there is, and frozen ones take four times as long
+@dataclass(slots=True)  # made for every fence; a frozen dataclass takes four times as long
 class Fence:
     marks: str
     language: str
     inside: int
-    """Where the content begins."""
+    """The position where the content begins."""
     indent: int = 0
     is_shown: bool = False
-    """Whether it is set off as a quotation: indented as code is, or announced as the answer of a tool."""
+    """The block is a quotation: indented like code, or announced as a tool's result."""
 
     @property
     def closing(self) -> re.Pattern[str]:
@@ -55,7 +55,7 @@ def _closing(mark: str, count: int) -> re.Pattern[str]:
 
 
 def fence_at(source: Source, at: int) -> Fence | None:
-    """Returns the fenced block that opens at `at`: at the start of a line, or before a language and a line break."""
+    """Returns the fenced block that opens at `at`, at the start of a line or later with a language or after a colon."""
     text, before = source.text, source.before(at, 60)
     if _INDENT.fullmatch(before):
         found = _GLUED.match(text, at) or _FENCE.match(text, at)
@@ -69,7 +69,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
 
 
 def is_set_off(source: Source, at: int, before: str) -> bool:
-    """Says whether a place is indented like code, or announced as a tool's answer; `before` is its line up to there."""
+    """Returns whether a place is indented like code or announced as a tool's result; `before` is its line so far."""
     start = at - len(before)
     above = source.text[start - 300 if start > 300 else 0 : start]
     line = above.rstrip().rpartition("\n")[2]
@@ -78,7 +78,7 @@ def is_set_off(source: Source, at: int, before: str) -> bool:
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
-    """Says whether a block has more marks than needed because it quotes others; JSON may need them for a string."""
+    """Returns whether a block has extra marks to quote other blocks; in JSON they may be for a string instead."""
     if fence.language in CALLING:
         return False
     if fence.language != "json":
@@ -88,9 +88,9 @@ def holds_fences(source: Source, fence: Fence) -> bool:
 
 
 def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> bool:
-    """Says whether a place is in a function, a loop or the like of a program, or in one that defines its function.
+    """Returns whether a place is part of a program or indented as code, so that no call there is meant.
 
-    So does what is indented as code: none of them is a call to make now.
+    A program is one that defines or imports the function `name`, or whose call is in a block such as a loop.
     """
     line = source.before(at, _WINDOW)
     above = source.text[max(fence.inside if fence else 0, at - _WINDOW) : at - len(line)]
@@ -112,7 +112,7 @@ def _is_within_program(indent: int, above: str, line: str, name: str) -> bool:
 
 
 def is_answer(source: Source, at: int) -> bool:
-    """Says whether the words before it, on its line or else above it, say that it is what a tool returned."""
+    """Returns whether the text before a place, on its line or else above, announces a tool's result."""
     before = source.before(at, 60)
     label = before.rstrip(" \t`[\"'(*") or source.text[max(0, at - 180) : at - len(before)].rstrip().rsplit("\n", 1)[-1]
     return _says_answer(label)
@@ -123,7 +123,7 @@ def _says_answer(label: str) -> bool:
 
 
 def is_quotation(text: str, start: int, end: int) -> bool:
-    """Says whether a place is between quotation marks, or struck out, in a text that says more than that."""
+    """Returns whether a place is quoted or struck out, with words outside the marks."""
     closed = _QUOTED.match(text, end)
     opened = _QUOTATION.search(text[max(0, start - 7) : start]) if closed else None
     if not closed or not opened:
@@ -137,9 +137,9 @@ def _code_end(count: int) -> re.Pattern[str]:
 
 
 def inline_code_end(source: Source, at: int, inside: int) -> tuple[int, bool]:
-    """Returns where inline code that is only shown ends: behind its marks if it is none, or its line nothing else.
+    """Returns where inline code that is only shown ends, and whether more text may change that.
 
-    The second value says whether that may change when the text goes on.
+    It ends at once if the marks are not closed, or if the line has nothing else, as such code may be a call.
     """
     found = source.find(_code_end(inside - at), inside)
     if not found or found.group()[0] != "`":

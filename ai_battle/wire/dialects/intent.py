@@ -1,7 +1,7 @@
-"""Which calls are meant, and which only stand in what is said: offered, refused, quoted, shown as an example.
+"""Tells calls that are meant from those that a text only mentions: as an offer, a refusal, a quotation or an example.
 
-Position and form carry: what stands directly before a call, what follows it, and whether it has a marker. Words only
-support them: those small ones that make a clause negative or conditional, and those that announce an example.
+The judgement rests on position and form: the text directly before and after a call, and whether it has a marker. Words
+only support it: function words that make a clause negative or conditional, and words that announce an example.
 """
 # ruff: noqa: RUF001
 
@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from ai_battle.core.messages import ToolCall
-from ai_battle.core.tooling import ProposalKind
-
+from ...core.messages import ToolCall
+from ...core.tooling import ProposalKind
 from . import thinking
 from .calls import OfferedTools
 from .reading import Piece
@@ -46,11 +45,11 @@ _LETTER = r"[\w\u0900-\u0dff]"
 
 
 def proposal_kinds(text: str, pieces: Sequence[Piece], tools: OfferedTools) -> list[ProposalKind | None]:
-    """Returns for each of the pieces, which all hold calls, why it is not to be run; None where it is meant."""
+    """Returns for each piece, all of which hold calls, why not to run it, or None if it is meant."""
     gaps = list(map(_without_thoughts, _gaps(text, pieces)))
     writing = [tools.writes(piece.calls) for piece in pieces]
     goes_on = bool(_words_of(gaps[-1][:_WINDOW]))
-    together = _of_all(pieces, gaps, goes_on=goes_on, writes=any(writing))
+    together = _common_kind(pieces, gaps, goes_on=goes_on, writes=any(writing))
     found: list[ProposalKind | None] = []
     for piece, before, behind, writes in zip(pieces, gaps, gaps[1:], writing, strict=False):
         lead = _words_of(_ENCLOSED.split(before[-_WINDOW:])[-1])
@@ -67,15 +66,16 @@ def _kind_by_form(text: str, piece: Piece, before: str, behind: str, *, is_weak:
 
 
 def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bool:
-    """Says whether a sentence goes on behind a call in small letters: `<call> would delete everything`.
+    """Returns whether a sentence continues after a call in lower case: `<call> would delete everything`.
 
-    It goes on below where nothing had ended or announced the call, else on its line. Tokens stand in no sentence.
+    The sentence may continue below the call if no punctuation preceded it, else only on its line. Special tokens never
+    occur within a sentence.
     """
     before = before.rstrip(" \n\"'`([{*_>")
     if not before or piece.is_bare or text.startswith(_TOKENS, piece.start):
         return False
     last = text[max(0, piece.end - 80) : piece.end]
-    behind = last[len(last.rstrip()) :] + behind  # a piece holds the white space behind it
+    behind = last[len(last.rstrip()) :] + behind  # a piece includes the white space after it
     if before[-1].isalnum() and (below := _GOES_ON_BELOW.match(behind)) and behind[below.end()].islower():
         return True
     beside = _GOES_ON_BESIDE.match(behind)
@@ -83,18 +83,18 @@ def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bo
 
 
 def _is_template(call: ToolCall) -> bool:
-    """Says whether every argument is a placeholder (`<city>`, `...`), or the type that the tool wants there."""
+    """Returns whether every argument is a placeholder (`<city>`, `...`) or the name of a type."""
     given = call.arguments.values()
     return bool(given) and all(isinstance(value, str) and _PLACEHOLDER.fullmatch(value) for value in given)
 
 
 def _is_beside_words(piece: Piece, gap: str) -> bool:
-    """Says whether words stand on the line of a call without a marker, before it."""
+    """Returns whether a call without a marker has words before it on its line."""
     return piece.is_bare and bool(gap.rpartition("\n")[2].strip("\t `[](){}\"',;"))
 
 
-def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> ProposalKind | None:
-    """Returns what holds for all calls of the text: that a question follows, or that they are there to choose from."""
+def _common_kind(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> ProposalKind | None:
+    """Returns the kind for all calls together: a question follows, or they are alternatives to choose from."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
     between = map(str.lower, map(_words_of, gaps[1:-1]))
@@ -104,7 +104,7 @@ def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writ
 
 
 def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
-    """Says whether the calls are the items of a list that something follows, or stand below labels like `Option B`."""
+    """Returns whether the calls are items of a list with text after it, or have labels like `Option B`."""
     leads = [_MARKUP.sub(" ", gap[-_WINDOW:]).rstrip().rpartition("\n")[2] for gap in gaps[:-1]]
     if (
         goes_on
@@ -116,7 +116,10 @@ def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool,
 
 
 def _are_labels_of_choices(leads: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
-    """Says whether labels mark choices; two signs of three are enough: a word, letters, and that much hangs on it."""
+    """Returns whether labels mark choices: they need two of the signs word, letters, and writing calls or text after.
+
+    Labels whose word means "step" never do.
+    """
     labels = list(filter(None, map(_CHOICE.match, leads)))
     stem = labels[0]["stem"].casefold() if labels else ""
     marks = {label["mark"] for label in labels if label["stem"].casefold() == stem}
@@ -126,29 +129,29 @@ def _are_labels_of_choices(leads: Sequence[str], *, goes_on: bool, writes: bool)
 
 
 def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
-    """Returns what is said before, between and behind the pieces."""
+    """Returns the text before, between and after the pieces."""
     ends = [0, *(piece.end for piece in pieces)]
     starts = [*(piece.start for piece in pieces), len(text)]
     return [text[end : max(end, start)] for end, start in zip(ends, starts, strict=True)]
 
 
 def _without_thoughts(gap: str) -> str:
-    """Returns what of it is neither reasoning nor invented as an observation."""
+    """Removes reasoning and invented observations."""
     observed = _OBSERVED.search(gap) if "Observation" in gap else None
     return thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
 
 
 def _words_of(text: str) -> str:
-    """The words of it, without markup and labels."""
+    """Removes markup and labels of lists."""
     if not text or text.isspace():
         return ""
     return _LABEL.sub(" ", _MARKUP.sub(" ", text)).strip(" \n\t\r,[](){}\"'|").removeprefix(";")
 
 
 def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:
-    """Returns what the sentence directly before a call makes of it: one that asks, or one that leads up to the call.
+    """Returns the kind that the sentence directly before a call gives it, by asking or by leading up to the call.
 
-    Before a call that writes, a sentence that is complete leads up to it, too.
+    A complete sentence leads up only to a call that writes, as wrongly running one does more harm.
     """
     line = before.rpartition("\n")[2]
     leads_up = writes or before[-1:] not in _FINAL
@@ -156,13 +159,13 @@ def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) ->
     wishes = writes or _words("unreal").search(sentence)
     if _ENDS_ASKING.search(before) or (wishes and before.endswith((":", "：")) and _QUESTION.search(line)):
         return None if _is_glued(text, piece.start) else "question"
-    return _kind(sentence, writes=writes) if leads_up else None
+    return _sentence_kind(sentence, writes=writes) if leads_up else None
 
 
-def _kind(sentence: str, *, writes: bool) -> ProposalKind | None:
-    """Returns what the sentence that leads up to a call says of it; before one that writes, also by its mood."""
+def _sentence_kind(sentence: str, *, writes: bool) -> ProposalKind | None:
+    """Returns the kind that a sentence leading up to a call gives it. For a call that writes, its mood counts too."""
     clauses = [clause.strip() for clause in _CLAUSE_END.split(sentence)]
-    main = _main(clauses)
+    main = _main_clause(clauses)
     if _words("example").search(sentence):
         return "example"
     waits = _words("consent").search(main) or (writes and _words("unreal").search(main))
@@ -172,12 +175,12 @@ def _kind(sentence: str, *, writes: bool) -> ProposalKind | None:
 
 
 def _is_glued(text: str, start: int) -> bool:
-    """Says whether a token of its own begins the call, or nothing parts it from the sentence."""
+    """Returns whether the call begins with a special token, or has no space before it."""
     return text.startswith(_TOKENS, start) or (start > 0 and not text[start - 1].isspace())
 
 
-def _main(clauses: list[str]) -> str:
-    """The last clause, reasons aside: `I do not know that, so I look it up` is no refusal."""
+def _main_clause(clauses: list[str]) -> str:
+    """Returns the last clause without reasons, as `I do not know that, so I look it up` is not a refusal."""
     while len(clauses) > 1 and _words("because").match(clauses[-1]):
         clauses = clauses[:-1]
     return next(filter(None, reversed(_words("so").split(clauses[-1]))), "")
@@ -185,7 +188,7 @@ def _main(clauses: list[str]) -> str:
 
 @cache
 def _words(kind: str) -> re.Pattern[str]:
-    """Returns one pattern of all words of a kind, in small letters."""
+    """Returns a pattern that matches all words of a kind, in lower case."""
     listed = {word.strip().lower() for head, words in _rows() if head == kind for word in words}
     by_borders: dict[tuple[str, str], set[str]] = {}
     for word in listed:
@@ -195,7 +198,7 @@ def _words(kind: str) -> re.Pattern[str]:
 
 @cache
 def _rows() -> list[tuple[str, list[str]]]:
-    """The kind that begins each row of the table beside this file, and the words behind its colon."""
+    """Returns the kind and the words in each row of `restraint.txt`."""
     rows = files(__package__).joinpath("restraint.txt").read_text(encoding="utf-8").splitlines()
     parted = (row.partition(":") for row in rows if not row.startswith("#"))
     return [(head.split()[0], words.split(" | ")) for head, _, words in parted]
@@ -209,13 +212,13 @@ def _borders(word: str) -> tuple[str, str]:
 
 
 def _tree(words: set[str]) -> str:
-    """A pattern that compares what several words begin with once: ten times as fast as one after the other."""
+    """Returns a pattern in which words share their common beginnings: ten times as fast as plain alternatives."""
     rests: dict[str, set[str]] = {}
     for word in words:
         rests.setdefault(word[:1], set()).add(word[1:])
     if rests.keys() <= {""}:
         return ""
-    # The end of a word comes last, so that the longest is found.
+    # The end of a word comes last, so that the longest word matches.
     heads = sorted(rests, reverse=True)
     parts = ((r"\s+" if head == " " else re.escape(head)) + _tree(rests[head]) if head else "" for head in heads)
     return f"(?:{'|'.join(parts)})"

@@ -1,4 +1,4 @@
-"""Calls written as lines of a key and a value: as YAML, as TOML, as a list, a table, on one line, or below labels."""
+"""Reads calls written as keys and values: YAML, TOML, a list, a table, pairs on one line, or lines below labels."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -44,10 +44,10 @@ _REACH = 200
 
 
 def read_lines(source: Source, at: int, tools: OfferedTools, named: str = "") -> tuple[ToolCall, int] | None:
-    """Reads the call whose lines begin at `at`; returns where they end, too, and none where they are something else.
+    """Reads the call whose lines begin at `at`; returns it and its end, or None if the lines are something else.
 
-    The first lines name the tool, unless it is `named` already. Raises Unreadable for a value that is none, and where
-    the text ends before the call is complete.
+    The first lines give the tool's name unless `named` does. Raises `Unreadable` for a broken value, and if the text
+    ends before the call is complete.
     """
     if paired := _read_pairs(source.text, at, tools):
         return paired
@@ -64,7 +64,7 @@ def read_lines(source: Source, at: int, tools: OfferedTools, named: str = "") ->
 
 
 def read_table(text: str, at: int, tools: OfferedTools) -> tuple[list[ToolCall], int]:
-    """Reads a Markdown table: a call in each row below the names of its arguments, or one key in each row."""
+    """Reads a Markdown table that has a call per row below the names of arguments, or a key and a value per row."""
     rows: list[list[str]] = []
     while found := _ROW.match(text, at):
         at = found.end()
@@ -77,7 +77,7 @@ def read_table(text: str, at: int, tools: OfferedTools) -> tuple[list[ToolCall],
 
 
 def _call_of(pairs: Iterable[Sequence[str]], tools: OfferedTools) -> ToolCall | None:
-    """The call that keys and values are, all of them."""
+    """Returns the call that the keys and values make up, or None if any is left over."""
     lines = "".join(f"{key}: {value}\n" for key, value in pairs)
     with suppress(Unreadable):
         call, end = read_lines(Source(lines), 0, tools) or (None, 0)
@@ -86,7 +86,7 @@ def _call_of(pairs: Iterable[Sequence[str]], tools: OfferedTools) -> ToolCall | 
 
 
 def _heading(text: str, at: int, tools: OfferedTools) -> tuple[str | None, int]:
-    """The tool that the first line names, and where that line ends."""
+    """Returns the tool that the first line names, and the end of that line."""
     if (alone := _NAME.match(text, at)) and (tool := tools.find(alone["name"])):
         return tool, alone.end()
     found = _entry(text, at)
@@ -98,7 +98,7 @@ def _heading(text: str, at: int, tools: OfferedTools) -> tuple[str | None, int]:
 
 
 def _read_pairs(text: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int] | None:
-    """The call of `name key=value key="two words"`, or with `--key value`, on one line that holds nothing else."""
+    """Reads `name key=value key="two words"`, or with `--key value`, on a line without other text."""
     found = _PAIRED.match(text, at)
     tool = tools.find(found["name"]) if found else None
     if found is None or tool is None:
@@ -111,7 +111,7 @@ def _read_pairs(text: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int]
 
 
 def _take_all(source: Source, at: int, tool: str, tools: OfferedTools, given: dict[str, Any]) -> int | None:
-    """Puts what all entries give among the arguments; behind a blank line none follow a call that is complete."""
+    """Adds all entries to the arguments and returns their end. A blank line ends a call that is complete."""
     end: int | None = at
     while end is not None and (found := _entry(source.text, end)):
         if found.start() > end and tools.has_all_required(tool, given):
@@ -121,7 +121,7 @@ def _take_all(source: Source, at: int, tool: str, tools: OfferedTools, given: di
 
 
 def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:
-    """Puts what the entry gives among the arguments; where it ends, or None for one that is no argument."""
+    """Adds an entry to the arguments and returns its end, or None if it is not an argument."""
     key, value = entry["key"], entry["value"]
     if key in properties and entry.re is _ENTRY:
         given[key], end = _read_entry(source.text, entry, properties[key])
@@ -140,7 +140,7 @@ def _entry(text: str, at: int) -> re.Match[str] | None:
 
 
 def _read_entry(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]:
-    """The value on the line of its key, or the lines below it that are further in."""
+    """Reads the value on the line of its key, or the indented lines below."""
     value, at = entry["value"], entry.end()
     if not value.strip() and (items := _ITEMS.match(text, at)):
         return [_without_marks(item.strip()[1:]) for item in items[0].strip().split("\n")], items.end()
@@ -162,10 +162,10 @@ def _without_marks(value: str) -> str:
 
 
 def announced_call(text: str, at: int, value: object, tools: OfferedTools) -> ToolCall | None:
-    """Takes the object at `at` as the arguments of the tool named above it, if it holds what that tool needs alone."""
+    """Returns a call of the tool named above `at`, if the object there has all its required arguments and no others."""
     if not isinstance(value, dict):
         return None
-    # Labels of the arguments and the marks of their block may stand between.
+    # Labels of the arguments and the marks of their block may come between.
     lines = (line.strip().lstrip("*_") for line in reversed(text[max(0, at - _REACH) : at].splitlines()))
     above = next((line for line in lines if not _LABEL.fullmatch(line)), "")
     named = _NAMING.fullmatch(above)

@@ -1,4 +1,4 @@
-"""Values in JSON or Python notation as loosely as models write them, in one pass over the text."""
+"""Reads values in JSON or Python notation, with all the errors that models make, in one pass over the text."""
 # ruff: noqa: RUF001
 
 import ast
@@ -16,11 +16,11 @@ _CONSTANTS = dict.fromkeys(("null", "None", "undefined", "NaN"), None) | dict.fr
 _CONSTANTS |= dict.fromkeys(("false", "False", "FALSE"), False)
 CONSTANT = re.compile(rf"({'|'.join(_CONSTANTS)})(?![\w.$\-])")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
-# Where the block or the element around a value ends, the value has ended too, though a bracket may be missing.
+# The end of the block or element around a value ends the value too, even if brackets are missing.
 _END_AROUND = re.compile(
     r"`{3,}[ \t]*(?=\r?\n|\Z|<)|</[A-Za-z_][\w:.\-]*>|<[|｜/][^<>\"\n]{1,60}[|｜]>|\[END_TOOL_REQUEST\]"
 )
-_DEEPEST = 64
+_DEEPEST = 64  # levels of nesting, well below Python's limit on recursion
 
 QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“‘]|\\[\"']|<\|\\?\"\|>|<escape>)")
 _QUOTING = frozenset("\"'`“‘\\<rRuUfFbB")
@@ -43,7 +43,7 @@ _LONGEST_SUM = 100
 
 
 class Unreadable(ValueError):
-    """No value: the text stops making sense at `at`, or simply ends (`cut`)."""
+    """There is no value: the text is invalid at `at`, or it ends there (`cut`)."""
 
     def __init__(self, at: int, *, cut: bool = False) -> None:
         self.at = at
@@ -51,7 +51,7 @@ class Unreadable(ValueError):
 
 
 def skip_space(text: str, at: int) -> int:
-    """Goes past white space and comments; raises at the end of the text, where a value can only be cut off."""
+    """Skips white space and comments. Raises `Unreadable` at the end of the text, where a value is cut off."""
     if text[at : at + 1] in _SOLID:
         return at
     found = _SPACE.match(text, at)
@@ -62,7 +62,7 @@ def skip_space(text: str, at: int) -> int:
 
 
 def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
-    """Returns the value at `at` and where it ends; raises Unreadable."""
+    """Returns the value at `at` and its end. Raises `Unreadable`."""
     at = skip_space(text, at)
     char = text[at]
     if char in "(+-.0123456789" and (found := _read_number(text, at)):
@@ -77,7 +77,7 @@ def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
 
 
 def read_word(text: str, at: int) -> tuple[Any, int]:
-    """Returns a constant, or a word that somebody forgot to quote."""
+    """Reads a constant or unquoted words."""
     if found := CONSTANT.match(text, at):
         return _CONSTANTS[found[1]], found.end()
     if (words := _WORDS.match(text, at)) and words[0].strip("."):
@@ -90,7 +90,7 @@ def read_word(text: str, at: int) -> tuple[Any, int]:
 
 
 def _read_object(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """Reads an object from behind its brace. Without colons it is a Python set, which becomes a list."""
+    """Reads an object from after its brace on. Without colons it is a Python set, which becomes a list."""
     items: dict[str, Any] = {}
     members: list[Any] = []
     while not _ends(text, at := skip_space(text, at), "}"):
@@ -104,7 +104,7 @@ def _read_object(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 
 def _read_entry(text: str, at: int, depth: int, items: dict[str, Any], members: list[Any]) -> int:
-    """Adds a key of any notation with its value, or a member of a set."""
+    """Reads a key in any notation with its value, or a member of a set. Returns its end."""
     word = None if QUOTE.match(text, at) else _KEY.match(text, at)
     key, at = (word.group(), word.end()) if word else read_value(text, at, depth)
     at = skip_space(text, at)
@@ -118,7 +118,7 @@ def _read_entry(text: str, at: int, depth: int, items: dict[str, Any], members: 
 
 
 def _read_array(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """A list or a tuple; parentheses around one value are only parentheses."""
+    """Reads a list or a tuple. Parentheses around a single value do not make a tuple."""
     closer = _CLOSERS[text[at]]
     items: list[Any] = []
     commas = False
@@ -138,7 +138,7 @@ def _ends(text: str, at: int, closer: str) -> bool:
 
 
 def _read_string(text: str, at: int) -> tuple[str, int]:
-    """The string that opens at `at`, raw newlines and all."""
+    """Reads the string that opens at `at`, which may contain raw newlines."""
     if (plain := _PLAIN.get(text[at])) and (found := plain.match(text, at)):
         return found.group(1), found.end()
     opened = QUOTE.match(text, at)
@@ -155,7 +155,7 @@ def _read_string(text: str, at: int) -> tuple[str, int]:
 
 
 def _read_escape(text: str, at: int, *, is_raw: bool) -> tuple[str, int]:
-    """Returns what a backslash and its successors stand for; one that escapes nothing stays, as in Python."""
+    """Decodes an escape sequence. A backslash that escapes nothing is kept, as in Python."""
     following = text[at + 1 : at + 2]
     if is_raw or not following:
         return text[at : at + 2], at + 2
@@ -171,7 +171,7 @@ def _read_escape(text: str, at: int, *, is_raw: bool) -> tuple[str, int]:
 
 
 def _read_number(text: str, at: int) -> tuple[int | float, int] | None:
-    """The number at `at`, or the sum that models write for one; none where a date or a word begins with digits."""
+    """Reads a number or an arithmetic expression. Returns None if digits begin a date or a word."""
     if plain := _PLAIN_NUMBER.match(text, at):
         return (float if plain[1] else int)(plain[0]), plain.end()
     found = _SUM.match(text, at)
@@ -195,6 +195,7 @@ def _result(node: ast.expr) -> int | float:
 
 
 def _power(base: float, exponent: float) -> int | float:
+    # A model's `9**9**9` must not take endless time and memory; complex results are no JSON.
     if abs(exponent) > 64 or abs(base) > 1e6 or base < 0 < exponent % 1:
         raise ValueError(exponent)
     return float(base**exponent) if exponent < 0 else operator.pow(base, exponent)

@@ -1,4 +1,4 @@
-"""A text, read whole or while it arrives: its calls, its issues, and the prose that is left."""
+"""Reads the calls, the issues and the remaining prose from a text, whole or while it arrives."""
 # ruff: noqa: RUF001
 
 import re
@@ -11,7 +11,7 @@ from .intent import proposal_kinds
 from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
 
-# No answer has more calls, whole or broken: the text behind them is read no further, and stays prose.
+# A limit against texts that repeat calls endlessly. The text after them stays prose.
 _MOST_PIECES = 5_000
 _MARK = r"[\"'(*]"
 _AROUND = frozenset("\"'(*[ \n\t\r")
@@ -20,12 +20,12 @@ _CLOSINGS = re.compile(r"[\"')\]]{0,4}(?:,?\s{0,200}\][\"')]{0,4}){0,3}")
 
 
 def parse_tool_calls(text: str, tools: Iterable[Offer] = ()) -> tuple[ToolCall, ...]:
-    """Returns the tool calls that are meant in a model's text, in whatever dialect; see `read` for all the rest."""
+    """Returns the tool calls that are meant in a model's text, in any dialect. `read` returns more details."""
     return read(text, tools).calls
 
 
 def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
-    """Reads the calls in `text`. Without tools, any well-formed call in an explicit dialect is one."""
+    """Reads the calls in `text`. Without `tools`, any well-formed call in an explicit dialect counts."""
     return _read(text, OfferedTools(tools))
 
 
@@ -36,7 +36,7 @@ def _read(text: str, tools: OfferedTools) -> Reading:
     calling = [piece for piece in pieces if piece.calls]
     calls: list[ToolCall] = []
     proposals: list[Proposal] = []
-    proposed: set[int] = set()  # a proposal stays prose
+    proposed: set[int] = set()  # their text stays prose
     for piece, kind in zip(calling, proposal_kinds(text, calling, tools), strict=True):
         if kind:
             proposals += (Proposal(call, kind) for call in piece.calls)
@@ -54,7 +54,7 @@ def _read(text: str, tools: OfferedTools) -> Reading:
 
 
 def _pieces(text: str, tools: OfferedTools) -> list[Piece]:
-    """Returns the pieces with calls or issues; what turns out to have been reasoning takes back all before it."""
+    """Returns the pieces with calls or issues. A closing tag of reasoning discards all pieces before it."""
     scanner = Scanner(text, tools)
     pieces: list[Piece] = []
     while len(pieces) < _MOST_PIECES and (piece := scanner.next()):
@@ -72,7 +72,7 @@ def _spans(text: str, pieces: Iterable[Piece]) -> tuple[Span, ...]:
 
 
 def _widened_start(text: str, start: int) -> int:
-    """The brackets and quotation marks that a call stands in are no prose either."""
+    """Extends a span to the brackets and quotation marks around the call, which are not prose either."""
     if text[start - 1 : start] not in _AROUND:
         return start
     found = _OPENINGS_BACKWARDS.match(text[max(0, start - 400) : start][::-1])
@@ -122,14 +122,14 @@ _SEPARATOR = re.compile(r"[^0-9a-z]+")
 
 
 class StreamingReader:
-    """Reads one text. `feed` returns what may be shown, in order; `finish` reads the whole, however it was cut.
+    """Reads one text while it streams: `feed` returns prose that is safe to show, `finish` reads the whole text.
 
-    What was shown is the beginning of `finish().prose`: a call never shows, not even half of it.
+    The shown prose is always a prefix of `finish().prose`, so no part of a call is ever shown.
     """
 
     def __init__(self, tools: Iterable[Offer] = ()) -> None:
         self._tools = OfferedTools(tools)
-        # The beginnings of names, which are held back as soon as a text ends with one.
+        # A text that ends with the beginning of a tool's name is held back, since a call may follow.
         folded = [_SEPARATOR.sub("", name.lower()) for name in (*self._tools.names, *_PREFIXES)]
         self._beginnings = {name[:length] for name in folded for length in range(1, len(name) + 1)}
         self._scanner = Scanner("", self._tools)
@@ -140,18 +140,17 @@ class StreamingReader:
         self._due = 0
 
     def feed(self, delta: str) -> str:
-        """Takes the next piece of the text and returns what has become safe to show."""
+        """Takes the next piece of the text and returns the prose that is now safe to show."""
         self._parts.append(delta)
         self._held.append(delta)
         self._size += len(delta)
         return self._look() if self._size >= self._due else ""
 
     def finish(self) -> Reading:
-        """Reads the whole text."""
         return _read("".join(self._parts), self._tools)
 
     def _look(self) -> str:
-        """Reads what is held back; the more that is, the longer until the next time, so that the work stays linear."""
+        """Scans the held text. The more is held, the later the next scan (`_due`), so that the work stays linear."""
         text = self._context + "".join(self._held)
         start = len(self._context)
         safe = max(start, self._safe(text, start))
@@ -163,7 +162,7 @@ class StreamingReader:
         return text[start:safe]
 
     def _safe(self, text: str, start: int) -> int:
-        """The walk stops before the first piece that is a call or may become one."""
+        """Returns the position before which no call is or may begin, and keeps the scanner's state there."""
         scanner = self._scanner.resume_at(text, start)
         before, at = self._scanner, start
         while piece := scanner.next():
@@ -177,7 +176,7 @@ class StreamingReader:
         return safe
 
     def _tail_start(self, text: str, at: int) -> int:
-        """The first place from `at` on that may turn out to be the beginning of a call."""
+        """Returns the first position from `at` on that may become the beginning of a call."""
         at = max(at, len(text) - _LONGEST)
         places = [found.start() for pattern in (_BEGINNING, _ACTION) if (found := pattern.search(text, at))]
         place = min(places, default=len(text))
@@ -185,7 +184,7 @@ class StreamingReader:
         return min([place, *(found.start() for found in names if found and self._may_be_name(found["name"]))])
 
     def _may_be_name(self, token: str) -> bool:
-        """Says whether a token may end in a tool's name, behind a word or a prefix like `functions.` too."""
+        """Returns whether a token may end in a tool's name, even after a word or a prefix like `functions.`."""
         token = token.lower()
         endings = [token, *(token[found.end() :] for found in re.finditer(r"[.:/]", token))]
         folded = [_SEPARATOR.sub("", ending) for ending in endings]

@@ -1,4 +1,4 @@
-"""The text that is read for calls, and what was found in it: calls, where they stand, and what could not be used."""
+"""The text that is searched for calls, and the results: calls, their positions, and unusable calls."""
 
 import json
 import re
@@ -24,18 +24,20 @@ _ANYTHING = frozenset({"boolean", "number", "array", "object", "null"})
 
 
 class Source:
+    """A text with cached searches, which keep the time for reading it linear in its length."""
+
     __slots__ = ("_found", "_line", "_patience", "_spare", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._found: dict[re.Pattern[str], tuple[int, re.Match[str] | None]] = {}
-        # A failure of the fast decoder costs a walk over the whole text (it counts lines), so there is an end to them.
+        # Each failure of the fast decoder walks over the whole text (it counts lines), so their number is limited.
         self._patience = 50
         self._spare = len(text) // 8 + 10_000
         self._line: tuple[re.Pattern[str] | None, int, int, bool] = (None, 0, -1, False)
 
     def find(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
-        """Returns the first match from `at` on; asked with growing `at`, the text is walked once per pattern."""
+        """Returns the first match from `at` on. With growing `at`, each pattern walks over the text only once."""
         if known := self._found.get(pattern):
             since, match = known
             if since <= at and (match is None or match.start() >= at):
@@ -45,7 +47,7 @@ class Source:
         return match
 
     def end_of(self, pattern: re.Pattern[str], at: int) -> int:
-        """Returns where the match at `at` ends, or `at` itself where there is none."""
+        """Returns the end of the match at `at`, or `at` itself if there is none."""
         found = pattern.match(self.text, at)
         return found.end() if found else at
 
@@ -54,7 +56,7 @@ class Source:
         return end if end >= 0 else len(self.text)
 
     def may_look_again(self, characters: int) -> bool:
-        """Says whether so much text that was read in vain may be read once more from within, which adds up."""
+        """Returns whether this much text, already read in vain, may be read again; all such text shares one limit."""
         self._spare -= characters
         return self._spare >= 0
 
@@ -62,13 +64,13 @@ class Source:
         return at == 0 or self.text.startswith("\n", at - 1)
 
     def before(self, at: int, most: int) -> str:
-        """Returns what stands before `at` on its line, its last `most` characters at most."""
+        """Returns the text before `at` on its line, at most the last `most` characters."""
         start = at - most if at > most else 0
         line = self.text.rfind("\n", start, at) + 1
         return self.text[line or start : at]
 
     def is_line_of(self, pattern: re.Pattern[str], at: int) -> bool:
-        """Says whether the whole line of `at` fits; asked often about one line, it is looked at once."""
+        """Returns whether the whole line of `at` matches. Keeps the answer for further questions about that line."""
         known, start, end, fits = self._line
         if known is not pattern or not start <= at <= end:
             start, end = self.text.rfind("\n", 0, at) + 1, self.line_end(at)
@@ -77,11 +79,11 @@ class Source:
         return fits
 
     def is_last_line(self) -> bool:
-        """Says whether the line that was looked at is the last one, and perhaps not yet complete."""
+        """Returns whether the line that `is_line_of` checked is the last one, which may still grow."""
         return self._line[2] == len(self.text)
 
     def value(self, at: int) -> tuple[Any, int]:
-        """Returns the JSON (or nearly JSON) value at `at` and where it ends; raises Unreadable."""
+        """Returns the JSON (or nearly JSON) value at `at` and its end. Raises `Unreadable`."""
         if self._patience:
             try:
                 value, end = _DECODER.raw_decode(self.text, at)
@@ -93,7 +95,7 @@ class Source:
 
 
 def _with_whole_characters(value: Any) -> Any:
-    """The value without halves of surrogate pairs, which no wire can carry."""
+    """Replaces lone surrogates, which can't be encoded as UTF-8."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -105,7 +107,7 @@ def _with_whole_characters(value: Any) -> Any:
 
 
 def parse_object(text: str) -> Any:
-    """Returns the one value that a string of arguments is; raises Unreadable."""
+    """Returns the only value in a string of arguments. Raises `Unreadable`, also if other text follows it."""
     stripped = text.strip()
     value, end = Source(stripped).value(0)
     if stripped[end:].strip(" \n\t}]`;,"):
@@ -114,7 +116,7 @@ def parse_object(text: str) -> Any:
 
 
 def types_of(schema: Any) -> frozenset[str]:
-    """Returns the names of all types that the schema allows; empty when it does not say."""
+    """Returns the names of all types that the schema allows, none if it doesn't say."""
     if not isinstance(schema, Mapping):
         return frozenset()
     declared, choices = schema.get("type"), schema.get("enum")
@@ -133,7 +135,7 @@ def _is_text(value: Any) -> bool:
 
 
 def value_of_type(text: str, schema: Any) -> Any:
-    """Returns `text` as one of the types that the schema allows, as a string where it is none of them."""
+    """Converts `text` to a type that the schema allows, or returns it unchanged if none fits."""
     types = types_of(schema) or _ANYTHING
     if types & STRUCTURES and _STRUCTURE.match(text):
         try:
@@ -164,7 +166,7 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something that looks like a call and was not taken for one; `str()` is the sentence for the model."""
+    """An unusable call; `str()` returns the sentence for the model."""
 
     kind: IssueKind
     text: str
@@ -183,7 +185,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A call that is not meant to be run, as far as can be told; `kind` is what it stands beside."""
+    """A call that the text mentions but probably does not want run; `kind` says why."""
 
     call: ToolCall
     kind: ProposalKind
@@ -191,9 +193,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`spans` are the stretches of the text that belong to calls, also to unusable ones; `prose` is all the rest.
+    """The result of reading a text. `spans` cover the calls, even unusable ones; `prose` is the rest of the text.
 
-    Proposals are not among the calls, and their text is prose.
+    Proposals do not count as calls, and their text is prose.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -204,7 +206,7 @@ class Reading:
 
 
 def without_cut_call(found: Reading, text: str) -> Reading:
-    """Drops, of an answer that ended at its length limit, a call that ends where the text does: it may have gone on."""
+    """Drops a call at the very end of an answer that reached its length limit, since it may be incomplete."""
     last = found.spans[-1] if found.spans else None
     if not found.calls or last is None or last.end < len(text.rstrip()):
         return found
@@ -214,20 +216,20 @@ def without_cut_call(found: Reading, text: str) -> Reading:
 
 @dataclass(slots=True)
 class Piece:
-    """What was made of the text from an opener to `end`; one without calls and issues is prose."""
+    """The reading of the text from an opener to `end`. It is prose if it has neither calls nor issues."""
 
     start: int
     end: int
     calls: Sequence[ToolCall] = ()
     issues: Sequence[Issue] = ()
     cut: bool = False
-    """Whether more text may make something else of it."""
+    """More text may change the reading."""
     is_bare: bool = False
-    """Whether no marker said that a call comes."""
+    """No marker announced the call."""
 
     @property
     def is_call(self) -> bool:
-        """Whether the text of the piece is a call, and so no prose; a quotation stays what it is."""
+        """Whether the text of the piece is a call, even an unusable one. A quoted call stays prose."""
         return bool(self.calls) or any(found.kind != "quoted" for found in self.issues)
 
 

@@ -1,4 +1,4 @@
-"""The one walk over the text, from opener to opener; a table says who reads what stands at each."""
+"""Walks over a text from opener to opener; the table `_OPENERS` gives the readers for each."""
 # ruff: noqa: RUF001
 
 import re
@@ -23,14 +23,14 @@ from .reading import Piece, Source, issue
 from .tags import ATTRIBUTES, read_attributes
 from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_line, read_parenthesis
 
-# What may begin a line that is a call: a name and its arguments, a label for the name, or a table with a column for it.
+# The beginning of a line that may be a call: a name and its arguments, a label for the name, or a table's header.
 _LINE = (
     r"(?:[/@\[]?[\w.\-:]{2,128}[ \t]+(?:--\w|\w{1,80}(?:=|\Z))"
     r"|[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=]"
     r"|[ \t]{0,8}\|[ *`]{0,4}(?:tool|name|function)(?:[_ ]name)?[ *`]{0,4}\|)"
 )
 _FIRST_LINE = re.compile(f"(?={_LINE})")
-# Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
+# Each alternative begins with a literal character, so the regular-expression engine skips all other text fast.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“‘\\\w`}/#])|\((?:(?<=[\w`*]\()|(?<=[\w`]\s\())"
     r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|action|Observation|Tool|Function|✿F"
@@ -62,7 +62,7 @@ _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
 
 
 class Scanner:
-    """Yields pieces of the text in their order. Nothing is read twice: every piece ends behind what was looked at."""
+    """Returns the pieces of a text in order. It reads nothing twice: each piece ends after all text examined for it."""
 
     def __init__(self, text: str, tools: OfferedTools) -> None:
         self.source = Source(text)
@@ -74,7 +74,7 @@ class Scanner:
         self._since = 0
 
     def resume_at(self, text: str, at: int, gone: int = 0) -> "Scanner":
-        """Goes on at `at` of what the text has grown into, less the first `gone` characters."""
+        """Returns a scanner that continues at `at` of the grown `text`, whose first `gone` characters were dropped."""
         scanner = Scanner(text, self.tools)
         scanner.at, scanner._thinks, scanner._since = at, self._thinks, max(0, self._since - gone)
         if fence := self._fence:
@@ -82,7 +82,7 @@ class Scanner:
         return scanner
 
     def next(self) -> Piece | None:
-        """Returns the next piece that is not plain prose, or none when the text is at its end."""
+        """Returns the next piece that is not plain prose, or None at the end of the text."""
         text = self.source.text
         first = _FIRST_LINE.match(text, self.at) if self.source.begins_line(self.at) else None
         if first and (piece := self._read_line(first)):
@@ -98,7 +98,7 @@ class Scanner:
         return None
 
     def _piece(self, at: int) -> Piece | None:
-        """Returns what the first reader makes of it that finds its opener there; in reasoning only few of them look."""
+        """Returns the piece of the first reader that accepts the opener at `at`. In reasoning, only some are tried."""
         text = self.source.text
         for pattern, reader, reads_thoughts in _OPENERS.get(text[at : at + 2]) or _OPENERS[text[at]]:
             if reads_thoughts or not self._thinks:
@@ -108,23 +108,23 @@ class Scanner:
         return None
 
     def _skip_thinking(self, found: re.Match[str]) -> Piece:
-        """Skips to the end of the reasoning; where none is marked, only tokens that no prose has begin a call."""
+        """Skips to the end of the reasoning. Without an end mark, only special tokens begin a call from here on."""
         close = self.source.find(thinking.closer(found), found.end())
         self._thinks = close is None
         return Piece(found.start(), close.end() if close else found.end())
 
     def _end_thinking(self, found: re.Match[str]) -> Piece:
-        """A closing tag alone: all before it was reasoning."""
+        """Handles a closing tag without an opening one: all text before it was reasoning."""
         self._thinks = False
         return Piece(0, found.end())
 
     def _skip_definitions(self, found: re.Match[str]) -> Piece:
-        """Definitions of tools, and results that are quoted or invented."""
+        """Skips definitions of tools, and results that the model quotes or invents."""
         close = self.source.find(re.compile(rf"</{found['tag']}>|<[|｜]tool▁outputs?▁end[|｜]>"), found.end())
         return Piece(found.start(), close.end() if close else found.end())
 
     def _skip_indented(self, found: re.Match[str]) -> Piece | None:
-        """A tag in a block that is set off from the prose by its indentation, as examples are."""
+        """Skips an indented block that begins with a tag, as examples do."""
         at = found.start()
         if self._fence or not is_set_off(self.source, at, self.source.before(at, 60)):
             return None
@@ -138,7 +138,7 @@ class Scanner:
         return None if _ENDS.match(found.group()) else self._read_bodies(found)
 
     def _read_bodies(self, found: re.Match[str]) -> Piece:
-        """Reads the bodies behind a marker; as long as no call stands there, one may still come."""
+        """Reads the bodies after a marker. While there is no call, one may still come, so the piece is `cut`."""
         at = found.start()
         piece = read_bodies(self.source, at, self.tools)
         if piece.calls and is_quotation(self.source.text, at, piece.end):
@@ -165,7 +165,7 @@ class Scanner:
         return None if self._is_within_block(at) else _bare(read_brace(self.source, at, self.tools, self._since))
 
     def _is_within_block(self, at: int) -> bool:
-        """Says whether a value is in a fenced block, where only one that begins its line is a call."""
+        """Returns whether a value is in a fenced block but not at the start of a line, so that it can't be a call."""
         if self._fence is None or at == self._fence.inside:
             return False
         start = max(self._fence.inside, at - len(self.source.before(at, 60)))
@@ -178,7 +178,7 @@ class Scanner:
         return piece
 
     def _read_marks(self, found: re.Match[str]) -> Piece:
-        """A fence or inline code opens or closes."""
+        """Handles marks that open or close a fenced block or inline code."""
         text, source, (at, end) = self.source.text, self.source, found.span()
         if self._thinks:
             return Piece(at, end)
@@ -194,7 +194,7 @@ class Scanner:
         return Piece(at, end, cut=may_be_code)
 
     def _read_marks_within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:
-        """Marks in a fenced block: they show another block, or close this one."""
+        """Handles marks within a fenced block: they open an inner block or close this one."""
         if inner and inner.language and not self.tools.find(inner.language):
             return self._skip_block(at, inner)
         if self.source.text[at:end].startswith(outer.marks):
@@ -210,12 +210,12 @@ class Scanner:
         return self._read_calling_block(at, fence) if fence.language in CALLING else self._skip_to(at, fence.inside)
 
     def _skip_block(self, at: int, fence: Fence) -> Piece:
-        """A block that is there to be read by people."""
+        """Skips a block that is meant for people."""
         close = self.source.find(fence.closing, fence.inside)
         return self._skip_to(at, close.end() if close else len(self.source.text), cut=close is None)
 
     def _read_calling_block(self, at: int, fence: Fence) -> Piece:
-        """A block that is there for calls, with the marks that close it, however many they are."""
+        """Reads a block for calls and its closing marks, whose number may differ from the opening ones."""
         piece = read_block(self.source, at, fence, self.tools)
         closing = _CLOSING.match(self.source.text, piece.end) if piece.is_call else None
         if closing or (piece.calls and _NEXT_BLOCK.match(self.source.text, piece.end)):
@@ -225,7 +225,7 @@ class Scanner:
         return piece
 
     def _skip_quoted_line(self, found: re.Match[str]) -> Piece | None:
-        """A quoted line."""
+        """Skips a quoted line, unless `>>>` begins a call in Functionary's format."""
         at, text = found.start(), self.source.text
         before = self.source.before(at, 4)
         if before.strip(" ") or len(before) > 3:
@@ -236,7 +236,7 @@ class Scanner:
         return self._skip_to(at, len(text) if end < 0 else end)
 
     def _skip_to(self, at: int, end: int, *, cut: bool = False) -> Piece:
-        """Text whose last word can't be the name of what follows it."""
+        """Returns prose up to `end`. Its last word is not the name of a tool whose arguments follow."""
         self._since = end
         return Piece(at, end, cut=cut)
 
@@ -246,11 +246,11 @@ class Scanner:
         return piece
 
     def _read_line(self, found: re.Match[str]) -> Piece | None:
-        """A line that begins with a tool's name or a label for it."""
+        """Reads a line that begins with a tool's name or a label for it."""
         return None if self._thinks or self.tools.open else read_line(self.source, found.end(), self.tools)
 
     def _skip_observation(self, found: re.Match[str]) -> Piece | None:
-        """Skips what a model invents behind its own action: it is text to the end, and no call in it is meant."""
+        """Skips the rest of the text from an observation on that the model invents after its own action."""
         at = found.start()
         return Piece(at, len(self.source.text)) if self._acted and self._begins_line(at) else None
 
@@ -281,8 +281,7 @@ _TOKENS: tuple[_Opener, ...] = (
     (_MARKER, Scanner._read_marked, True),
     (_ELEMENT, Scanner._read_bodies, False),
 )
-# What may be read where the text goes on with one or two characters, in the order in which it is tried; the last value
-# says whether it is looked for in reasoning, too.
+# The readers for the next one or two characters, in order: pattern, reader, and whether it looks in reasoning too.
 _OPENERS: dict[str, tuple[_Opener, ...]] = {
     "<|": _TOKENS,
     "<｜": _TOKENS,

@@ -1,4 +1,4 @@
-"""JSON Schemas: whether one is a schema, what it says, how it reads in a line, and when two calls are the same."""
+"""Checks, resolves and describes JSON Schemas, and compares calls by them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,12 +25,12 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Says whether a float stands for an integer, so that nothing is lost by writing it as one."""
+    """Returns whether a float equals an integer exactly, so that converting it loses nothing."""
     return isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
 
 
 def short_json(value: Any) -> str:
-    """Returns a value as JSON for an error message, not more than a line of it."""
+    """Returns a value as JSON for an error message, cut to `_LONGEST_SHOWN` characters."""
     if isinstance(value, str):
         value = value[: _LONGEST_SHOWN + 1]
     try:
@@ -41,7 +41,7 @@ def short_json(value: Any) -> str:
 
 
 def resolve_references(schema: Any, root: Schema) -> Schema:
-    """Follows the references of a schema inside `root`; one that leads nowhere says nothing."""
+    """Follows the references of a schema inside `root`. One that leads nowhere allows anything."""
     if type(schema) is dict and "$ref" not in schema:
         return schema
     for _ in range(_MOST_HOPS):
@@ -74,7 +74,7 @@ def signature(name: str, schema: Schema) -> str:
 
 
 def description_of(schema: Any, root: Schema, depth: int = 0) -> str:
-    """Describes a schema as it reads in an error: `integer`, `"list" | "read"`, `array of string`."""
+    """Describes a schema for an error message: `integer`, `"list" | "read"`, `array of string`."""
     if depth > _DEEPEST_DESCRIBED:
         return "..."
     schema = resolve_references(schema, root)
@@ -96,7 +96,7 @@ def _type_description(schema: Schema, root: Schema, depth: int) -> str:
 
 
 def schema_problems(schema: Any) -> list[str]:
-    """Lists what keeps `schema` from being a JSON Schema, each problem with its place."""
+    """Returns the errors in a JSON Schema, each with its place."""
     return list(_problems(schema, _WHOLE, schema if isinstance(schema, Mapping) else {}, 0))
 
 
@@ -119,7 +119,7 @@ def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
 
 
 def _children(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The schemas inside a keyword's value, with the way to them."""
+    """Yields the schemas inside a keyword's value, with the path to each."""
     if key in _HOLD_SCHEMAS_BY_NAME and isinstance(value, Mapping):
         yield from ((f".{name}", child) for name, child in value.items())
     elif key in _HOLD_LISTS_OF_SCHEMAS and isinstance(value, list):
@@ -140,10 +140,10 @@ def _type_problems(value: Any, at: str) -> Iterator[str]:
     for name in (value if isinstance(value, list) else [value]) or [None]:
         if name not in _TYPES:
             hint = near(name, list(_TYPES)) if isinstance(name, str) else f"; there is {', '.join(_TYPES)}."
-            yield f"{at}: {short_json(name)} is no type of JSON Schema{hint.rstrip('.')}"
+            yield f"{at}: {short_json(name)} is not a type of JSON Schema{hint.rstrip('.')}"
 
 
-# What the value of a keyword must be, how that is seen, and the keywords.
+# What a value must be (in words), the check, and the keywords that it applies to.
 _KEYWORDS = (
     ("a list", lambda value: isinstance(value, list), {"enum"}),
     ("a schema, or a list of them", lambda value: value != [], {"items"}),
@@ -174,7 +174,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str
 
 
 def canonical(value: Any) -> str:
-    """Returns the JSON text of `value` without regard to key order, at any depth, and to 1 or 1.0."""
+    """Returns JSON text that is the same for equal values, whatever the order of keys and for both 1 and 1.0."""
     return _CANONICAL.encode(_plain(value))
 
 
@@ -186,13 +186,13 @@ def _plain(value: Any, depth: int = 0) -> Any:
             return {str(key): _plain(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
             return [_plain(item, depth + 1) for item in value]
-        case int() if value.bit_length() > _MOST_BITS:  # Python writes no decimal numbers of that size
+        case int() if value.bit_length() > _MOST_BITS:  # Python refuses to format such numbers as decimals
             return hex(value)
     return int(value) if is_whole(value) else value
 
 
 def with_defaults(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Adds what the schema says of the arguments that were left out, also inside of objects."""
+    """Adds the schema's defaults for missing arguments, also inside objects."""
     return _fill(arguments, schema, schema)
 
 
@@ -208,5 +208,5 @@ def _fill(given: Mapping[str, Any], schema: Schema, root: Schema) -> dict[str, A
 
 
 def call_key(call: ToolCall, schema: Schema = NO_SCHEMA) -> str:
-    """Returns the same text for equal calls. What is unambiguous about the arguments has to be repaired before."""
+    """Returns the same text for equal calls, whose arguments must be repaired already."""
     return f"{call.name} {canonical(with_defaults(call.arguments, schema))}{' '.join(call.malformed.split())}"

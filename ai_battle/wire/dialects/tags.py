@@ -1,4 +1,4 @@
-"""Calls whose arguments stand one by one between tags: XML of all kinds, and notations that only look unlike it."""
+"""Reads calls whose arguments are enclosed in tags: all kinds of XML, and notations that work like it."""
 # ruff: noqa: RUF001
 
 import html
@@ -32,7 +32,10 @@ _DEEPEST = 16
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """`key` matches from the end of what came before; `value` ends at a `stop` that something sensible follows."""
+    """A notation for arguments: `key` opens one, `stop` ends its value, and `close` ends the call.
+
+    A `stop` counts only before the next argument or the end of the call, as values may contain it too.
+    """
 
     key: re.Pattern[str]
     stop: str
@@ -42,7 +45,7 @@ class Notation:
         return _pattern(self.stop.replace("KEY", re.escape(key)))
 
     def is_end(self, text: str, at: int) -> bool:
-        """Says whether the next argument or the end of the call stands there."""
+        """Returns whether the next argument or the end of the call is at `at`."""
         return bool(self.close.match(text, at) or self.key.match(text, at))
 
 
@@ -74,12 +77,12 @@ BLOCKS = _notation(r"BEGIN_ARG:[ \t]*(?P<key>[^\n]*)\n", r"(?:\r?\n)?[ \t]*END_A
 
 
 def tag_notation(closing: str) -> Notation:
-    """Returns the notation with every argument under a tag of its own name, up to the given closing tag."""
+    """Returns the notation in which each argument is an element with its name, up to the given closing tag."""
     return _notation(_TAGGED, r"(?:\]<\]minimax\[>\[)?</KEY>", closing)
 
 
 def read_arguments(source: Source, name: str, at: int, notation: Notation, tools: OfferedTools) -> tuple[ToolCall, int]:
-    """Returns the call whose arguments begin at `at`, and where it ends; raises Unreadable."""
+    """Returns the call whose arguments begin at `at`, and its end. Raises `Unreadable`."""
     arguments: dict[str, Any] = {}
     properties = tools.properties(name)
     while not (closed := notation.close.match(source.text, at)):
@@ -88,7 +91,7 @@ def read_arguments(source: Source, name: str, at: int, notation: Notation, tools
             raise Unreadable(at, cut=_PARTIAL.match(source.text, at) is not None)
         key = found["key"].strip()
         raw, at = _raw_value(source, found.end(), notation, key)
-        # An argument that was not closed goes on up to the next one; in what is whole, everything is closed.
+        # An unclosed argument ends where the next one begins. A value that contains closing tags is not such a case.
         following = None if "</parameter>" in raw else _FOLLOWING.search(raw)
         if following and following["key"] in properties.keys() - arguments.keys() - {key}:
             raw, at = raw[: following.start()], found.end() + following.start()
@@ -97,7 +100,7 @@ def read_arguments(source: Source, name: str, at: int, notation: Notation, tools
 
 
 def read_attributes(found: re.Match[str], tools: OfferedTools) -> ToolCall | None:
-    """Returns the call that an empty element is, if its attributes are what the tool needs and no more."""
+    """Returns the call in an empty element, if it has all required arguments and no unknown ones."""
     given = {key: html.unescape(raw[1:-1]) for key, raw in _EACH.findall(found["given"])}
     named = next((given.pop(key) for key in ("name", "tool") if key in given), "")
     tool = tools.find(named if found["tag"] in _CALLING_TAGS else found["tag"])
@@ -108,7 +111,7 @@ def read_attributes(found: re.Match[str], tools: OfferedTools) -> ToolCall | Non
 
 
 def _raw_value(source: Source, at: int, notation: Notation, key: str) -> tuple[str, int]:
-    """The text up to the first stop that is followed by the next argument or the end of the call."""
+    """Returns the text up to the first stop before the next argument or the end of the call, and the stop's end."""
     start, stop = at, notation.stop_of(key)
     while found := source.find(stop, at):
         at = found.end()
@@ -120,7 +123,7 @@ def _raw_value(source: Source, at: int, notation: Notation, key: str) -> tuple[s
 
 
 def _value(raw: str, marks: str, schema: Any) -> Any:
-    """One newline on each side belongs to the notation, not to the value."""
+    """Converts the value's text. One newline on each side belongs to the notation, not to the value."""
     text = raw.removeprefix("\n")
     text = text[:-1] if text.endswith("\n") and raw.startswith("\n") else text
     if 'string="true"' in marks or 'type="string"' in marks:
@@ -131,7 +134,7 @@ def _value(raw: str, marks: str, schema: Any) -> Any:
 
 
 def _nested_value(text: str, schema: Any, depth: int) -> Any:
-    """An object or a list whose members are elements themselves."""
+    """Reads an object or a list whose members are elements."""
     members: list[tuple[str, Any]] = []
     at, types = 0, types_of(schema)
     while types & _STRUCTURES and depth < _DEEPEST and (opened := _CHILD.match(text, at)):

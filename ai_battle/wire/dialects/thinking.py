@@ -1,4 +1,4 @@
-"""Reasoning that a model wrote into its answer: no call in it is meant."""
+"""Finds reasoning that a model writes into its answer, where no call is meant."""
 
 import re
 
@@ -21,12 +21,12 @@ _TAGS = re.compile(r"</(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|s
 
 
 def closer(opened: re.Match[str]) -> re.Pattern[str]:
-    """Returns what ends this reasoning; models confuse `think` with `thinking`, so any such tag does."""
+    """Returns the pattern that ends this reasoning. Any such tag does, as models mix up `think` and `thinking`."""
     return _CLOSERS.get(opened.lastgroup or "", _TAGS)
 
 
 class ThoughtFilter:
-    """Passes on what stands behind the reasoning that a text begins with; without any, all of it."""
+    """Removes the reasoning at the beginning of a streamed text."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -39,7 +39,7 @@ class ThoughtFilter:
         self._held = (self._held + text).lstrip()
         if not self._closer and (opened := OPEN.match(self._held)):
             self._closer = closer(opened)
-        if not self._closer:  # what is shorter may become reasoning
+        if not self._closer:  # a shorter text may still become an opening tag
             self._is_past = len(self._held) >= _LONGEST_TAG
             return self._held if self._is_past else ""
         closed = self._closer.search(self._held)
@@ -48,5 +48,5 @@ class ThoughtFilter:
         return self._held if closed else ""
 
     def rest(self) -> str:
-        """Returns what was held back as it might have become reasoning; reasoning without an end is never passed on."""
+        """Returns text that was held back in case it became reasoning. Unfinished reasoning is dropped."""
         return "" if self._is_past or self._closer else self._held

@@ -1,4 +1,4 @@
-"""Calls without a marker: an object, a list, a name with arguments, lines, `Action:`; only offered tools make them."""
+"""Reads calls of offered tools without a marker: an object, a list, a name with arguments, lines or `Action:`."""
 # ruff: noqa: RUF001
 
 import re
@@ -18,7 +18,7 @@ _LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])
 _CALLISH = re.compile(
     r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:"
 )
-# The text before a call is read backwards, from the call on.
+# These match the reversed text before a call, so that the search begins at the call.
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)()")
 _CALLED_BACKWARDS = re.compile(r"(?:\*\*| )?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _NESTED = re.compile(r"\((?:\w{1,80}+\s?=\s?)?\[?[A-Za-z_][\w.]*+[(\[{]")
@@ -48,7 +48,7 @@ _INPUT = re.compile(
 _BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
 _INPUT_OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _GROWING_ACTION = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
-# Lines of a tool and its arguments are a call where nothing but others follow: else they describe it.
+# Lines with a tool and its arguments are a call only if nothing but other calls follow; else they describe it.
 _ALONE = re.compile(r"\s*(?:\Z|[*_]*(?:Action|Observation|Tool|Function|✿)|`{3})")
 _PARTED = re.compile(r"(?:(?<=\n)|[ \t]*\n?)(?:\s*\Z|[ \t]*\n|`{3})|[ \t]*\n(?![ \t]*[\w*_-]+:)")
 _GROWING = re.compile(r"\s*[^\n]{0,40}\Z")
@@ -61,13 +61,13 @@ _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 
 def _name_before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int, bool]:
-    """The name that ends before `at`, where it starts, and whether it is being defined there."""
+    """Returns the name that ends before `at`, its start, and whether a keyword such as `def` precedes it."""
     found = pattern.match(text[max(0, at - _WINDOW) : at][::-1])
     return (found[1][::-1], at - found.end(1), bool(found[2])) if found else ("", at, False)
 
 
 def read_parenthesis(source: Source, at: int, tools: OfferedTools) -> Piece | None:
-    """Reads `name(...)` where the name is an offered tool's; placeholders and other prose inside make it none."""
+    """Reads `name(...)` with an offered tool's name. Placeholders and prose inside the parentheses make it no call."""
     if _NESTED.match(source.text, at):
         return None
     name, start, is_defined = _name_before(source.text, at, _CALLED_BACKWARDS)
@@ -84,7 +84,7 @@ def read_parenthesis(source: Source, at: int, tools: OfferedTools) -> Piece | No
 
 
 def _unless_mentioned(source: Source, piece: Piece) -> Piece:
-    """A call in the middle of a sentence is spoken of, not made; so is one that a tool returned."""
+    """Returns the piece, or a quotation if the call is only mentioned: in a sentence, a comment, a diff or a result."""
     if not piece.calls:
         return piece
     text, start, end = source.text, piece.start, piece.end
@@ -97,7 +97,7 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
         or before.endswith("&gt;")
         or before.strip() in _COMMENTING
         or (source.before(start, 80) or text[start]) in _CHANGED
-        # what it returned follows, or the sentence that was begun on the line goes on
+        # the call's result follows, or the sentence continues after it
         or _GIVES.match(text, end)
         or (_SENTENCE.search(before) and _ON.match(text, end))
     )
@@ -105,16 +105,13 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
 
 
 def _quotation(source: Source, piece: Piece) -> Piece:
-    """Near the end of the text the sentence may still turn out to end with the call."""
+    """Returns a quotation. Near the end of the text it is `cut`, as the sentence may still end with the call."""
     undecided = len(source.text) - piece.end < _UNDECIDED
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)], cut=undecided)
 
 
 def _stands_alone(source: Source, start: int, end: int) -> bool:
-    """Says whether `name()` stands alone on its line, or in a list.
-
-    In a sentence it is how people write of a function.
-    """
+    """Returns whether `name()` is alone on its line or in a list. In a sentence, people write it for a function."""
     before = _NUMBER.sub("", source.before(start, 300)).strip(" \t`(\"'*-")
     begins = not before or _CALL_BEFORE.fullmatch(before) is not None
     listed = before.startswith("[") and before.count("[") > before.count("]")
@@ -122,7 +119,7 @@ def _stands_alone(source: Source, start: int, end: int) -> bool:
 
 
 def read_brace(source: Source, at: int, tools: OfferedTools, since: int) -> Piece | None:
-    """Reads an object that is a call, or the arguments of the tool that is named before it, though behind `since`."""
+    """Reads an object that is a call, or the arguments of the tool that is named before it but after `since`."""
     if not _OBJECT.match(source.text, at):
         return None
     name, start, _ = _name_before(source.text, at, _NAME_BACKWARDS) if since < at else ("", at, False)
@@ -133,7 +130,7 @@ def read_brace(source: Source, at: int, tools: OfferedTools, since: int) -> Piec
 
 
 def _glued_tool(name: str, tools: OfferedTools) -> str | None:
-    """The tool at the end of `name`, which may hang on the last word of a sentence."""
+    """Returns the tool at the end of `name`, which may be joined to the end of a sentence (`done.add`)."""
     name = name.rstrip(":")
     while name:
         if tool := tools.find(name):
@@ -143,7 +140,7 @@ def _glued_tool(name: str, tools: OfferedTools) -> str | None:
 
 
 def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools: OfferedTools) -> Piece | None:
-    """The object is the arguments, unless it is a whole call itself."""
+    """Reads the object as the tool's arguments, unless it is a whole call itself."""
     try:
         value, end = source.value(place[1])
     except Unreadable as error:
@@ -158,12 +155,12 @@ def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools:
 
 
 def read_bracket(source: Source, at: int, tools: OfferedTools) -> Piece | None:
-    """Reads a list of calls; of strings that are calls in Python's notation, too."""
+    """Reads a list of calls, which may be strings in Python notation."""
     return None if tools.open or not _LIST.match(source.text, at) else _read_value(source, at, tools)
 
 
 def _read_value(source: Source, at: int, tools: OfferedTools, *, is_below: bool = False) -> Piece | None:
-    """The calls that the value is; one below a line of its own may be the arguments of a tool named there."""
+    """Reads the calls in the value. If it `is_below` a line, it may be the arguments of a tool named there."""
     try:
         value, end = source.value(at)
     except Unreadable as error:
@@ -177,7 +174,7 @@ def _read_value(source: Source, at: int, tools: OfferedTools, *, is_below: bool 
 
 
 def _run_end(source: Source, end: int) -> int:
-    """Past the objects that follow on the heels of one that is no call: a run of records."""
+    """Returns the end of a run of objects without gaps, which are records, as the first one is no call."""
     while source.text.startswith("{", end):
         try:
             _, end = source.value(end)
@@ -200,12 +197,12 @@ def _no_call(source: Source, start: int, at: int, error: Unreadable) -> Piece:
 
 
 def _prose(source: Source, start: int, at: int, error: Unreadable) -> Piece:
-    """Returns the piece as prose, as far as can be said: near the end of the text it may still become a value."""
+    """Returns a piece of prose, which is `cut` near the end of the text, where it may still become a value."""
     return Piece(start, max(error.at, at + 1), cut=error.cut or len(source.text) - error.at < _UNDECIDED)
 
 
 def _strings(value: Any) -> list[str]:
-    """The strings that the value is made of, if it is a list of nothing else."""
+    """Returns the strings in a list (or nested lists) of only strings, else none."""
     if not isinstance(value, list) or not value:
         return []
     found: list[str] = []
@@ -218,7 +215,7 @@ def _strings(value: Any) -> list[str]:
 
 
 def _calls(text: str, tools: OfferedTools) -> list[ToolCall]:
-    """The calls of a string: an object that was encoded twice, or Python's notation."""
+    """Returns the calls in a string: an object that was encoded twice, or Python notation."""
     calls: list[ToolCall] = []
     inner, at = Source(text), 0
     if text.lstrip().startswith("{"):
@@ -232,7 +229,7 @@ def _calls(text: str, tools: OfferedTools) -> list[ToolCall]:
 
 
 def read_action(source: Source, at: int, tools: OfferedTools) -> Piece | None:
-    """Reads the call that `Action:` at `at` announces, or another label for a tool's name."""
+    """Reads the call after `Action:` or another label for a tool's name at `at`."""
     announced = _ACTION.match(source.text, at)
     if not announced:
         return None
@@ -247,7 +244,9 @@ def _read_announced(source: Source, at: int, tools: OfferedTools) -> Piece | Non
     if structure := _STRUCTURE.match(source.text, at):
         return read_bodies(source, structure.end(), tools)
     if one := _BRACKETS.match(source.text, at):
-        return attempt(source, at, one["name"], tools, lambda tool: (_of_text(one["value"], tool, tools), one.end()))
+        return attempt(
+            source, at, one["name"], tools, lambda tool: (_call_with_text(one["value"], tool, tools), one.end())
+        )
     if piece := _read_labelled(source, at, tools, is_sure=True):
         return piece
     if line := _INPUT.match(source.text, at):
@@ -257,7 +256,7 @@ def _read_announced(source: Source, at: int, tools: OfferedTools) -> Piece | Non
 
 
 def _read_labelled(source: Source, at: int, tools: OfferedTools, *, is_sure: bool = False) -> Piece | None:
-    """A name, and below a label the arguments: an object, or a line for each."""
+    """Reads a name, and the arguments below a label, as an object or one per line."""
     found = _INPUT.match(source.text, at)
     if not found and not is_sure:
         return read_line(source, at, tools)
@@ -281,7 +280,7 @@ def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: Offe
 
 
 def read_line(source: Source, at: int, tools: OfferedTools) -> Piece | None:
-    """Reads a call of lines that are nothing else, without a label for its arguments; a line may grow into one."""
+    """Reads a call in lines without a label for its arguments. The piece is `cut` if the lines may still grow."""
     if source.text.startswith("|", at):
         calls, end = read_table(source.text, at, tools)
         return Piece(at, end, calls, cut=source.text.find("\n", end) < 0, is_bare=True)
@@ -296,8 +295,8 @@ def read_line(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     return None if source.text.find("\n", end) >= 0 else Piece(at, end, cut=True)
 
 
-def _of_text(value: str, tool: str, tools: OfferedTools) -> ToolCall:
-    """The call with the text of the one parameter that there is, if there is a text."""
+def _call_with_text(value: str, tool: str, tools: OfferedTools) -> ToolCall:
+    """Returns a call with the text as its only argument. Raises `Unreadable` if the tool needs several."""
     names = tools.required_names(tool) or tuple(tools.properties(tool))[:1]
     if len(names) > 1 or (value and not names):
         raise Unreadable(0)
@@ -305,7 +304,7 @@ def _of_text(value: str, tool: str, tools: OfferedTools) -> ToolCall:
 
 
 def _read_input(source: Source, tool: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int]:
-    """Arguments that are no object: `city="Paris"`, or the text of the one parameter that there is."""
+    """Reads arguments on a line, as `city="Paris"` or as the text of the only parameter. Raises `Unreadable`."""
     text = source.text
     line = text[at : source.line_end(at)].strip()
     end = at + len(line)

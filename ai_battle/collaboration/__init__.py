@@ -1,4 +1,4 @@
-"""Models that help each other: each strategy is one file, and a `ModelClient` like any other."""
+"""Strategies by which models help each other: each is one file, and a `ModelClient` like any other."""
 
 from ._checks import Judge, OwnOpinion, PeerOpinion
 from ._hedging import Hedge

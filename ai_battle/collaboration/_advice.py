@@ -1,4 +1,4 @@
-"""Advice in the midst of a turn: the tool that brings it, what there was of it so far, and whether it is due."""
+"""Supports advice in the middle of a turn: the advisor's tool, the record of earlier advice, and signs of trouble."""
 
 from bisect import bisect
 from collections.abc import Collection, Iterator, Sequence
@@ -16,17 +16,17 @@ from ._prompts import calls_again, data_section, packaged_prompt
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
 FAILED = NO_ADVICE.format("the advisor had none to give")
 LONG_WORK = 8
-"""Calls after which a look at the work is worth its price though nothing has gone wrong."""
+"""After so many calls, advice is worth its price even if nothing has gone wrong."""
 
 
 def advice_result(who: str, advice: str, notes: str = "") -> str:
-    """Returns advice in the words in which the tool gives it to the model; `notes` are what it has to know of it."""
+    """Returns advice in the words the tool's result has for the model; `notes` say what it must know about it."""
     return packaged_prompt("advisor_advice", who=who, notes=notes, advice=data_section("advice", advice))
 
 
-@cache  # the same one for each request: a tool keeps its bytes
+@cache  # return one object for all requests, because a tool caches its encoded bytes
 def advisor_tool(name: str, labels: tuple[tuple[str, str], ...]) -> ToolSpec:
-    """Returns the tool under this name; among several advisors, each with what it is for, the model chooses."""
+    """Returns the tool under this name. With several advisors, the model chooses one by name and purpose."""
     properties: dict[str, Any] = {"question": {"type": "string", "description": "What to ask; it may be left out."}}
     described = packaged_prompt("advisor_tool")
     if len(labels) > 1:
@@ -39,10 +39,10 @@ def advisor_tool(name: str, labels: tuple[tuple[str, str], ...]) -> ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """What a turn has brought so far: how often advice was `given`, `declined`, or not to be had (`failed`).
+    """What happened in a turn so far: how often advice was `given`, `declined`, or unavailable (`failed`).
 
-    `done` is what the tools have returned, `work` that of it that came since the last advice, `in_a_row` how many
-    questions have come since anything was done.
+    `done` are the results of tools, `work` those since the last advice; `in_a_row` counts questions since the last
+    result.
     """
 
     given: int
@@ -66,7 +66,7 @@ class TurnRecord:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether anything of the work since the last advice failed, brought nothing, or came again."""
+        """True if anything since the last advice failed, brought nothing, or came again."""
         work = WorkRecord()
         for step in self.steps:
             work.add(step)
@@ -76,11 +76,11 @@ class TurnRecord:
 
     @property
     def steps(self) -> tuple[ToolStep, ...]:
-        """The newest of the work, in which trouble is looked for."""
+        """The newest steps of the work, which are searched for trouble."""
         return steps_of((Message("tool", self.work[-NEWEST:]),))
 
     def is_repeated_by(self, response: ModelResponse, tools: Sequence[ToolSpec]) -> bool:
-        """Says whether a response only makes calls again that have their results, and nothing was written since."""
+        """Checks whether a response only repeats calls that have results, with no writing call in between."""
         writing = {tool.name for tool in tools if tool.writes}
         last = max((place for place, result in enumerate(self.work) if result.call.name in writing), default=-1)
         unchanged = Message("tool", self.work[last + 1 :])
@@ -88,14 +88,14 @@ class TurnRecord:
 
 
 def newest_trouble(steps: Sequence[ToolStep]) -> str:
-    """Returns what has gone wrong with the newest step; empty where nothing has, or it was known before it.
+    """Returns what is wrong with the newest step; empty if nothing is, or if earlier steps had the same trouble.
 
-    So it is told once also where nobody remembers that advice was given: a client of a server sends each step anew,
-    and knows nothing of an advisor. A call that is made again is no trouble where something else comes of it, as of a
-    test after a change.
+    So each trouble counts once, even if nobody remembers the advice: a server's client sends all steps with each
+    request, and knows nothing of an advisor. A repeated call is no trouble if its result differs, as for a test after a
+    change.
     """
     work, reason = WorkRecord(), ""
-    for step in steps:  # each is looked at with those before it
+    for step in steps:
         if reason:
             work = WorkRecord()
         work.add(step)
@@ -104,9 +104,10 @@ def newest_trouble(steps: Sequence[ToolStep]) -> str:
 
 
 def with_forced_calls_in_rounds(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
-    """Returns the messages with each call that was put behind results as one of the calls that they answer.
+    """Merges each forced call into the message whose calls the preceding results answer.
 
-    A model that thinks has to begin each message with calls with a thought of its own, signed by its API.
+    An API requires a thinking model's messages with calls to begin with a thought that it signed; a forced call has
+    none.
     """
     folded: list[Message] = []
     is_folding = False
@@ -128,16 +129,16 @@ def _is_forced_call(message: Message, tool: str) -> bool:
 
 
 def without_note(request: ModelRequest) -> ModelRequest:
-    """The request as it is judged: what is said of results right behind them comes from no user."""
+    """Drops a user message after tool results: a program wrote it, so it must not be judged as the request."""
     before, last = request.messages[:-1], request.messages[-1:]
     is_note = last and before and last[0].role == "user" and before[-1].tool_results and not last[0].tool_results
     return replace(request, messages=before) if is_note else request
 
 
 def without_overcome(messages: Sequence[Message], tool: str) -> tuple[Message, ...]:
-    """The messages without advice, and without failed calls that it came after, or something from the same tool did.
+    """Drops advice, and failures that were followed by advice or by a success of the same tool.
 
-    A client of a server sends what failed with each step, and knows nothing of the advice that came of it.
+    A server's client sends old failures with each request, and knows nothing of the advice that followed them.
     """
     results = [result for message in messages for result in message.tool_results]
     gone = _overcome([result.call.name for result in results], [step.is_failure for step in steps_of(messages)], tool)
@@ -146,7 +147,7 @@ def without_overcome(messages: Sequence[Message], tool: str) -> tuple[Message, .
 
 
 def _overcome(names: Sequence[str], fails: Sequence[bool], tool: str) -> Iterator[int]:
-    """Yields the places of advice, and of failures before the newest advice or the newest success of the same tool."""
+    """Yields the places of advice, and of failures before the newest advice or the same tool's newest success."""
     newest = {name: place for place, name in enumerate(names) if name == tool or not fails[place]}
     advised = newest.get(tool, -1)
     for place, name in enumerate(names):

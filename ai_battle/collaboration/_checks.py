@@ -1,4 +1,4 @@
-"""Second looks at an answer: a tool that checks it, a judge that reads it, another answer to compare it with."""
+"""Checks an answer a second time: by a tool, by a judge that reads it, or by comparing it with another answer."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from ._wrappers import MutedClient
 
 Evidence = Mapping[str, float]
 Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | tuple[AnswerChecked, str, str] | None]]
-"""From a prompt and an answer to the parts of a `CheckResult`."""
+"""Turns a prompt and an answer into the parts of a `CheckResult`, or None if there is nothing to check."""
 RUNS: tuple[Evidence, ...] = (
     {"check_fails": 1.0},
     {"check_passes": 1.0},
@@ -46,11 +46,11 @@ _LABELLED = re.compile(r"\bverdict\b[\s*_`\"':=]{1,8}(right|correct|wrong|incorr
 _THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
 
 AGREES, DIFFERS = "opinion_agrees", "opinion_differs"
-"""Signals whose value is by how much they shift the logit of failure."""
+"""Signals whose value is added to the logit of failure."""
 
 
 class Judges(Protocol):
-    """What decides whether an answer needs help; `max_retries` is how often a model may try before it is helped."""
+    """Decides whether an answer needs help; `max_retries` is how often a model may try before it is helped."""
 
     max_retries: int
 
@@ -58,7 +58,7 @@ class Judges(Protocol):
 
 
 class WeighsEvidence(Protocol):
-    """A detector that takes what others say of an answer into account."""
+    """A detector that takes the results of other checks into account."""
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Evidence) -> Assessment: ...
 
@@ -79,10 +79,10 @@ async def assess(
     decides: Callable[[Assessment], bool] = _is_stuck,
     verified: Sequence[CheckResult] | None = None,
 ) -> Assessment:
-    """Returns the detector's judgement, after all looks that could turn what it `decides`.
+    """Returns the detector's judgement after every check that could change what it `decides`.
 
-    The others are not worth their price. What fails a hard check is not looked at again, and nothing is for a detector
-    that can't take it into account. `verified` is what the verification has brought, where it was made before.
+    Other checks are not worth their price. An answer that fails a hard check is not checked again, and nothing is
+    checked if the detector can't weigh evidence. `verified` holds the results of a verification made before.
     """
     results = verified or ()
     judged = first_assessment(detector, request, draft, results)
@@ -104,14 +104,17 @@ async def assess(
 def first_assessment(
     detector: Judges, request: ModelRequest, draft: Draft, results: Sequence[CheckResult]
 ) -> Assessment:
-    """Returns the detector's judgement with what is known already, and no further look."""
+    """Returns the detector's judgement of what is known already, without further checks."""
     if not _weighs_evidence(detector):
         return detector.assess_response(request, draft.response)
     return _with_words(detector.assess_with(request, draft.response, _evidence(draft, results)), results)
 
 
 async def verify(turn: Turn, request: ModelRequest, response: ModelResponse, says: str) -> tuple[CheckResult, ...]:
-    """Returns what running shows of one of several answers, which `says` this; listeners hear it with what it says."""
+    """Verifies one of several answers by running code.
+
+    Listeners get the result together with `says`, what the answer comes down to.
+    """
     result = await turn.helping.verification(turn, request, response) if turn.helping.verification else None
     if result is None:
         return ()
@@ -127,7 +130,7 @@ def _evidence(draft: Draft, results: Sequence[CheckResult]) -> Evidence:
 
 
 def _with_words(judged: Assessment, results: Sequence[CheckResult]) -> Assessment:
-    """The judgement with what may be shown of how it came about."""
+    """Adds the checks' reports and facts to the judgement."""
     if not results:
         return judged
     report = "\n\n".join(result.report for result in results if result.report)
@@ -135,14 +138,14 @@ def _with_words(judged: Assessment, results: Sequence[CheckResult]) -> Assessmen
 
 
 def add_evidence(known: Evidence, more: Evidence) -> dict[str, float]:
-    """Returns signals of several looks: those of one name add up."""
+    """Merges signals of several checks; values of the same signal add up."""
     return {**known, **{name: known.get(name, 0.0) + value for name, value in more.items()}}
 
 
 class Tested:
-    """A look by a tool, which costs no tokens; `check` is given the prompt and the answer.
+    """A check by a tool, which costs no tokens; `check` gets the prompt and the answer.
 
-    It returns None where there is nothing to check, and raises `ToolError` where it can't be done.
+    It returns None if there is nothing to check, and raises `ToolError` if it can't check.
     """
 
     def __init__(self, name: str, check: Check, brings: tuple[Evidence, ...] = RUNS) -> None:
@@ -164,9 +167,9 @@ class Tested:
 
 
 class Judge:
-    """`client` as a judge, which reads what helpers may read; one call per answer, and about `MAX_TOKENS` written.
+    """A check by a model, which reads what helpers may read; one call per answer writes about `MAX_TOKENS`.
 
-    It is asked only where its word would turn the detector's. Its errors, and verdicts that nobody can read, change
+    It is asked only if its verdict could change the detector's decision. Its errors and unreadable verdicts change
     nothing.
     """
 
@@ -195,7 +198,7 @@ class Judge:
 
 
 def verdict(text: str) -> str:
-    """Returns right, wrong or unsure; empty for what is none of them, or several."""
+    """Returns right, wrong or unsure; empty if the text has none of them, or several."""
     reply = _THOUGHT.sub("", text, count=1).strip()
     if labelled := _LABELLED.findall(reply[-SHORT:]) or _LABELLED.findall(reply[:SHORT]):
         return _plain(labelled[-1])
@@ -215,7 +218,7 @@ def _plain(word: str) -> str:
 
 
 class _Comparison:
-    """Compared are final answers, JSON and calls; a long free text has no second opinion."""
+    """A check that compares final answers, JSON and calls; it skips long free text, which can't be compared."""
 
     name = ""
 
@@ -241,13 +244,16 @@ class _Comparison:
 
 
 def _shifts(mine: Ballot) -> tuple[Evidence, Evidence]:
-    """The signals of another answer that agrees with this one, and of one that differs."""
+    """Returns the signals of another answer that agrees with this one, and of one that differs."""
     agrees, differs = WORTH[mine.kind]
     return {AGREES: log(agrees)}, {DIFFERS: -log(differs)}
 
 
 class PeerOpinion(_Comparison):
-    """That of `client`, best of another family, which has not seen any attempt: one call, a whole answer."""
+    """Compares with a peer's answer: one call, a whole answer.
+
+    `client` is best of another family; it has seen no attempt.
+    """
 
     name = "a peer"
 
@@ -257,7 +263,10 @@ class PeerOpinion(_Comparison):
 
 
 class OwnOpinion(_Comparison):
-    """The same model again, with a temperature above 0 and the `number`th seed: one call, a whole answer."""
+    """Compares with another sample of the same model: one call, a whole answer.
+
+    The sample has a temperature above 0 and a seed of its own.
+    """
 
     name = "another sample"
 
@@ -276,12 +285,12 @@ class OwnOpinion(_Comparison):
 
 
 def another_sample(request: ModelRequest, number: int) -> ModelRequest:
-    """Returns the request for one more sample, the `number`th beside the first: warmer, with a seed of its own."""
+    """Returns the request for another sample: with a temperature above 0, and the seed raised by `number`."""
     temperature = request.options.get("temperature") or TEMPERATURE
     seed = request.options.get("seed", 0) + number
     return replace(request, options={**request.options, "temperature": temperature, "seed": seed})
 
 
 def ballot_text(ballot: Ballot | None) -> str:
-    """Returns what an answer comes down to, for people."""
+    """Describes for people what an answer comes down to."""
     return repr(excerpt(ballot.key, 80)) if ballot else "no answer"

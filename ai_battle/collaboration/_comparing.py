@@ -1,4 +1,4 @@
-"""Compares the answers of two models: by a judge that does not know whose they are, or by a check that they pass."""
+"""Compares the answers of two models: by a judge that does not know whose they are, or by a check of both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +16,10 @@ from ._prompts import HelpCase, Sees, data_section, excerpt, packaged_prompt, re
 from ._ranking import without_thought
 
 MOST_SHOWN = 16_000
-"""Characters of an answer that a judge reads."""
+"""How many characters of an answer a judge reads."""
 LONGEST_REASON = 500
 MOST_WRITTEN = 2_000
-"""Tokens of a judgement, with what some judges think before it."""
+"""Tokens of a judgement, including the thinking that some judges write first."""
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {"why": {"type": "string"}, "better": {"type": "string", "enum": ["A", "B", "same"]}},
@@ -29,26 +29,29 @@ SCHEMA: Mapping[str, Any] = {
 SMALL_FIRST: Mapping[str, Outcome] = {"a": "win", "b": "loss", "same": "tie"}
 FAILING = ("check_fails", "program_fails")
 """Signals of a check, from 0 to 1."""
-OTHERWISE = "The judge says otherwise with the answers in the other order."
+OTHERWISE = "The judge decides otherwise with the answers in the other order."
 LARGE_FIRST: Mapping[str, Outcome] = {"a": "loss", "b": "win", "same": "tie"}
 
 
 class AnswerJudge(Protocol):
     async def compare(self, request: ModelRequest, small: str, large: str) -> AnswerComparison:
-        """Compares the small model's answer with the large one's; raises `ProviderError` where that can't be said."""
+        """Compares the small model's answer with the large one's. Raises `ProviderError` if it can't decide."""
 
     async def aclose(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class BlindJudge:
-    """A model that reads what helpers may see of the request, and both answers; the same in both orders, or a tie."""
+    """Asks a model in both orders of the answers, and calls it a tie if its verdicts differ.
+
+    A judge may prefer a position. It reads of the request what helpers may see.
+    """
 
     client: ModelClient
     sees: Sees = "history"
 
     async def compare(self, request: ModelRequest, small: str, large: str) -> AnswerComparison:
-        """Of equal answers the model is not asked."""
+        """Compares two answers; equal ones are a tie without asking the model."""
         if small.strip() == large.strip():
             return AnswerComparison("tie", "The answers are the same.")
         first, reason = await self._preference(request, (small, large))
@@ -58,7 +61,7 @@ class BlindJudge:
         return AnswerComparison(SMALL_FIRST[first], reason)
 
     async def _preference(self, request: ModelRequest, answers: Sequence[str]) -> tuple[str, str]:
-        """Which answer it finds better, a, b or same, and why."""
+        """Returns which answer the model prefers (a, b or same) and why."""
         texts = zip("AB", (excerpt(answer, MOST_SHOWN) for answer in answers), strict=True)
         sections = "\n\n".join(f"Answer {label}:\n{data_section('answer', text)}" for label, text in texts)
         question = with_note(
@@ -79,7 +82,7 @@ class BlindJudge:
 
 @dataclass(frozen=True, slots=True)
 class CheckJudge:
-    """A check that answers pass, fail, or pass in part; the better one is that of which less fails."""
+    """Compares by a check: the answer of which a smaller share fails is better."""
 
     check: Check
 
@@ -98,4 +101,4 @@ class CheckJudge:
         return max(found[0].signals.get(name, 0.0) for name in FAILING)
 
     async def aclose(self) -> None:
-        """It holds nothing."""
+        """Does nothing: a check holds no connection."""

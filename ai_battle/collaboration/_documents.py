@@ -1,4 +1,4 @@
-"""Long texts of a request, taken apart from the question about them, cut into pieces, and what was read in a piece."""
+"""Splits long texts from the question about them, cuts them into pieces, and parses what was read in a piece."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ FINDINGS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """`documents` are the long texts; `question` is the request with a note in the place of each."""
+    """A request split into `documents`, its long texts, and `question`, which has a note in place of each."""
 
     documents: tuple[str, ...]
     question: ModelRequest
@@ -54,7 +54,7 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeadDecision:
-    """What the model that can't see the document does next; `questions` are to be put to those who read."""
+    """The next step of the model that can't see the document; `questions` go to the reading model."""
 
     kind: Literal["ask", "answer", "abstain", "unclear"]
     questions: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class LeadDecision:
 
 @dataclass(frozen=True, slots=True)
 class PieceFinding:
-    """What a piece says to a question (counted from 0); `quoted`: the quote that shows it does stand there."""
+    """A piece's answer to a question (counted from 0); `quoted` is true if the quote does occur in the piece."""
 
     question: int
     answer: str
@@ -72,10 +72,10 @@ class PieceFinding:
 
 
 def split_request(request: ModelRequest) -> SplitRequest:
-    """Returns texts of more than `LONG` characters as documents; files that are no text are left out of the question.
+    """Takes texts of more than `LONG` characters out of the request, and drops files that are not text.
 
-    Where a document and the question about it are one text, its last paragraph is the question when it is short
-    enough; else its first one, when it ends like a question.
+    If a document and its question are one text, the question is the last paragraph if it is short enough, else the
+    first if it ends like a question.
     """
     documents: list[str] = []
     last = max((n for n, message in enumerate(request.messages) if message.role == "user"), default=-1)
@@ -88,10 +88,10 @@ def split_request(request: ModelRequest) -> SplitRequest:
 
 
 def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
-    """Cut the document into pieces of at most `characters`, where a paragraph, line, sentence or word ends.
+    """Cuts the document into pieces of at most `characters`, at ends of paragraphs, lines, sentences or words.
 
-    Each begins a little before the end of the one before it, so that nothing is cut in two in both; of short pieces
-    that is an eighth, so that they come to an end.
+    Pieces overlap, so that what is cut in one is whole in the other. The overlap is at most an eighth of a piece, so
+    that short pieces still make progress.
     """
     start, overlap = 0, min(overlap, characters // 8)
     while len(document) - start > characters:
@@ -102,7 +102,7 @@ def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
 
 
 def lead_decision(reply: str, *, last: bool) -> LeadDecision:
-    """Returns what a reply decides. In the last round any text is an answer; asking on is none."""
+    """Returns what a reply decides. In the last round any text is an answer, and questions are ignored."""
     decision = json_object(reply)
     text = _words(decision.get("answer"))
     questions = tuple(filter(None, map(_words, _list(decision.get("questions")))))[:MOST_QUESTIONS]
@@ -119,7 +119,7 @@ def lead_decision(reply: str, *, last: bool) -> LeadDecision:
 
 
 def piece_findings(reply: str, piece: str, questions: Sequence[str]) -> Iterator[PieceFinding]:
-    """Returns what a reader found in its piece; what it left open is left out."""
+    """Yields a reader's findings in its piece, without questions that it left open."""
     for each in _list(json_object(reply).get("findings")):
         if not isinstance(each, Mapping):
             continue
@@ -130,7 +130,7 @@ def piece_findings(reply: str, piece: str, questions: Sequence[str]) -> Iterator
 
 
 def _question_parts(part: Part, documents: list[str], has_question: bool) -> tuple[Part, ...]:
-    """Returns what is left of a part; its document is put to the others."""
+    """Returns a part without its document, which is added to `documents`."""
     if isinstance(part, Document):
         return (FILE,)
     if not isinstance(part, Text) or len(part.text) <= LONG:
@@ -142,7 +142,7 @@ def _question_parts(part: Part, documents: list[str], has_question: bool) -> tup
 
 
 def _question(text: str) -> tuple[str, str]:
-    """The question and the rest; no question where no paragraph can be one."""
+    """Returns the question and the rest; the question is empty if no paragraph can be one."""
     *before, last = _PARAGRAPH.split(text.strip())
     if before and len(last) <= LONGEST_QUESTION:
         return last, text[: text.rindex(last)]

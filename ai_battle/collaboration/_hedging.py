@@ -1,4 +1,4 @@
-"""Hedged help: where the small model is slow, the helper starts beside it, and the first good answer is taken."""
+"""Hedges a slow model: the helper starts in parallel, and the first good answer is taken."""
 
 import asyncio
 from bisect import bisect
@@ -22,31 +22,31 @@ from ._turn import Helping, Turn
 from ._wrappers import MutedClient
 
 LEAST_LATENCIES, MOST_LATENCIES = 20, 200
-"""How many a quantile needs, and how many of the newest it is taken over."""
+"""How many latencies a quantile needs at least, and how many of the newest it uses."""
 LEAST_CALLS, MOST_CALLS = 3, 50
-"""How many calls of the helper have to be known until it is known what one costs, and how many of the newest count."""
+"""How many helper calls an estimate of their cost needs at least, and how many of the newest it uses."""
 FIRST_LOOK = 200
-"""Characters of an answer at which it is judged for the first time."""
+"""The length in characters at which an answer is first judged."""
 DOUBTED = "what there is of its answer is doubtful"
 WARM, BEGINNINGS = 300.0, 1_000
-"""Seconds for which a provider keeps the beginning of a request, and how many of them are remembered."""
+"""For how many seconds a provider is assumed to cache a request's beginning, and how many beginnings are tracked."""
 
 
 class HelperCall(NamedTuple):
-    """What a call of the helper took."""
+    """The time and cost of a helper's call."""
 
     seconds: float
     usd: float
 
 
 class Hedge:
-    """How long the primary is waited for: seconds, or a quantile of how long it took of late (`p95`).
+    """Decides how long to wait for the primary: for seconds, or for a quantile of its recent latencies (`p95`).
 
-    With `worth`, the dollars that a second less to wait is worth, it is waited for until the seconds that the helper is
-    expected to save are worth more than its call is expected to cost: by what calls with a beginning that the provider
-    has kept, or has not, took and cost of late. All of it is that of all pairs that share this value; while too little
-    is known, `wait` holds, and a quantile waits to the end. A `doubt`, from 0 to 1, is what an answer that is not whole
-    yet may have against it: above that the helper starts at once.
+    With `worth`, the value in dollars of a second saved, it waits until the expected saving is worth more than the
+    expected cost of the helper's call. Both are estimated from recent calls, separately for requests whose beginning
+    the provider probably has cached and for others. While too little is known, `wait` holds, and a quantile waits to
+    the end. `doubt`, from 0 to 1, is the limit of what may speak against an unfinished answer; above it the helper
+    starts at once. All pairs that share this object share its statistics.
     """
 
     def __init__(self, wait: float | str, worth: float | None = None, doubt: float | None = None) -> None:
@@ -56,12 +56,12 @@ class Hedge:
         self._worth = worth
         self._latencies = deque[float](maxlen=MOST_LATENCIES)
         self._poor = deque[bool](maxlen=MOST_LATENCIES)
-        # By whether a call that begins alike was made shortly before.
+        # Keyed by whether a call with the same beginning was made shortly before, so that it is cheaper and faster.
         self._calls = {warm: deque[HelperCall](maxlen=MOST_CALLS) for warm in (False, True)}
         self._beginnings: OrderedDict[int, float] = OrderedDict()
 
     def seconds(self, request: ModelRequest) -> float | None:
-        """Returns how long to wait until the helper is asked this; None: to the end."""
+        """Returns how long to wait before asking the helper; None means to the end."""
         if len(self._latencies) < LEAST_LATENCIES:
             return self._seconds
         if self._worth and len(calls := self._calls[self._is_warm(_beginning(request))]) >= LEAST_CALLS:
@@ -71,16 +71,16 @@ class Hedge:
         return sorted(self._latencies)[ceil(self._quantile * len(self._latencies)) - 1]
 
     def record(self, seconds: float, *, poor: bool = False) -> None:
-        """Keep a latency: of an answer that came, or what one that was given up had taken by then.
+        """Records the latency of an answer, or of one that was given up, at that moment.
 
-        Without those given up the quantile would sink with each of them, until every answer were hedged. `poor`: the
-        answer that came was not good enough.
+        Without the latter the quantile would sink with each answer given up, until every answer was hedged. `poor` says
+        that the answer came but was not good enough.
         """
         self._latencies.append(seconds)
         self._poor.append(poor)
 
     def record_call(self, request: ModelRequest, seconds: float, usd: float | None) -> None:
-        """Keep what a call of the helper took; of one without a price nothing can be weighed."""
+        """Records what a helper's call took; without a price it can't be weighed."""
         if not self._worth:
             return
         beginning = _beginning(request)
@@ -97,8 +97,8 @@ class Hedge:
     def _worthwhile(self, worth: float, helper: float, usd: float) -> float:
         """Returns the first moment at which the helper is worth its call.
 
-        Of an answer that will be poor the helper is due in any case: it then costs nothing more, and saves all the time
-        that is still to be waited. What is slower than all before is expected to take as long again.
+        If the answer will be poor, the helper is needed anyway, so calling it early costs nothing extra and saves the
+        rest of the wait. An answer slower than all before is expected to take as long again.
         """
         known, poor = sorted(self._latencies), mean(self._poor)
         tails = [*accumulate(reversed(known))]  # the sums of the last one, two, three
@@ -113,14 +113,14 @@ class Hedge:
 
 
 def _beginning(request: ModelRequest) -> int:
-    """Returns the same for requests of a helper that begin alike: by system prompt, tools and first message."""
+    """Returns the same number for requests with the same system prompt, tools and first message."""
     return hash((request.system, tuple(tool.name for tool in request.tools), *map(repr, request.messages[:1])))
 
 
 class DoubtWatch(ClientWrapper):
-    """The small model, whose answer is judged while it comes; sets `doubted` where more speaks against it than `mark`.
+    """Judges the small model's answer while it streams; sets `doubted` if more than `mark` speaks against it.
 
-    It is looked at whenever it is twice as long as at the look before.
+    It judges again each time the answer has doubled in length, which keeps the cost linear.
     """
 
     def __init__(self, client: ModelClient, detector: Judges, mark: float | None) -> None:
@@ -149,7 +149,7 @@ class DoubtWatch(ClientWrapper):
 
 
 class TimedHelper(ClientWrapper):
-    """The helper, of whose calls the hedge learns what they take."""
+    """Records the time and cost of the helper's calls in the hedge."""
 
     def __init__(self, client: ModelClient, hedge: Hedge) -> None:
         super().__init__(client)
@@ -164,9 +164,9 @@ class TimedHelper(ClientWrapper):
 
 
 class HedgedModel(Strategy):
-    """`primary` answers; where it is slow, `secondary` answers beside it, and where it is stuck, in its place.
+    """Lets `primary` answer; if it is slow, `secondary` answers in parallel, and if it is stuck, instead.
 
-    Neither has tools of its own: they would be run by both.
+    Neither may have tools, because both would run them.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class HedgedModel(Strategy):
         return await attempts.accept_best()
 
     async def _answer(self, attempts: Attempts, own: "asyncio.Task[None]", doubted: "asyncio.Task[Any]") -> None:
-        """Leave a good answer with the attempts, if there is one; raises what `own` raises where that is all."""
+        """Leaves the best answer with the attempts. Raises the error of `own` if there is no answer."""
         clock, turn = asyncio.get_running_loop().time, attempts.turn
         wait = self._hedge.seconds(request_in_place(HelpCase(attempts.request), turn.helping.sees))
         begun = clock()
@@ -216,9 +216,9 @@ class HedgedModel(Strategy):
             await take_over(attempts, self.secondary)
 
     async def _hurry(self, attempts: Attempts, own: "asyncio.Task[None]", reason: str) -> None:
-        """Start the helper beside `own`, which goes on, and take the first good answer; the other is cancelled."""
+        """Starts the helper in parallel with `own` and takes the first good answer; the other is cancelled."""
         case = replace(attempts.case, reason=reason)
-        # The words of two that stream at once can't be told apart.
+        # Mute the helper: deltas of two answers that stream at once can't be told apart.
         help_ = asyncio.create_task(answer_in_place(attempts.turn, MutedClient(self.secondary), case))
         try:
             await asyncio.wait([own, help_], return_when=asyncio.FIRST_COMPLETED)
@@ -226,7 +226,7 @@ class HedgedModel(Strategy):
                 await _end(help_)
                 await attempts.turn.report_failure("the model that it helps has answered first")
             elif answer := await help_:
-                await _end(own)  # before its place is taken, or it might still put another answer there
+                await _end(own)  # cancel first, or it might still replace the helper's answer with its own
                 await attempts.put_in_place(Candidate(answer, TRUSTED))
             else:
                 await own
@@ -235,6 +235,6 @@ class HedgedModel(Strategy):
 
 
 async def _end(task: "asyncio.Task[Any]") -> None:
-    """Cancel a task and wait until its calls are booked; what it raises is of no interest any more."""
+    """Cancels a task and waits until its calls are booked; its exception no longer matters."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Hears among the events of an answer whether it had help, and what that took."""
+"""Tracks from the events of an answer whether it had help, and what that cost."""
 
 from collections.abc import Awaitable
 
@@ -8,7 +8,7 @@ from ..core.ledger import Ledger
 
 
 class HelpListener:
-    """Passes events on, and hears whether a helper took part, why, and whether the answer is another one for it."""
+    """Passes events on, and records whether a helper took part, why, and whether it changed the answer."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -36,10 +36,10 @@ class HelpListener:
 
     @property
     def helped(self) -> bool:
-        """Whether a helper brought something; one that was asked counts until it fails."""
+        """True if a helper contributed; one that was asked counts until it fails."""
         return self._had_help or self._has_asked
 
     @property
     def has_changed(self) -> bool:
-        """Whether the answer is another one for the help."""
+        """True if the answer is another one because of the help."""
         return self.helped and not self._is_kept

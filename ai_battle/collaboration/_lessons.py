@@ -1,4 +1,4 @@
-"""Shows a model what it was helped with before: nearest requests and the answers that were accepted, as examples."""
+"""Shows a model lessons from earlier help: similar requests with their accepted answers, as examples."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -31,25 +31,24 @@ from ._prompts import data_section, excerpt, packaged_prompt
 from ._shadow import Learn
 
 LEFT_OUT, SELDOM, KNOWN = 0.1, 0.02, 10
-"""The share of the requests for which lessons are left out, so that it is seen what they are worth, and the share after
-so many of them."""
+"""The share of requests without lessons, a control group to measure their worth, and the share once it has so many."""
 LONGEST = 4_000
-"""Characters of a request, or an answer, of which a lesson is made."""
+"""The longest request, and the longest answer, in characters, that become a lesson."""
 PLACING = 2.0
-"""Seconds in which the model that finds by meaning has to answer, as the request waits for it."""
+"""Seconds that the embedding model has to answer, because the request waits for it."""
 UNUSED = "Lessons can't be used"
 SHOWN = 1_500
-"""Characters that an example has of each."""
+"""How many characters of a request, and of an answer, an example shows."""
 
 _examples: ContextVar[str] = ContextVar("examples", default="")
 
 
 @dataclass(frozen=True, slots=True)
 class LessonTerms:
-    """`pair` is its name in the store at `place`, `most` the lessons for one request.
+    """The settings of a pair's lessons. `pair` is its name in the store at `place`, `most` the lessons per request.
 
-    `redact` goes over each text that is kept. `learns`: from each request that is helped, not from the shadow's alone.
-    `embeds` answers with the place of a text (`wire.embeddings`), and is called `placed_by`.
+    `redact` is applied to each text that is kept. If `learns`, lessons come from helped requests, else only from the
+    shadow. `embeds` is an embedding model (`wire.embeddings`) with the name `placed_by`.
     """
 
     pair: str
@@ -64,7 +63,7 @@ class LessonTerms:
 
 
 class Lessons:
-    """The lessons of one pair. Those of a server's keys are apart: nobody is shown what another one asked."""
+    """The lessons of one pair. Each key of a server has its own, so that nobody is shown others' requests."""
 
     def __init__(self, terms: LessonTerms) -> None:
         self.terms = terms
@@ -74,34 +73,34 @@ class Lessons:
         self._has_warned = False
 
     def student(self, model: ModelClient) -> ModelClient:
-        """Returns the model, which is shown the examples that belong to the request of its pair."""
+        """Wraps the model so that it sees the examples for its pair's request."""
         return _PrimaryWithExamples(model)
 
     def follow(self, pair: ModelClient) -> ModelClient:
-        """Returns the pair, from whose help lessons are taken, and whose model is shown them."""
+        """Wraps the pair so that lessons are found for its model, and learned from its help."""
         return _PairWithLessons(pair, self)
 
     async def find(self, prompt: str, place: TextPlace) -> Sequence[Lesson]:
-        """Returns the lessons for a request, which may have a place among others; raises `StoreError`."""
+        """Returns the lessons for a request, by its vector if it has one, else by its words. Raises `StoreError`."""
         found_in = (await self._open_store(), self._name(), prompt, self.terms.most)
         if place.vector:
             return await asyncio.to_thread(lessons_near, *found_in, place)
         return await asyncio.to_thread(find_lessons, *found_in)
 
     async def draw(self) -> bool:
-        """Says whether they are left out this time; raises `StoreError`."""
+        """Decides at random whether lessons are left out this time. Raises `StoreError`."""
         known = await asyncio.to_thread(without_lessons, await self._open_store(), self._name())
         return self._random.random() < (LEFT_OUT if known.requests < KNOWN else SELDOM)
 
     async def record(self, lessons: Sequence[Lesson], *, shown: bool, asked: bool) -> None:
-        """Counts whether help was asked for; raises `StoreError`."""
+        """Records whether help was asked for with, or without, these lessons. Raises `StoreError`."""
         if not lessons:
             return
         keys, store = [lesson.key for lesson in lessons], await self._open_store()
         await asyncio.to_thread(record_use, store, self._name(), keys, shown=shown, asked=asked)
 
     async def learn(self, prompt: str, answer: str, wrong: str, place: TextPlace | None = None) -> str:
-        """Returns the key of the lesson, empty where there is none to take; raises `StoreError`."""
+        """Keeps a lesson and returns its key, or an empty text if there is nothing to learn. Raises `StoreError`."""
         question, accepted, lacking = (self.terms.redact(text.strip()) for text in (prompt, answer, wrong))
         if not (question and accepted) or max(len(question), len(accepted)) > LONGEST:
             return ""
@@ -110,7 +109,10 @@ class Lessons:
         return await asyncio.to_thread(keep_lesson, *kept)
 
     async def place(self, prompt: str, emit: Emit) -> TextPlace:
-        """Returns where a request lies: nowhere if no model says so, or does not answer in time, which is told."""
+        """Returns a request's embedding, or `NOWHERE`.
+
+        That is so without an embedding model and, with a warning, if it fails or is late.
+        """
         terms = self.terms
         if not (terms.embeds and prompt.strip()):
             return NOWHERE
@@ -126,17 +128,17 @@ class Lessons:
 
     @property
     def teacher(self) -> Learn | None:
-        """What the shadow tells its comparisons; None where helped answers teach."""
+        """The function that the shadow calls with its losses; None if helped answers are the lessons."""
         return None if self.terms.learns else self.learn
 
     async def warn(self, emit: Emit, words: str) -> None:
-        """The answer goes on without; told once."""
+        """Warns once; answers continue without lessons."""
         if not self._has_warned:
             self._has_warned = True
             await emit(Warned(words))
 
     async def aclose(self) -> None:
-        """They may be used again."""
+        """Closes the embedding model and the store; the store is opened again on the next use."""
         if self.terms.embeds:
             await self.terms.embeds.aclose()
         store, self._store = self._store, None
@@ -150,7 +152,7 @@ class Lessons:
             return self._store
 
     def _name(self) -> str:
-        """A run pays for itself; each key of a server pays for its own requests."""
+        """Returns the pair's name, extended by the payer if that is a server's key."""
         who = next((budget.payer for budget in open_budgets()), "")
         return self.terms.pair if who in ("", RUN) else f"{self.terms.pair} / {who}"
 
@@ -161,7 +163,7 @@ class _PairWithLessons(ClientWrapper):
         self._lessons = lessons
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        """Whatever becomes of the lessons, the answer goes on without them."""
+        """Answers with lessons. Failures of the store only cost the lessons, never the answer."""
         prompt = request.messages[prompt_place(request.messages)].text if request.messages else ""
         place = await self._lessons.place(prompt, emit)
         (found, are_left_out), listener = await self._find(prompt, place, emit), HelpListener(emit)
@@ -180,7 +182,7 @@ class _PairWithLessons(ClientWrapper):
         return response
 
     async def _learn(self, prompt: str, place: TextPlace, response: ModelResponse, listener: HelpListener) -> None:
-        """An answer that was made with tools is not the whole of it."""
+        """Learns from a changed answer, unless tools were used: its text alone would not explain it."""
         if not (self._lessons.terms.learns and listener.has_changed) or response.steps or response.tool_calls:
             return
         if key := await self._lessons.learn(prompt, response.text, listener.reason, place):
@@ -205,7 +207,7 @@ class _PrimaryWithExamples(ClientWrapper):
 
 
 def examples_text(lessons: Sequence[Lesson]) -> str:
-    """Returns lessons as data that nothing in them can end."""
+    """Renders lessons as data sections that their own text can't close."""
     sections = (
         data_section("request", excerpt(lesson.prompt, SHOWN))
         + "\n"
@@ -217,7 +219,7 @@ def examples_text(lessons: Sequence[Lesson]) -> str:
 
 
 def with_examples(request: ModelRequest, examples: str) -> ModelRequest:
-    """Returns the request with the examples before its prompt: what is before that may be in a provider's cache."""
+    """Inserts the examples right before the prompt, so that a provider's cache of everything earlier stays valid."""
     if not examples or not request.messages:
         return request
     place = prompt_place(request.messages)

@@ -1,4 +1,4 @@
-"""What a helper is shown of a case, and the packaged prompts around it; texts of others are marked as data."""
+"""Builds requests to helpers from packaged prompts; texts of others are marked as data."""
 
 import json
 import re
@@ -25,7 +25,7 @@ SECTIONS = (
 HISTORY_TOKENS = 6_000
 CONSULTATION_TOKENS = 24_000
 LAST_SECTIONS = ("check", "question")
-"""What tells of the attempt beside the messages."""
+"""Sections about the attempt, besides its messages."""
 ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
@@ -35,17 +35,17 @@ NOTHING_YET = ModelResponse(Message("assistant", ()))
 
 
 def packaged_prompt(name: str, **values: str) -> str:
-    """Returns `prompts/<name>.md` with its places filled; what is filled in is not looked at again."""
+    """Returns `prompts/<name>.md` with its places filled in; filled-in text is not substituted again."""
     return _template(name).substitute(values)
 
 
 def data_section(tag: str, text: str) -> str:
-    """Returns the text between tags that nothing inside of it can close or open; nothing for no text."""
+    """Wraps a text in tags that nothing inside can open or close; empty for an empty text."""
     return f"<{tag}>\n{_tags(tag).sub('&lt;', text).strip()}\n</{tag}>" if text.strip() else ""
 
 
 def excerpt(text: str, characters: int) -> str:
-    """Returns head and tail of a text that is longer, and how much is left out between them."""
+    """Returns a text's beginning and end, with the number of characters left out, if it is too long."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -53,12 +53,12 @@ def excerpt(text: str, characters: int) -> str:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Returns the arguments as JSON; those that were none, as they came."""
+    """Returns the arguments as JSON, or as they came if they are malformed."""
     return call.malformed or json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
 
 
 def tools_text(tools: Iterable[ToolSpec]) -> str:
-    """Returns a list of tools: the name of each, what it is for, and the JSON Schema of its arguments."""
+    """Lists the tools, each with its description and the JSON Schema of its arguments."""
     return "\n".join(
         f"{tool.name}: {tool.description}\n  arguments (JSON Schema): {json.dumps(tool.schema, ensure_ascii=False)}"
         for tool in tools
@@ -67,10 +67,10 @@ def tools_text(tools: Iterable[ToolSpec]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HelpCase:
-    """A request, what was answered to it so far, and why that is not good enough.
+    """A request, the attempt to answer it, and why that is not good enough.
 
-    `tools` are those that the one who answered has beside the tools of the request, `report` is what a check said,
-    `fact` what running has shown of the prompt itself.
+    `tools` are the client's own, in addition to those of the request. `report` is the report of a check, and `fact` is
+    what running code has shown about the prompt itself.
     """
 
     request: ModelRequest
@@ -82,7 +82,7 @@ class HelpCase:
 
     @property
     def place(self) -> int:
-        """Where the prompt stands."""
+        """The index of the prompt among the messages."""
         return prompt_place(self.request.messages)
 
     @property
@@ -91,18 +91,18 @@ class HelpCase:
 
     @property
     def attempt_section(self) -> str:
-        """The attempt, with the calls and results on the way to it and what a check said of it, marked as data."""
+        """The attempt, its calls and results, and the check's report, marked as data."""
         texts = _newest((*self.attempt.steps, self.attempt.message), ATTEMPT_TOKENS)
         check = data_section("check", excerpt(self.report, RESULT_CHARACTERS))
         return "\n\n".join(filter(None, (data_section("attempt", "\n\n".join(texts)), check)))
 
     def calls_again(self, response: ModelResponse) -> bool:
-        """Says whether the attempt is an answer, and all that `response` does is to make calls again that led to it."""
+        """Checks whether `response` only repeats calls that led to the attempt, although that is an answer."""
         return not self.attempt.tool_calls and calls_again(self.request, response, self.attempt.steps)
 
 
 def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[Message] = ()) -> bool:
-    """Says whether each call of an answer was made before with the same arguments, since the prompt or in `steps`."""
+    """Checks whether the response only repeats calls made since the prompt or in `steps`, with the same arguments."""
     if not response.tool_calls:
         return False
     since = (*request.messages[prompt_place(request.messages) + 1 :], *steps)
@@ -116,7 +116,7 @@ def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[
 
 
 def advice_request(prompt: str, case: HelpCase, sees: Sees, **options: Any) -> ModelRequest:
-    """Returns the request for words about a case, by the packaged `prompt`. It has no tools, so that none is called."""
+    """Returns the request for advice on a case, by the packaged `prompt`. It has no tools, so that none is called."""
     shown = "\n\n".join(filter(None, _sections(case, sees)))
     reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
@@ -128,10 +128,10 @@ def advice_request(prompt: str, case: HelpCase, sees: Sees, **options: Any) -> M
 def consultation(
     case: HelpCase, sees: Sees, question: str, earlier: str, max_tokens: int, caching: str = ""
 ) -> ModelRequest:
-    """Returns the request for advice in the middle of work: what stays the same from one question to the next is first.
+    """Returns the request for advice during work, with the parts that stay the same between questions first.
 
-    So a provider that keeps the beginning of a request reads only what is new; one that has to be told is so where
-    `caching` says for how long. `earlier` is the advice of earlier turns, which a helper that sees the history finds
+    So a provider that caches the beginning of requests reads only what is new. If the provider needs to be told,
+    `caching` says for how long. `earlier` is the advice of earlier turns; a helper that sees the history finds it
     there.
     """
     messages = {"history": case.request.messages, "attempt": case.request.messages[case.place :], "prompt": case.prompt}
@@ -155,7 +155,7 @@ def consultation(
 
 
 def _texts(messages: Sequence[Message], caching: str) -> list[Text]:
-    """Returns what was said, each message as a text; the last ends what is to be kept for so long."""
+    """Returns each message as a text; with `caching`, the last one carries the provider's cache mark."""
     texts = [Text(f"{data_section('message', text)}\n\n") for text in _newest(messages, CONSULTATION_TOKENS)]
     return [*texts[:-1], with_cache_mark(texts[-1], caching)] if texts and caching else texts
 
@@ -173,9 +173,9 @@ def _sections(case: HelpCase, sees: Sees) -> Iterator[str]:
 
 
 def request_in_place(case: HelpCase, sees: Sees) -> ModelRequest:
-    """Returns the request as a helper gets it that answers itself.
+    """Returns the request for a helper that answers itself.
 
-    It is what it may see, with the tools, and with what was done with them so far.
+    It has what the helper may see, the tools, and what was done with them so far.
     """
     request = case.request
     if sees != "history":
@@ -188,18 +188,18 @@ def request_in_place(case: HelpCase, sees: Sees) -> ModelRequest:
 
 
 def with_fact(request: ModelRequest, fact: str) -> ModelRequest:
-    """Returns the request with what running has shown of its prompt, as data."""
+    """Adds what running code has shown about the prompt, as data."""
     return with_note(request, packaged_prompt("check_result", fact=data_section("check", fact))) if fact else request
 
 
 def without_tuning(request: ModelRequest) -> ModelRequest:
-    """Returns a request without options chosen for the small model; limits of the answer hold for any model."""
+    """Drops options tuned for the small model; limits of the answer apply to any model."""
     kept = {name: value for name, value in request.options.items() if name in ("stop", "max_tokens")}
     return replace(request, options=kept)
 
 
 def with_note(request: ModelRequest, note: str) -> ModelRequest:
-    """Returns the request with a note at its end: at the prompt itself where that comes last."""
+    """Appends a note: to the prompt itself if that comes last, else as a message of its own."""
     *before, last = request.messages or (user(""),)
     if last.role == "user" and not last.tool_results:
         noted = replace(last, parts=(*last.parts, Text(f"\n\n{note}")))
@@ -208,7 +208,7 @@ def with_note(request: ModelRequest, note: str) -> ModelRequest:
 
 
 def _newest(messages: Sequence[Message], tokens: int) -> list[str]:
-    """Returns what was said, the first (what it is all about) and the newest first where not all fits."""
+    """Returns messages as texts: the first, which states the task, and the newest that fit into `tokens`."""
     if not messages:
         return []
     first = _message_text(messages[0])
@@ -218,7 +218,7 @@ def _newest(messages: Sequence[Message], tokens: int) -> list[str]:
 
 
 def _last_texts(messages: Sequence[Message], room: int, size: Callable[[str], int]) -> list[str]:
-    """The texts of the last messages for which there is room; no more of a long history is looked at."""
+    """Returns the texts of the last messages that fit; older messages of a long history are not rendered at all."""
     kept: list[str] = []
     for message in reversed(messages):
         text = _message_text(message)
@@ -230,9 +230,9 @@ def _last_texts(messages: Sequence[Message], room: int, size: Callable[[str], in
 
 
 def _message_text(message: Message) -> str:
-    """A message as text, bounded: who speaks, what is said, called and returned; what was thought is left out.
+    """Renders a message as bounded text: its speaker, text, calls and results, but not its thinking.
 
-    It is kept with the message, as a talk is shown again with each of its turns.
+    The text is cached in the message, because a conversation is shown again in each of its turns.
     """
     if _KEPT_AS not in message.encoded:
         message.encoded[_KEPT_AS] = excerpt(_written_out(message), ATTEMPT_CHARACTERS).encode(errors="surrogatepass")
@@ -251,13 +251,13 @@ def _written_out(message: Message) -> str:
 
 
 def bounded_text(message: Message) -> str:
-    """Returns what an answer says and calls, as text for people."""
+    """Renders an answer's text and calls for people."""
     calls = (f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls)
     return excerpt("\n".join(filter(None, (message.text, *calls))), MOST_CHARACTERS)
 
 
 def shown_text(request: ModelRequest) -> str:
-    """Returns the newest of what a model is sent, as text for people."""
+    """Renders the newest part of a request for people."""
     kept = _last_texts(request.messages, MOST_CHARACTERS, len)
     missing = len(request.messages) - len(kept)
     system = f"system: {excerpt(request.system, RESULT_CHARACTERS)}" if request.system else ""
@@ -266,7 +266,7 @@ def shown_text(request: ModelRequest) -> str:
 
 @cache
 def _tags(tag: str) -> re.Pattern[str]:
-    """Matches where such a tag, or that of another section, begins."""
+    """Matches the beginning of this section's tag, or of any other section's."""
     return re.compile(rf"<(?=\s{{0,3}}/?\s{{0,3}}(?:{'|'.join((tag, *SECTIONS))})\b)", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""Rankings of answers without names: an order for each reader, pooling by Borda, and what judges and chair write."""
+"""Ranks anonymous answers: an order per reader, pooling by Borda count, and parsing what judges and chairs write."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ from ._wrappers import AnswerStream
 LABELS = ascii_uppercase
 UNRANKED = Fraction(-1)
 LONGEST_HEAD = 8_000
-"""Characters in which a chair has to come to its answer."""
+"""The most characters that a chair's note may have before its answer."""
 LONGEST_REASON = 500
 LONGEST_KEY = 20
 SCHEMA: Mapping[str, Any] = {
@@ -45,10 +45,10 @@ Ranking = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where an answer stands among all: of equal `points` the `rank` is the same.
+    """An answer's place in the pooled ranking; answers with equal `points` share a `rank`.
 
-    `points` is the mean share of the others that a ranking puts below it, None where nobody ranked it; `firsts` is how
-    many of its `judges` put it first.
+    `points` is the mean share of the other answers ranked below it, or None if nobody ranked it; `firsts` counts the
+    `judges` that put it first.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Standing:
 
     @property
     def words(self) -> str:
-        """Returns the ranking in the words in which a chair is told of it."""
+        """The standing in the words a chair is shown."""
         if self.points is None:
             return "nobody ranked it"
         points = f"{float(self.points):.2f} of 1 point, rank {self.rank}"
@@ -67,15 +67,15 @@ class Standing:
 
 
 def reading_order(seed: str, reader: str, numbers: Iterable[int]) -> Ranking:
-    """Returns the numbers in an order of this reader's own, the same for the same seed."""
+    """Shuffles the numbers for a reader; the same seed and reader give the same order."""
     return tuple(sorted(numbers, key=lambda number: sha256(f"{seed}/{reader}/{number}".encode()).digest()))
 
 
 def pool(numbers: Sequence[int], rankings: Iterable[Ranking]) -> tuple[Standing, ...]:
-    """Returns the standings, best first, by Borda's count; of equals the earlier of `numbers` comes first.
+    """Pools rankings by Borda count and returns the standings, best first; ties keep the order of `numbers`.
 
-    A ranking need not have all of them, as nobody ranks an answer of its own: the mean counts, not the sum. One of a
-    single answer says nothing.
+    Nobody ranks their own answer, so rankings may be incomplete; therefore the mean counts, not the sum. A ranking of a
+    single answer says nothing and is ignored.
     """
     telling = [ranking for ranking in rankings if len(ranking) > 1]
     given = {number: [_points(ranking, number) for ranking in telling if number in ranking] for number in numbers}
@@ -95,9 +95,9 @@ def _points(ranking: Ranking, number: int) -> Fraction:
 
 
 def read_ranking(reply: str, count: int) -> Ranking:
-    """Returns the places of the first `count` letters in the order of a reply; empty where it is no order of them all.
+    """Parses a reply into the order of the first `count` letters; empty if it is not an order of all of them.
 
-    It is read as JSON, else as a numbered list or a chain such as `B > A`, behind the last "ranking" or anywhere.
+    It accepts JSON, a numbered list, or a chain such as `B > A`, after the last "ranking" or anywhere.
     """
     wanted = LABELS[:count]
     for found in _orders(without_thought(reply)[:LONGEST_REPLY]):
@@ -113,7 +113,7 @@ def without_thought(text: str) -> str:
 
 def _orders(text: str) -> Iterator[list[str]]:
     value = json_object(text)
-    if "ranking" in value:  # what else it says is no ranking
+    if "ranking" in value:  # ignore letters in the reply's other fields
         yield _letters(str(value["ranking"]))
         return
     for section in (text[text.casefold().rfind("ranking") + 1 :], text):
@@ -128,7 +128,7 @@ def _letters(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ChairNote:
-    """What a chair says of the answers, by their letters: which it `used`, and why it `left_out` others."""
+    """A chair's note on the answers, by letter: which it `used`, and why it `left_out` others."""
 
     used: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -147,16 +147,16 @@ class ChairNote:
         return cls(tuple(letters), {label: why[:LONGEST_REASON] for label, why in reasons.items() if why})
 
     def among(self, labels: Collection[str]) -> "ChairNote":
-        """Returns what it says of these; of one that it used too, it does not count as left out."""
+        """Restricts the note to these labels; an answer that was also used does not count as left out."""
         used = tuple(label for label in self.used if label in labels)
         left_out = {label: why for label, why in self.left_out.items() if label in {*labels} - {*used}}
         return ChairNote(used, left_out)
 
 
 def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
-    """Returns a chair's note and where its answer begins behind it; None where that is not known (yet).
+    """Returns a chair's note and the index at which its answer begins; None if that is not known (yet).
 
-    A text that does not begin with a note is all answer; one that has nothing else is none.
+    A text that does not begin with a note is all answer; a note alone is no answer.
     """
     if not _HEAD.match(text):
         is_open = not is_whole and len(text.lstrip()) < LONGEST_KEY and "\n" not in text.strip()
@@ -166,7 +166,7 @@ def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
 
 
 class StreamedChair(ClientWrapper):
-    """A chair whose answer is heard as it comes, and what it notes before it is not."""
+    """Streams the chair's answer, but not the note before it."""
 
     def __init__(self, chair: ModelClient, stream: AnswerStream) -> None:
         super().__init__(chair)

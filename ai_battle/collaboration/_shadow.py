@@ -1,4 +1,4 @@
-"""Has a share of a pair's requests answered by its other arm too, after the answer has gone out, and compares both."""
+"""Lets a pair's other model answer a sample of requests too, after the answer was sent, and compares both answers."""
 
 import asyncio
 from collections import defaultdict
@@ -30,35 +30,34 @@ from ._help_listener import HelpListener
 from ._prompts import HelpCase, Sees, bounded_text, excerpt, request_in_place
 
 QUEUE, AT_ONCE = 16, 4
-"""Answers that wait for their comparison, and how many are compared at once."""
+"""How many answers may wait for their comparison, and how many are compared at once."""
 PATIENCE = 120.0
-"""Seconds for a comparison: the answer of the other arm, and what the judge says."""
+"""The time limit of a comparison, in seconds: the other model's answer and the judgement."""
 LONGEST = 16_000
-"""Characters of a text that is kept."""
+"""How many characters of a text are kept."""
 CALIBRATES_EVERY, LOOKS = 10, 5.0
-"""Comparisons after which a pair looks whether it can calibrate itself anew, and seconds between two looks for what
-others have made of its calibration."""
+"""After how many comparisons a pair calibrates itself again, and the seconds between looks for others' calibrations."""
 
 Listen = Callable[[str, float], object]
-"""Told what became of a request that was drawn, and what that cost: an outcome, or why there is none."""
+"""Receives the outcome of a sampled request, or why there is none, and its cost in dollars."""
 Learn = Callable[[str, str, str], Awaitable[object]]
-"""Takes a lesson from a request that the small model has lost: the prompt, the better answer, what was wrong."""
+"""Takes a lesson from a request that the small model lost: the prompt, the better answer, and what was wrong."""
 FindCut = Callable[[EvidenceStore, str, Calibration | None], Calibration]
-"""Finds when a pair of that name has to ask for help, by what is in the store, where it loses too much by its own
-calibration, or by the fallback that is given."""
+"""Finds a safe calibration for the named pair from the store, after its own, or the given fallback, lost too much."""
 
 Calibrate = Callable[[EvidenceStore, str], object]
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowTerms:
-    """`pair` is its name in the store, `share` the probability that a request is drawn, `limits` are for a day.
+    """The settings of a shadow.
 
-    `sees` is the most that the helper and the judge are shown, and `redact` goes over each text that is kept. `cut` is
-    when the pair asks for help, as a digest; of the answers at most the share `promised` may be lost, if it is watched.
-    With a `seed` the same of a series of requests are drawn each time. `is_advised`: the small model answers itself
-    also where it is helped. `find_safe_cut` says what decides about help after an alarm; `calibrates` keeps another
-    version of the calibration in the store, where enough is new: the newest one decides.
+    `pair` is its name in the store, `share` the sampling probability; `limits` hold per day. `sees` limits what the
+    helper and the judge are shown; `redact` is applied to each text that is kept. `cut` is a digest of when the pair
+    asks for help. At most the share `promised` of the answers may be lost, if it is watched. With a `seed`, a series of
+    requests is sampled in the same way each time. If `is_advised`, the small model writes the answer even when helped.
+    `find_safe_cut` chooses the calibration after an alarm. `calibrates` stores a new version of the calibration if
+    there is enough new evidence; the newest version is used.
     """
 
     pair: str
@@ -76,7 +75,7 @@ class ShadowTerms:
 
 @dataclass(frozen=True, slots=True)
 class ServedAnswer:
-    """An answer that has gone out: what it took, and what of that was the helper's, in dollars and seconds.
+    """An answer that was sent, with its cost, and the helper's part of it, in dollars and seconds.
 
     `cut` is the digest of when the pair asked for help.
     """
@@ -92,12 +91,12 @@ class ServedAnswer:
 
 
 class Shadow:
-    """What is done here delays no answer and raises nothing: it is counted, and told to `listen`.
+    """Compares sampled answers in the background, without delaying any answer.
 
-    It does nothing before it was started with a store. `calibration` takes the place of the pair's own, where more is
-    lost than may be, of which `tell_alarm` hears once, and where the pair calibrates itself, of which `tell_version`
-    hears: whoever makes the pair takes it from then on. It is watched in turn. `cut` is the digest of when the pair
-    asks for help now.
+    It raises nothing: failures are counted and reported to `listen`. It does nothing until it is started with a store.
+    `calibration` replaces the pair's own after an alarm, reported once to `tell_alarm`, and when the pair calibrates
+    itself, reported to `tell_version`. Later pairs use it, and its losses are watched in turn. `cut` is the digest of
+    when the pair asks for help now.
     """
 
     def __init__(self, terms: ShadowTerms, small: ModelClient, large: ModelClient, judge: AnswerJudge) -> None:
@@ -121,7 +120,7 @@ class Shadow:
         self._spending = DaySpending(terms)
 
     def start(self, store: EvidenceStore) -> str:
-        """Returns why there is an alarm already, empty where there is none; raises `StoreError`."""
+        """Starts with a store; returns the reason if there is an alarm already. Raises `StoreError`."""
         self.store, why = store, ""
         if self.terms.calibrates:
             self._take_version(newest_version(store, self.terms.pair))
@@ -130,7 +129,7 @@ class Shadow:
         return why
 
     def _last_safe_cut(self, store: EvidenceStore, watch: LossWatch) -> Fallback:
-        """Returns what is to decide about help after an alarm, as another process has found it, or as is found now.
+        """Returns the calibration to use after an alarm: the one that another process has found, else a new one.
 
         Raises `StoreError`.
         """
@@ -140,7 +139,7 @@ class Shadow:
         return keep_fallback(store, pair, watch, self.cut, self.terms.find_safe_cut(store, pair, self.calibration))
 
     def _take(self, fallback: Fallback) -> str:
-        """Lets it decide from now on, and returns why."""
+        """Switches to the fallback and returns its reason."""
         self.calibration, self.cut = fallback.calibration, fallback.cut
         return fallback.why
 
@@ -150,11 +149,11 @@ class Shadow:
             self.tell_version(f"{self.terms.pair} asks for help by {found.words}.")
 
     def follow(self, pair: ModelClient) -> ModelClient:
-        """Returns the pair, of whose answers some are shown to this shadow; who asks it notices nothing."""
+        """Wraps the pair so that a sample of its answers is offered to this shadow."""
         return _ShadowedClient(pair, self)
 
     def draw(self) -> bool:
-        """Says whether the next request is one of the sample."""
+        """Decides at random whether the next request is sampled."""
         if self.store is None:
             return False
         self._counts["requests"] += 1
@@ -164,9 +163,9 @@ class Shadow:
         return self._random.random() < self.terms.share
 
     def offer(self, answer: ServedAnswer) -> None:
-        """Puts an answer in the queue; where that is full it is dropped and counted."""
+        """Queues an answer; if the queue is full, the answer is dropped and counted."""
         if answer.response.steps:
-            self._tell("used_tools")  # what a tool did can't be done again for a comparison
+            self._tell("used_tools")  # the tools' effects must not happen a second time for a comparison
             return
         try:
             self._queue.put_nowait(answer)
@@ -174,16 +173,16 @@ class Shadow:
             self._tell("dropped")
             return
         if len(self._workers) < AT_ONCE:
-            # In a context of its own: nothing of this is charged to the key or the run of the request.
+            # Use an empty context, so that nothing here is charged to the request's key or run.
             self._workers.append(asyncio.get_running_loop().create_task(self._work(), context=Context()))
 
     async def join(self, seconds: float) -> None:
-        """Returns when all that waits has been compared, or after so long."""
+        """Waits until all queued answers are compared, at most for `seconds`."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._queue.join(), seconds)
 
     async def aclose(self) -> None:
-        """Drops what waits still."""
+        """Cancels comparisons, counts queued answers as dropped, and closes all models."""
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, *self._writing, return_exceptions=True)
@@ -228,7 +227,7 @@ class Shadow:
         return trial.outcome
 
     async def _calibrate(self) -> None:
-        """Looks now and then whether what was found is enough for a new version."""
+        """Tries to calibrate after every `CALIBRATES_EVERY` comparisons."""
         self._verdicts += 1
         if self.terms.calibrates and self.store and not self._verdicts % CALIBRATES_EVERY:
             with suppress(StoreError):
@@ -236,7 +235,7 @@ class Shadow:
             await self._look(self.store)
 
     async def _look(self, store: EvidenceStore) -> None:
-        """Takes the newest version, whoever has made it: this process, another one, or `ai-battle pair undo`."""
+        """Takes the newest version, whether this process, another one, or `ai-battle pair undo` has made it."""
         async with self._switching:
             with suppress(StoreError):
                 self._take_version(await asyncio.to_thread(newest_version, store, self.terms.pair))
@@ -264,7 +263,7 @@ class Shadow:
         async with self._switching:
             if watch.alarm_at and trial.cut == self.cut:
                 fallback = await asyncio.to_thread(self._last_safe_cut, store, watch)
-                self.tell_alarm(self._take(fallback))  # here, so that no request gets a half of it
+                self.tell_alarm(self._take(fallback))  # in the event loop, so that no request sees a half-made switch
 
     def _trial(
         self,
@@ -304,19 +303,19 @@ class Shadow:
         self.listen(outcome, dollars)
 
     async def _keep_counts(self) -> None:
-        """Adds what was counted since the last time to the day; it is written also where this is cancelled."""
+        """Adds new counts to the day's, even if the caller is cancelled meanwhile."""
         counts, self._counts = self._counts, defaultdict(float)
         await asyncio.shield(self._run_later(self._write(counts)))
 
     def _run_later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Lets it run; it is waited for at the end."""
+        """Starts a task that `aclose` waits for."""
         task = asyncio.create_task(work)
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         return task
 
     async def _write(self, counts: Mapping[str, float]) -> None:
-        """Writes them, else keeps them until more is counted."""
+        """Writes counts; if the store fails, they are kept for the next time."""
         if not self.store:
             return
         try:
@@ -328,7 +327,7 @@ class Shadow:
 
 
 class DaySpending:
-    """The dollars of a day, of all processes that share a store: what others have spent is known after each trial."""
+    """The day's spending of all processes that share a store; the others' part is updated after each trial."""
 
     def __init__(self, terms: ShadowTerms) -> None:
         self._terms = terms
@@ -338,7 +337,7 @@ class DaySpending:
         self._opening = asyncio.Lock()
 
     async def budget(self, store: EvidenceStore) -> Budget:
-        """Returns that of today; raises `StoreError`."""
+        """Returns today's budget. Raises `StoreError`."""
         async with self._opening:
             if self._day != (day := _today()):
                 kept = await asyncio.to_thread(add_to_day, store, self._terms.pair, day, {"usd": 0.0})
@@ -348,7 +347,7 @@ class DaySpending:
             return self._budget
 
     async def add(self, store: EvidenceStore, counts: Mapping[str, float]) -> None:
-        """Adds to the counts of today, of which "usd" is what was spent; raises `StoreError`."""
+        """Adds to today's counts, among them "usd", the dollars spent. Raises `StoreError`."""
         day, dollars = _today(), counts.get("usd", 0.0)
         self._own += dollars
         try:
@@ -356,7 +355,7 @@ class DaySpending:
         except StoreError:
             self._own -= dollars
             raise
-        # What this process adds meanwhile may be in the sum already or not, so others have spent this at the least.
+        # The sum may or may not contain what this process is adding meanwhile, so others have spent at least this.
         if day == self._day and (more := kept - self._own - self._others) > 0:
             self._others += more
             self._budget.ledger.known_cost += more
@@ -380,7 +379,7 @@ class _ShadowedClient(ClientWrapper):
 
 
 def _tool_documents(tools: Sequence[ToolSpec]) -> Sequence[Mapping[str, Any]]:
-    """The tools that were offered; of large ones the names alone."""
+    """Returns the offered tools; only their names if they are large."""
     whole = [{"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in tools]
     return whole if len(str(whole)) <= LONGEST else [{"name": tool.name} for tool in tools]
 
@@ -390,4 +389,4 @@ def _today() -> str:
 
 
 def _ignore(*fields: object) -> None:
-    """Stands where nobody listens."""
+    """Stands in for a listener."""

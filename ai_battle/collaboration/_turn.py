@@ -1,4 +1,4 @@
-"""How a strategy asks models: within limits, in time, redacted; a helper that fails never breaks the turn."""
+"""Lets a strategy ask models within limits and in time, with redaction; a failing helper never breaks the turn."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ FAILURES = (ProviderError, BudgetExceeded, ToolError, ConfigError)
 
 @dataclass(slots=True)
 class HelpUse:
-    """What helpers have used, and how often they were asked; an earlier process may have begun it."""
+    """What helpers have used and how often they were asked, in an earlier process of the run too."""
 
     ledger: Ledger = field(default_factory=Ledger)
     calls: int = 0
@@ -52,7 +52,7 @@ class HelpUse:
 
 @dataclass(frozen=True, slots=True)
 class HelpLimits:
-    """The most that helpers may use in each turn or in the whole run; None: no limit."""
+    """The most that helpers may use per turn or per run; None means no limit."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -64,7 +64,7 @@ class HelpLimits:
         return Budget(SpendingLimits(self.cost_usd, self.tokens, unpriced=self.unpriced), use.ledger, "helpers")
 
     def limit_reached(self, use: HelpUse) -> str:
-        """Returns which limit keeps a helper from being asked; empty when none does."""
+        """Describes the limit that forbids asking a helper; empty if none does."""
         limit = self.budget(use).full_limit
         if self.calls is not None and use.calls >= self.calls:
             limit = f"calls ({use.calls} of {self.calls})"
@@ -73,9 +73,9 @@ class HelpLimits:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a look at an answer brought; `report` is what the model may be shown of it, as data.
+    """The result of checking an answer; `report` is what the model may be shown of it, as data.
 
-    `fact` is what was found out about the prompt itself, whoever answers it.
+    `fact` is a finding about the prompt itself, whoever answers it.
     """
 
     checked: AnswerChecked
@@ -84,12 +84,12 @@ class CheckResult:
 
     @property
     def event(self) -> AnswerChecked:
-        """What listeners are told of the look."""
+        """The result as listeners get it, with a bounded report."""
         return replace(self.checked, text=excerpt(self.report, MOST_CHARACTERS))
 
 
 class AnswerCheck(Protocol):
-    """A look at an answer that has a price; `outcomes` are the signals that it may bring."""
+    """A check of an answer that has a price; `outcomes` are the signals that it may bring."""
 
     def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Mapping[str, float], ...]: ...
 
@@ -98,12 +98,12 @@ class AnswerCheck(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Helping:
-    """On which terms helpers are asked.
+    """The terms on which helpers are asked.
 
-    `timeout` is in seconds. `sees` is the most that they are shown: the prompt alone, the attempt too, or the history
-    too. `redact` goes over each text before it leaves. `use` is what a run has used: all that share it share the
-    limits per run. `looks` are made at answers before it is decided that help is needed, `verification` the first of
-    them, and at each of several answers before their votes are counted: it costs no tokens.
+    `timeout` is in seconds. `sees` is the most that helpers are shown: the prompt alone, the attempt too, or the
+    history too. `redact` is applied to each text before it is sent. `use` is what a run has used: everything that
+    shares it shares the limits per run. `looks` are checks of an answer before the decision about help. `verification`
+    costs no tokens: it comes before the other checks, and before votes of several answers are counted.
     """
 
     timeout: float | None = None
@@ -115,21 +115,22 @@ class Helping:
     verification: AnswerCheck | None = None
 
     def new_use(self) -> HelpUse:
-        """Returns what a turn counts its help in: that of the run, where the limits are the run's."""
+        """Returns the use that a turn counts its help in: the run's, if the limits are per run."""
         return self.use if self.limits.per == "run" else HelpUse()
 
     def all_looks(self, *, verification: bool) -> tuple[AnswerCheck, ...]:
-        """Returns the looks to make at an answer, the cheapest first."""
+        """Returns the checks of an answer, the cheapest first."""
         first = (self.verification,) if verification and self.verification else ()
         return *first, *self.looks
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer, and what dropping it wastes: what was helped or dropped inside is left out of `usage` and `calls`.
+    """An answer that may still be dropped.
 
-    `cut` is why it was cut short; its response is then what had come, its usage an estimate. `in_circles`: its calls
-    of tools got nowhere, and were ended.
+    `usage` and `calls` are what dropping it wastes, without help and drops inside. `cut` says why it was cut short; its
+    response then has only the beginning, and its usage is estimated. `in_circles` is true if its tool calls made no
+    progress and were stopped.
     """
 
     response: ModelResponse
@@ -145,7 +146,7 @@ class Draft:
         return self.response.text
 
     def drop_event(self, reason: str) -> DraftDropped:
-        """Returns what listeners are told of it when it does not become the answer."""
+        """Returns the event for a draft that does not become the answer."""
         calls, text = bool(self.response.tool_calls), bounded_text(self.response.message)
         return DraftDropped(
             reason, self.usage, self.role, self.saved_tokens, calls=self.calls, text=text, calls_tools=calls
@@ -153,10 +154,10 @@ class Draft:
 
 
 class DraftListener:
-    """Forwards events, holding back tool-call deltas so that two drafts never mix; text becomes that of a draft.
+    """Forwards events, turns text into draft deltas, and holds back tool-call deltas so that two drafts never mix.
 
-    `drafts`: whether anybody wants it. Replies that are nobody else's are put down to `role`; `usage` is their sum with
-    those of others, and the drafts that it makes know what was used for the answer alone.
+    Without `drafts`, nobody wants the deltas. Replies without another role are booked on `role`. `usage` sums all
+    replies; the drafts built here know only the usage of the answer itself.
     """
 
     def __init__(self, emit: Emit, role: Role = "own", *, drafts: bool = True) -> None:
@@ -171,16 +172,16 @@ class DraftListener:
         self._emit_in_role = as_role(emit, role)
 
     def draft(self, response: ModelResponse, **more: Any) -> Draft:
-        """Returns the answer with what was heard of its cost."""
+        """Returns the answer as a draft with its usage."""
         usage = self._own - self._dropped
         return Draft(response, usage, self._role, calls=self._calls, in_circles=self._in_circles, **more)
 
     async def __call__(self, event: Event) -> None:
-        if type(event) is TextDelta:  # nearly all of them are
+        if type(event) is TextDelta:  # first, because nearly all events are
             if self._wants_drafts:
                 await self._emit(DraftDelta(event.text))
         elif type(event) is ToolsOffered and self._role != "own":
-            return  # what a helper may use is not what the participant is told of
+            return  # the event describes the participant's own tools, not its helper's
         elif type(event) is not ToolCallDelta:
             self._count(event)
             await self._emit_in_role(event)
@@ -200,9 +201,9 @@ class DraftListener:
 
 
 class Turn:
-    """One `complete` of a strategy: asks models, books what they use, and tells what becomes of their answers.
+    """One `complete` of a strategy: asks models, books their usage, and reports what becomes of their answers.
 
-    `use` is given where a turn takes several.
+    `use` is shared if a turn makes several requests.
     """
 
     def __init__(self, strategy: str, helping: Helping, emit: Emit, use: HelpUse | None = None) -> None:
@@ -217,23 +218,23 @@ class Turn:
 
     @property
     def may_ask(self) -> bool:
-        """Whether the limits leave a helper's call."""
+        """True if the limits allow another call of a helper."""
         return not self.helping.limits.limit_reached(self._use)
 
     @property
     def usage(self) -> Usage:
-        """What all calls on the way came to."""
+        """The usage of all calls in the turn."""
         return self._all.ledger.usage
 
     async def request_answer(self, client: ModelClient, request: ModelRequest, emit: Emit) -> ModelResponse:
-        """Returns what `client` answers, to whoever listens; raises what it raises."""
+        """Returns the client's answer, with its events passed to `emit`. Raises what the client raises."""
         return await request_answer(client, request, emit, self._all)
 
     async def request_draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
-        """Returns what `client` answers, or the beginning of it where a listener has heard enough.
+        """Returns the client's answer as a draft, or its beginning if a listener cut it short.
 
-        Nobody hears it as the answer yet. It is streamed whoever listens: a model that falls silent is noticed soon,
-        and another can take its place. Raises what `client` raises.
+        It is streamed even without a listener, so that a model that falls silent is noticed early and can be replaced.
+        Raises what the client raises.
         """
         listener = DraftListener(self.emit, role, drafts=request.wants.drafts)
         if not request.wants.stream:
@@ -246,9 +247,9 @@ class Turn:
             return listener.draft(response, cut=str(cut), saved_tokens=_saved_tokens(request, cut))
 
     async def ask(self, helper: ModelClient, request: ModelRequest, reason: str, role: Role = "helper") -> Draft | None:
-        """Returns what the helper answers; None when it may not be asked, or its answer is of no use.
+        """Asks a helper within the limits; returns None if it may not be asked or its answer is unusable.
 
-        Its text is no answer of the turn until it is accepted. Only cancelling gets through.
+        The answer is a draft until it is accepted. Nothing but cancellation is raised.
         """
         if problem := self.helping.limits.limit_reached(self._use):
             await self.report_failure(problem)
@@ -261,11 +262,11 @@ class Turn:
         return draft
 
     async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:
-        """Returns what another model answers, in time and redacted; None, with a report, when that is of no use."""
+        """Asks another model in time and redacted; returns None, after a report, if its answer is unusable."""
         started = monotonic()
         try:
             request = redacted_request(request, self.helping.redact)
-        except ConfigError as error:  # nothing was sent, so nothing was shown
+        except ConfigError as error:  # nothing was sent, so there is no consultation to report
             await self.report_failure(str(error), what_for)
             return None
         with span("invoke_agent", role, agent=role, strategy=what_for):
@@ -279,7 +280,7 @@ class Turn:
         return None
 
     async def _answer_in_time(self, model: ModelClient, request: ModelRequest, role: Role) -> tuple[Draft | None, str]:
-        """Returns what a model answers, if it does, and why that is of no use; empty where it may be."""
+        """Returns a model's answer, if there is one, and why it is unusable; the reason is empty if it can be used."""
         try:
             async with asyncio.timeout(self.helping.timeout):
                 with translate_errors("The helper failed", ProviderError):
@@ -291,16 +292,16 @@ class Turn:
             return None, str(error)
 
     async def report_failure(self, reason: str, what_for: str = "") -> None:
-        """Tell listeners that help came to nothing; `failure` is why the last time, to whoever asks at once."""
+        """Tells listeners that help failed. `failure` keeps the reason for callers."""
         await self.emit(HelpFailed(what_for or self.strategy, reason))
         self.failure = reason
 
     async def drop(self, draft: Draft, reason: str, attempt: int = 0) -> None:
-        """Tell listeners that this answer will not become that of the turn."""
+        """Tells listeners that a draft will not become the turn's answer."""
         await self.emit(replace(draft.drop_event(reason), attempt=attempt))
 
     async def accept(self, draft: Draft) -> ModelResponse:
-        """Emit the draft as the answer, and return it; its usage is that of the whole turn."""
+        """Emits the draft as the answer and returns it, with the usage of the whole turn."""
         if draft.text:
             await self.emit(TextDelta(draft.text))
         for index, call in enumerate(draft.response.tool_calls):
@@ -309,10 +310,10 @@ class Turn:
 
 
 class HelperPool(ModelClient):
-    """Several helpers as one: the first answers, and where it fails or declines the next one stands in.
+    """Several helpers as one: if the first fails or declines, the next one is asked.
 
-    What comes of the last one is what comes of the pool. Of the `seconds` that all have together each but the last
-    gets an equal share, so that the next is still in time.
+    The last one's answer or error counts. Each but the last gets an equal share of `seconds`, so that the next is still
+    in time.
     """
 
     def __init__(self, clients: Sequence[ModelClient], seconds: float | None = None) -> None:
@@ -350,7 +351,7 @@ class HelperPool(ModelClient):
 def consultation_event(
     what_for: str, role: Role, request: ModelRequest, draft: Draft | None, seconds: float
 ) -> ModelConsulted:
-    """Returns what a model was shown and, where it answered, what it said."""
+    """Returns the event with what a model was shown and, if it answered, what it said."""
     shown = shown_text(request)
     if draft is None:
         return ModelConsulted(what_for, role, shown, "", seconds=seconds)
@@ -359,9 +360,9 @@ def consultation_event(
 
 
 def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
-    """Returns why an answer is of no use; empty when it may be.
+    """Returns why an answer is unusable; empty if it can be used.
 
-    What a boost model or a judge means is read by others.
+    The words of boost models and judges are not searched for refusals, since their own parsers read them.
     """
     in_words = role in ("helper", "peer") and not response.tool_calls and refuses(response.text)
     if in_words or response.stop in ("refusal", "content_filter"):
@@ -372,7 +373,7 @@ def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
 
 
 def _saved_tokens(request: ModelRequest, cut: CutShort) -> int:
-    """Returns what was left of `max_tokens`; without it, as much again: a guess."""
+    """Returns the rest of `max_tokens`; without a limit it guesses that half of the answer was still to come."""
     came = estimate_text(cut.thinking + cut.text)
     most = request.options.get("max_tokens")
     return max(0, most - came) if isinstance(most, int) else came

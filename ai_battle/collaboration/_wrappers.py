@@ -1,4 +1,4 @@
-"""Clients around a client: its words muted, or its first draft streamed as if it were final; requests redacted."""
+"""Wraps clients to mute them or to stream a first draft as the answer; redacts requests."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,22 +13,22 @@ from ..core.texts import each_text
 
 LEFT_OUT = Text("[a picture or document was left out]")
 KEPT = STRUCTURE | {"name", "id", "speaker"}
-"""What must be the same in a call and its result, or tells who speaks."""
+"""Fields that redaction keeps, because they link a call to its result or name the speaker."""
 CORRECTION = "\n\n---\n\n**Correction:**\n\n"
-"""Between an answer that was found poor and the one in its place, which are both part of what is returned."""
+"""Separates a poor answer from the one that corrects it; the returned text contains both."""
 
 
 class MutedClient(ClientWrapper):
-    """A model of which all is heard but its words: those of two that stream at once can't be told apart."""
+    """Suppresses a client's deltas, because those of two models that stream at once can't be told apart."""
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         return await self.client.complete(request, quiet(emit))
 
 
 def redacted_request(request: ModelRequest, redact: Callable[[str], str] | None) -> ModelRequest:
-    """Returns the request with `redact` gone over each text: system, messages, tool calls and their results.
+    """Applies `redact` to each text of the request: system, messages, tool calls and results.
 
-    Pictures and documents can't be redacted and are left out. A hook that raises keeps the request from being sent:
+    Pictures and documents can't be redacted, so they are left out. If `redact` raises, the request is not sent: raises
     `ConfigError`.
     """
     if not redact:
@@ -41,7 +41,7 @@ def redacted_request(request: ModelRequest, redact: Callable[[str], str] | None)
 
 
 def _plain(part: Part) -> Part:
-    """The part with nothing in it but texts; a signature would no longer fit, and what is extra nobody knows."""
+    """Reduces a part to its texts. A thought's signature would no longer fit, and `extra` may hold anything."""
     match part:
         case Thinking(text):
             return Thinking(text)
@@ -57,7 +57,7 @@ def _text(part: Text | Image | Document) -> Text:
 
 
 class AnswerStream:
-    """Emits text of `model` as the answer, and can take it back."""
+    """Streams the answer of `model`, and can take it back."""
 
     def __init__(self, emit: Emit, model: str) -> None:
         self._sent: list[str] = []
@@ -74,26 +74,26 @@ class AnswerStream:
             await self._emit(TextDelta(text))
 
     async def finish(self, text: str) -> None:
-        """Emit what is missing of `text`; where something else was said, that is taken back first."""
+        """Emits the rest of `text`; if other text was emitted before, it is taken back first."""
         if not text.startswith("".join(self._sent)):
             await self.take_back("the answer became another one")
         await self.say(text[len("".join(self._sent)) :])
 
     def forget(self) -> None:
-        """Start anew: listeners know that what was said is no answer."""
+        """Starts again, after listeners have learnt otherwise that the emitted text is void."""
         self._sent.clear()
 
     async def take_back(self, reason: str) -> None:
-        """Tell listeners that what was said is no answer, where they don't know."""
+        """Tells listeners that the emitted text is not the answer."""
         if self._sent:
             await self._emit(AttemptFailed(self._model, 1, reason, 0.0, partial="".join(self._sent)))
             self.forget()
 
 
 class OptimisticStream(ClientWrapper):
-    """A pair whose first draft is streamed at once as text; what another answer says instead comes behind a mark.
+    """Streams a pair's first draft as text at once; a different answer follows after a mark.
 
-    Where nobody hears the text while it comes, nothing is streamed too early and nothing is marked.
+    If nobody listens to the stream, nothing is marked.
     """
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -107,7 +107,7 @@ class OptimisticStream(ClientWrapper):
 
 
 class _OptimisticListener:
-    """Passes the first draft on as text, and of the answer what the draft did not say."""
+    """Passes the first draft on as text, then the part of the answer that the draft lacks."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -130,12 +130,12 @@ class _OptimisticListener:
                 await self._emit(event)
 
     async def finish(self) -> None:
-        """Correct an answer that is less than the draft, which is then another one too."""
+        """Emits a correction if the answer is only the beginning of the draft."""
         if self._draft and not self._is_correction and self._answer not in ("", self._draft):
             await self._correct()
 
     def message(self, answer: Message) -> Message:
-        """Returns the answer with all that was streamed."""
+        """Returns the answer with everything that was streamed."""
         if not self._is_correction:
             return answer
         parts: list[Part] = [part for part in answer.parts if not isinstance(part, Text)]

@@ -1,6 +1,7 @@
-"""Advisor: the small model has a tool to ask the large one in the middle of its work, and is made to ask in trouble.
+"""Advisor: gives the small model a tool to ask the large one during its work, and forces a question in trouble.
 
-It stands between a model and its tools, so it sees each step of a turn, and advice is one more result among others.
+The strategy wraps the model inside its tool client. So it sees each step of a turn, and advice is one result among
+others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,9 +45,9 @@ NAME = "advisor"
 MAX_USES = 3
 MAX_TOKENS = 1_024
 MOST_IN_A_ROW, MOST_DECLINED, MOST_FAILED = 2, 5, 2
-"""Questions of a turn without any work between them, and those that were declined, after which the tool is not offered.
+"""How many questions without work in between, and how many declined ones, withdraw the tool.
 
-A model that goes on to call it is told so as often again. After so many failures nobody asks in the model's place.
+A model that still calls it is refused as often again. After so many failures no question is forced.
 """
 TRAITS = StrategyTraits(
     models={
@@ -61,7 +62,7 @@ ONLY_CALLS = "it answered with nothing but calls of tools"
 
 @dataclass(frozen=True, slots=True)
 class NamedAdvisor:
-    """A model to ask, by the name under which the small model chooses it, and what it is for."""
+    """An advisor, with the name by which the small model chooses it and its purpose."""
 
     name: str
     purpose: str
@@ -72,10 +73,9 @@ class NamedAdvisor:
 class AdviceTerms:
     """How often advice is given in one turn, how long it may be, and whether advisors may use tools for it.
 
-    `max_forced` is how many poor answers of a turn bring advice that was not asked for; with 0 there is none but what
-    the model asks for, and nothing is judged. `decline_needless`: a question to which nothing in the work gives reason
-    is not put to an advisor. `caching` is for how long a provider that has to be told keeps what it was sent: "5m" or
-    "1h"; empty for not at all.
+    `max_forced` is how many poor answers of a turn force advice; with 0 there is only advice that the model asks for,
+    and nothing is judged. With `decline_needless`, a question is declined if nothing in the work gives a reason for it.
+    `caching` is how long a provider is asked to cache what it was sent: "5m", "1h", or empty for not at all.
     """
 
     max_uses: int = MAX_USES
@@ -94,9 +94,9 @@ class AdviceTerms:
 
 
 class AdvisedModel(Strategy):
-    """`primary` with a tool that asks one of `advisors`; the first is asked for it where its work goes wrong.
+    """Gives `primary` a tool that asks one of `advisors`; the first is asked on its behalf if its work goes wrong.
 
-    What is remembered of earlier advice stands in the messages: its calls and results, as those of all tools.
+    Earlier advice is remembered only in the messages, as calls and results like those of all tools.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class AdvisedModel(Strategy):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if request.tool_choice == "none":
             return await self.primary.complete(request, emit)
-        if HelpCase(request).place == len(request.messages) - 1:  # a turn begins, of which each step is a request
+        if HelpCase(request).place == len(request.messages) - 1:  # the prompt comes last only in a turn's first request
             self._use, self.before = self.helping.new_use(), None
             self.share.count_turn()
         step = AdvisedStep(self, Turn(NAME, self.helping, emit, self._use), request)
@@ -134,7 +134,7 @@ class AdvisedModel(Strategy):
 
     @property
     def helps_average(self) -> bool:
-        """Whether a turn of which nothing is known is: its gain is above the cut where half of all should have help."""
+        """True if a turn of which nothing is known gets help, as when at least half of all turns should."""
         bounds = self.share.calibration or self.share
         return bounds.help_rate is None or bounds.help_rate >= 0.5
 
@@ -144,7 +144,7 @@ class AdvisedModel(Strategy):
 
 
 class AdvisedStep:
-    """One step of the model: it is asked until it gives an answer, or calls a tool that is not its advisor."""
+    """One step of the model: it is asked until it answers or calls a tool other than its advisor."""
 
     def __init__(self, model: AdvisedModel, turn: Turn, request: ModelRequest) -> None:
         self._model = model
@@ -158,14 +158,14 @@ class AdvisedStep:
         self._prompt = "".join(message.text for message in self._asked.messages[self._place : self._place + 1])
 
     async def meet_trouble(self) -> None:
-        """Put a question before the model goes on where the newest result shows that its work goes wrong."""
+        """Forces a question before the model continues, if the newest result shows that its work goes wrong."""
         reason = newest_trouble(self._record.steps)
         if reason and self._may_advise:
             await self._consult(self._new_call(), (), reason)
             self._attempts = self._new_attempts()
 
     async def answer(self) -> ModelResponse:
-        """Returns the answer of a model that does not ask any more, and goes on from all advice that it was given."""
+        """Returns the step's answer, after all advice that the model asks for or is given."""
         while True:
             draft, silence = await self._request_draft()
             if response := await self._settle(draft, silence):
@@ -179,10 +179,10 @@ class AdvisedStep:
         return listener.draft(await self._turn.request_answer(self._model.primary, request, listener)), None
 
     async def _settle(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
-        """Returns the answer of the step; None where the model goes on from one more question and what came of it."""
+        """Returns the answer of the step; None if the model has to continue after a question."""
         question = next((call for call in draft.response.tool_calls if call.name == self._tool.name), None)
         if question and self._record.in_a_row < 2 * MOST_IN_A_ROW:
-            # What it calls beside its question waits: the advice may change what is to be done.
+            # Drop other calls made together with the question, because the advice may change what is to be done.
             await self._consult(self._with_id(question), parts_without_calls(draft.response), "", self._objection)
             return None
         if question:
@@ -194,7 +194,7 @@ class AdvisedStep:
         return await self._turn.accept(draft)
 
     async def _judge(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
-        """Returns what is good enough; None behind a question that was put in the model's place."""
+        """Returns an answer that is good enough; None after a forced question."""
         if draft.response.tool_calls and not silence:
             return None if await self._break_circle(draft) else await self._turn.accept(draft)
         return None if await self._force(draft, silence) else await self._attempts.accept_best()
@@ -204,9 +204,9 @@ class AdvisedStep:
         return self._new_attempts()
 
     def _new_attempts(self) -> Attempts:
-        """Returns the attempts of a step, judged by what was done since the last advice, and not by trouble before it.
+        """Returns attempts judged by the work since the last advice, without trouble from before it.
 
-        Advice itself is nothing that a tool has found out.
+        Advice itself is left out, because it is no finding of a tool.
         """
         messages = without_overcome((*self._asked.messages, *self._steps), self._tool.name)
         judged = replace(self._asked, messages=messages)
@@ -219,13 +219,13 @@ class AdvisedStep:
             messages = with_forced_calls_in_rounds(messages, self._tool.name)
         choice = self._request.tool_choice
         if self._steps and choice in ("required", self._tool.name):
-            choice = "auto"  # one call was wanted, and has been made
+            choice = "auto"  # the required call has been made
         return replace(self._request, messages=messages, tools=tools, tool_choice=choice)
 
     async def _break_circle(self, draft: Draft) -> bool:
-        """Put a question in the place of calls that would bring nothing new, and return whether it did.
+        """Replaces calls that would bring nothing new by a question, and returns whether it did.
 
-        Once they are run it may be too late: who runs them ends a turn that goes in a circle.
+        Once they run it may be too late: the tool loop ends a turn that goes in a circle.
         """
         if not (self._may_advise and self._record.is_repeated_by(draft.response, self._request.tools)):
             return False
@@ -233,7 +233,7 @@ class AdvisedStep:
         return True
 
     async def _force(self, draft: Draft, silence: ProviderError | None) -> bool:
-        """Judge an answer; behind a poor one put a question as if the model had asked, and return whether it did."""
+        """Judges an answer and, if it is poor, adds a question as if the model had asked; returns whether it did."""
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
@@ -245,14 +245,14 @@ class AdvisedStep:
         if self._turn.has_help:
             self._model.before = self._model.before or self._attempts.best
         if not judged.stuck:
-            self._attempts = self._new_attempts()  # by itself that answer is good, and would be taken for the best
+            self._attempts = self._new_attempts()  # start over, or this answer, good by itself, would win as the best
         return True
 
     def _reason_to_force(self, judged: Assessment, draft: Draft) -> str:
         return judged.reason if judged.stuck else self._doubt(draft)
 
     def _doubt(self, draft: Draft) -> str:
-        """Says why a good answer is no end of the work; empty where it may be, and for what advice has just led to."""
+        """Returns why a good answer may not be the end of the work; empty right after advice."""
         record = self._record
         if not self._request.tools or (record.given and not record.work):
             return ""
@@ -262,7 +262,7 @@ class AdvisedStep:
     async def _consult(
         self, call: ToolCall, parts: Sequence[Part], forced: str, objection: str = "", report: str = ""
     ) -> None:
-        """Add the call and what comes of it to the steps: advice, or why there is none."""
+        """Adds a question to the steps with its result: advice, or why there is none."""
         self._steps.append(Message("assistant", (*parts, call)))
         await self._turn.emit(ToolCalled(call))
         started = monotonic()
@@ -273,10 +273,10 @@ class AdvisedStep:
         result = ToolResult(call, (Text(words),), is_error=not advice)
         await self._turn.emit(ToolReturned(result, monotonic() - started))
         self._steps.append(Message("tool", (result,)))
-        del self._record  # which was read before the question was put
+        del self._record  # the cached record lacks this question
 
     async def _advice(self, call: ToolCall, forced: str, report: str) -> str:
-        """Returns what the advisor says, as the model is to read it; empty where that is of no use."""
+        """Returns the advice as the model is to read it; empty if it is unusable."""
         terms, question = self._model.terms, str(call.arguments.get("question") or "")
         advisors, named = self._model.advisors, str(call.arguments.get("advisor"))
         advisor = advisors[named if named in advisors else next(iter(advisors))]
@@ -294,14 +294,14 @@ class AdvisedStep:
         return ""
 
     def _notes(self, draft: Draft, forced: str) -> str:
-        """Returns what the model has to know of its advice."""
+        """Returns notes on the advice: why it was forced, and whether it was cut off."""
         why = f" You did not ask for it; it was asked for because of this: {forced}" if forced else ""
         is_cut = draft.response.stop == "length"
         return why + (f" It was cut off after {self._model.terms.max_tokens} tokens." if is_cut else "")
 
     @property
     def _objection(self) -> str:
-        """Why a question of the model is not put to its advisor; empty where it is."""
+        """The reason to decline the model's question; empty if the advisor is asked."""
         record, terms = self._record, self._model.terms
         if record.given >= terms.max_uses:
             return f"all {record.given} uses of this turn are made"
@@ -312,9 +312,9 @@ class AdvisedStep:
         return self._lack_of_reason(record) if terms.decline_needless else ""
 
     def _lack_of_reason(self, record: TurnRecord) -> str:
-        """Says why the gain of a question is below the cut; empty where it is not, as where the work goes wrong.
+        """Returns why a question is not worth its cost; empty if it may be, for example when the work goes wrong.
 
-        Of a first question nothing tells the gain: there is neither an answer nor work that could be judged.
+        A first question can't be rated, because there is neither an answer nor work to judge yet.
         """
         is_open = not record.given or len(record.work) >= LONG_WORK
         if record.is_doubtful or (is_open and self._model.helps_average):
@@ -330,7 +330,7 @@ class AdvisedStep:
 
     @property
     def _is_offered(self) -> bool:
-        """Not where the tools have run and the model is told to call none, nor where it does nothing but ask."""
+        """False if the tools are done and the model has to sum up, or if it does nothing but ask."""
         is_summing_up = not self._request.tools and self._asked is not self._request
         return not is_summing_up and self._record.in_a_row < MOST_IN_A_ROW and self._record.declined < MOST_DECLINED
 
@@ -340,7 +340,7 @@ class AdvisedStep:
 
     @property
     def _earlier_advice(self) -> str:
-        """What was advised in earlier turns of the run."""
+        """The advice of earlier turns in the run."""
         messages = self._request.messages[: self._place]
         results = (result for message in messages for result in message.tool_results)
         return "\n\n".join(each.text for each in results if each.call.name == self._tool.name and not each.is_error)
@@ -353,16 +353,16 @@ class AdvisedStep:
         return self._with_id(ToolCall(self._tool.name, {}))
 
     def _with_id(self, call: ToolCall) -> ToolCall:
-        """The call under an id of its own: some models give none, or the same again."""
+        """Returns the call with a unique id: some models give none, or the same one again."""
         ids = {each.id for message in self._messages for each in message.tool_calls}
         if call.id and call.id not in ids:
             return call
-        # What is left of a long talk may hold a higher number than it has calls.
+        # Search for a free number: a shortened conversation may contain higher numbers than it has calls.
         return replace(call, id=next(id_ for n in count(len(ids) + 1) if (id_ := f"{NAME}_{n}") not in ids))
 
 
 def tool_name(others: Sequence[ToolSpec]) -> str:
-    """Returns what the tool is called beside `others`: a name that none of them has."""
+    """Returns a name for the tool that none of the others has."""
     taken, own = {tool.name for tool in others}, f"ask_{NAME}"
     return next(name for name in chain((NAME, own), (f"{own}_{n}" for n in count(2))) if name not in taken)
 
@@ -384,10 +384,10 @@ def create(
     native: bool = False,
     native_tool: Mapping[str, Any] = NO_TOOL,
 ) -> ModelClient:
-    """Returns the helped model; `labels` name `secondary` and `models` in their order, and say what each is for.
+    """Returns the helped model; `labels` are the names and purposes of `secondary` and `models`, in this order.
 
-    `max_retries` is how many poor answers of a turn bring advice that nobody asked for. With `native` the provider asks
-    `secondary` itself, by `native_tool` of its API: then the model is not made to ask.
+    `max_retries` is how many poor answers of a turn force advice. With `native` the provider asks `secondary` itself,
+    through `native_tool` of its API; then no question is forced.
     """
     terms = AdviceTerms(max_uses, max_tokens, max_retries, use_tools, decline_needless, caching)
     if native:

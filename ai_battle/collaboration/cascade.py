@@ -1,4 +1,4 @@
-"""Cascade: models in order, the cheapest first; each answers only when the one before it is stuck."""
+"""Cascade: asks models in order, the cheapest first; each answers only if the one before it is stuck."""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,9 @@ TRAITS = StrategyTraits(
 
 
 class Cascade(Strategy):
-    """`primary`, then `models` in their order; the last one's answer is taken as it is.
+    """Asks `primary`, then `models` in order; the last one's answer is taken unchecked.
 
-    Models that fail are passed over. Where none but stuck ones answer, the best answer stands.
+    Models that fail are skipped. If all answers are stuck, the best one is served.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class Cascade(Strategy):
         return await attempts.accept_best()
 
     async def _try_next(self, attempts: Attempts, model: ModelClient, *, is_last: bool) -> None:
-        """Put the next model's answer in the place of the best where it is better; the last one's is trusted."""
+        """Replaces the best answer by the next model's if that is better; the last model's is trusted."""
         turn, best = attempts.turn, attempts.best
         draft = await answer_in_place(turn, model, attempts.case)
         if not draft:
             return
-        if is_last:  # no second look is worth its price where the answer is taken as it is
+        if is_last:  # the answer is taken in any case, so paid checks would be wasted
             judged = self.detector.assess_response(attempts.request, draft.response)
         else:
             judged = await self._assess(attempts, draft)
@@ -79,5 +79,5 @@ def create(
     stuck_detector: Judges | None = None,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """Returns the cascade; `secondary` comes after `models`, as the dearest."""
+    """Returns the cascade; `secondary`, the dearest model, comes after `models`."""
     return Cascade(primary, [*models, *([secondary] if secondary else [])], stuck_detector, helping)

@@ -1,4 +1,4 @@
-"""Council: three small models answer; what most say is served, and where they are divided the large one is asked."""
+"""Council: three small models answer; the majority's answer is served, and without one the large model is asked."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Critique: the helper says what is wrong, the small model writes its answer again, and the better one stays."""
+"""Critique: the helper criticises, the small model rewrites its answer, and the better of both is served."""
 
 from ..core.client import ModelClient
 from ..core.traits import StrategyTraits

@@ -1,4 +1,4 @@
-"""Draft and verify: the helper reads a doubtful answer and says ACCEPT, or in few words what is right instead."""
+"""Draft and verify: the helper reads a doubtful answer and either says ACCEPT or briefly states the correction."""
 
 import re
 
@@ -25,7 +25,7 @@ _HEADING = re.compile(r"\A[\s*_#]*correction[\s*_]*:[\s*_]*", re.IGNORECASE)
 
 
 def correction(reply: str) -> str:
-    """Returns what a verifier corrects; empty where its first words or its last line accept without reserve."""
+    """Returns a verifier's correction; empty if its first words or its last line accept without reserve."""
     first, *_, last = [line.strip(_DECORATION) for line in reply.strip().splitlines()] * 2 or ["", ""]
     opening, closing = _VERDICT.match(first), _VERDICT.match(last)
     accepted = (opening and not _RESERVES.search(reply)) or (closing and not closing["more"].strip(" .!*_`\"'"))
@@ -40,7 +40,7 @@ def create(
     helping: Helping | None = None,
     max_tokens: int = MAX_TOKENS,
 ) -> ModelClient:
-    """Returns the helped model; `max_tokens` is the most that the helper may write."""
+    """Returns the helped model; `max_tokens` limits the helper's reply."""
     if max_tokens < 1:
         raise ConfigError(f"max_tokens of draft_verify is 1 or more, not {max_tokens!r}.", "max_tokens")
     verification = Advice("correction_request", "correction", "correction", max_tokens, correction)

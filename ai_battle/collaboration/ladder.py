@@ -1,4 +1,4 @@
-"""Ladder: a hint, then a plan, then the helper answers, then it is handed over for a while; and the way back."""
+"""Ladder: gives a hint, then a plan, then the helper's answer, then hands over for a while; calm turns undo it."""
 
 from dataclasses import dataclass
 
@@ -24,9 +24,9 @@ CALM_DOWN = 3
 
 @dataclass(slots=True)
 class LadderState:
-    """On which rung help begins for one participant of one run; `ladder` tells it from others of the participant.
+    """The rung on which help begins for one participant of a run; `ladder` numbers the participant's ladders.
 
-    Two troubled turns in a row lead up a rung, three calm ones down; a turn that was helped on its rung is neither.
+    Two troubled turns in a row move it up, three calm ones down; a turn that was helped on its rung is neither.
     """
 
     rung: int = HINT
@@ -39,18 +39,18 @@ class LadderState:
         return LadderStood(self.rung, self.troubled, self.calm, self.ladder)
 
     def go_on_from(self, stood: LadderStood) -> None:
-        """Take up where an earlier process was; a rung that there is none of is passed over."""
+        """Continues from an earlier process's position, ignoring unknown rungs."""
         if HINT <= stood.rung <= HANDOVER:
             self.rung, self.troubled, self.calm = stood.rung, stood.troubled, stood.calm
 
     def note_calm(self) -> None:
-        """Count a turn that needed no help, or of which nobody knows: it was handed over."""
+        """Counts a turn that needed no help. A handed-over turn counts too, since its need is unknown."""
         self.troubled, self.calm = 0, self.calm + 1
         if self.calm == CALM_DOWN:
             self._move(max(HINT, self.rung - 1))
 
     def note_help(self, rung: int) -> None:
-        """Count a turn that needed this much help. That the helper answers is trouble, also where it was expected."""
+        """Counts a turn that was helped on this rung. A helper's answer is trouble even if it was the expected rung."""
         self.calm = 0
         self.troubled = self.troubled + 1 if rung > self.rung or rung == TAKEOVER else 0
         if self.troubled == TROUBLES_UP:
@@ -61,7 +61,7 @@ class LadderState:
 
 
 class Ladder(HelpedModel):
-    """A pair with more help the more often it was needed; `state` is what it remembers between turns."""
+    """A pair that gives more help the more often it was needed; `state` is its memory between turns."""
 
     def __init__(
         self,
@@ -95,13 +95,13 @@ class Ladder(HelpedModel):
         return await attempts.accept_best()
 
     async def _hand_over(self, turn: Turn, request: ModelRequest) -> Draft | None:
-        """The helper's answer to a request that its primary does not even see."""
+        """Returns the helper's answer to a request that the primary does not see."""
         turn.strategy = _rung_name(HANDOVER)
         in_place = request_in_place(HelpCase(request), turn.helping.sees)
         return await turn.ask(self.secondary, in_place, "the small model was stuck in the turns before")
 
     async def _climb(self, attempts: Attempts) -> None:
-        """Help, from the rung that it begins on, until it is enough; without a helper the best attempt stands."""
+        """Helps from the current rung upwards until it is enough; if the helper fails, the best attempt is served."""
         for rung in range(self.state.rung, HANDOVER):
             attempts.turn.strategy = _rung_name(rung)
             if not await STEPS[rung](attempts, self.secondary):
@@ -119,7 +119,7 @@ def create(
     helping: Helping | None = None,
     standing: LadderState | None = None,
 ) -> ModelClient:
-    """Returns the helped model; `standing` is where a resumed run stood, and without it help begins with a hint."""
+    """Returns the helped model; `standing` is the position of a resumed run, by default the hint."""
     return Ladder(primary, secondary, stuck_detector, helping, standing)
 
 

@@ -1,4 +1,4 @@
-"""Peer: a second small model answers too; where the two disagree, the large one is asked."""
+"""Peer: a second small model answers too; if the two disagree, the large one is asked."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Rescue: the helper advises, the small model tries again, and the best of its attempts is the answer."""
+"""Rescue: the helper advises, the small model tries again, and its best attempt is the answer."""
 
 from ..core.client import ModelClient
 from ..core.traits import StrategyTraits
@@ -11,10 +11,10 @@ TRAITS = StrategyTraits(drafts_alone=True, replayed="new")
 
 
 class ModelCollaborationProtocol(HelpedModel):
-    """`primary_model`, advised by `secondary_model` where `stuck_detector` finds its answers poor.
+    """Lets `secondary_model` advise `primary_model` if `stuck_detector` finds its answers poor.
 
     The small model tries `max_retries` times on its own, then once more with the advice; an answer that fails a hard
-    check gets the advice at once. What the helper says is never the answer itself.
+    check gets the advice at once. The helper's words are never the answer itself.
     """
 
     def __init__(

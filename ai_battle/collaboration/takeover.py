@@ -1,4 +1,4 @@
-"""Takeover: where the small model is stuck, the helper answers this turn in its place, with the real tools."""
+"""Takeover: if the small model is stuck, the helper answers this turn in its place, with the real tools."""
 
 from ..core.client import ModelClient
 from ..core.traits import StrategyTraits

@@ -1,4 +1,4 @@
-"""Vote: one model answers several times; what it says most is served, and where it wavers the large one is asked."""
+"""Vote: one model answers several times; its most frequent answer is served, or the large model's if it wavers."""
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError
@@ -18,9 +18,10 @@ TRAITS = StrategyTraits(
 
 
 class Vote(Strategy):
-    """`samples` answers of `primary`, each of a call of its own: several providers give one answer to a call.
+    """Takes `samples` answers of `primary`, each by a call of its own.
 
-    The first is asked for as the request says; the others with a temperature above 0 and seeds of their own.
+    Several providers give only one answer per call. The first call is the request unchanged; the others have a
+    temperature above 0 and seeds of their own.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Vote(Strategy):
         return await poll.decide(self.secondary)
 
     async def _another(self, turn: Turn, request: ModelRequest) -> Answer | None:
-        """Returns one more sample; without it, the others vote."""
+        """Returns one more sample; if it fails, the others vote without it."""
         try:
             return await turn.request_draft(MutedClient(self.primary), request), None
         except ProviderError as error:

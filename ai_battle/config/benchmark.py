@@ -1,4 +1,4 @@
-"""The schema of a benchmark suite: `benchmark`, and what stands beside it."""
+"""The schema of a benchmark suite."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,13 +25,13 @@ from .values import (
 )
 
 Unscored = Literal["wrong", "exclude"]
-"""What an answer counts that no scorer can read."""
+"""How an answer counts that no scorer can read."""
 
 MOST_AT_ONCE = 10_000
 
 
 def _scorer(raw: Any) -> Any:
-    """Returns a scorer in its long form: `numeric` is short for a name, and what stands beside the name are options."""
+    """Expands a scorer: `numeric` is short for a name, and keys next to the name are options."""
     if isinstance(raw, str):
         return {"name": raw}
     if not isinstance(raw, dict) or "options" in raw:
@@ -41,48 +41,54 @@ def _scorer(raw: Any) -> Any:
 
 
 class ScorerSettings(Section):
-    """How answers are scored; what stands beside the name are options of this scorer."""
+    """How answers are scored. Keys next to the name are options of the scorer."""
 
     name: Name = Field(description="The scorer.", examples=["numeric", "exact", "python_tests"])
-    options: FreeMapping = Field(default={}, description="What the scorer takes.")
+    options: FreeMapping = Field(default={}, description="Options of the scorer.")
 
 
 AnyScorer = Annotated[ScorerSettings, ShortSpelling(_scorer, {"anyOf": [TEXT, {"type": "object"}]})]
 
 
 class DatasetSettings(Section):
-    """Tasks out of a file."""
+    """Tasks from a file."""
 
     path: Name = Field(description="The file, relative to the suite.", examples=["tasks.jsonl"])
     format: Name = Field(
-        default="auto", description="jsonl, gsm8k, humaneval, bfcl, csv, recorded; by default it is recognised."
+        default="auto", description="jsonl, gsm8k, humaneval, bfcl, csv or recorded; detected by default."
     )
-    name: str = Field(default="", description="What it is called in reports; by default the name of the file.")
+    name: str = Field(default="", description="Its name in reports; by default the name of the file.")
     fields: FreeMapping = Field(
-        default={}, description="Which column holds what.", examples=[{"prompt": "question", "reference": "answer"}]
+        default={},
+        description="The columns of prompt, reference and so on.",
+        examples=[{"prompt": "question", "reference": "answer"}],
     )
     limit: Positive | None = Field(default=None, description="How many tasks are drawn.", examples=[200])
-    seed: Count | None = Field(default=None, description="Draws them at random, always the same ones; else the first.")
-    scorers: Listed[AnyScorer] = Field(default=(), description="Scorers of these tasks, in place of those of all.")
+    seed: Count | None = Field(
+        default=None, description="Seed to draw them at random; without it, the first ones are taken."
+    )
+    scorers: Listed[AnyScorer] = Field(default=(), description="Scorers for these tasks, instead of the suite's.")
 
 
 class SettingSettings(Help):
     """One way of answering: a model, alone or helped, or a whole discussion."""
 
-    name: Name = Field(description="What it is called in reports.", examples=["small", "rescue"])
+    name: Name = Field(description="Its name in reports.", examples=["small", "rescue"])
     model: Helper | None = Field(
         default=None, description="The model that answers.", examples=["ollama-gemma3-1b", "recorded/small"]
     )
     recorded: str = Field(
-        default="", description="Answers out of the dataset in place of a model: small, large.", examples=["small"]
+        default="",
+        description="Takes recorded answers of the dataset instead of a model's: small, large.",
+        examples=["small"],
     )
     discussion: str = Field(
-        default="", description="A discussion file that answers: each task is its goal.", examples=["debate.yaml"]
+        default="", description="A discussion file that answers; its goal is the task.", examples=["debate.yaml"]
     )
-    system: str = Field(default="", description="A system prompt for all tasks, before that of the task.")
+    system: str = Field(default="", description="A system prompt for all tasks, put before the task's own.")
     grid: FreeMapping = Field(
         default={},
-        description="Values that are multiplied out, by key.",
+        description="Values by key; each combination becomes a setting.",
         examples=[{"threshold": [0.5, 0.6, 0.7], "max_retries": [1, 2]}],
     )
 
@@ -96,36 +102,37 @@ class SuiteLimits(Section):
 
 
 class Benchmark(Section):
-    """Settings that are compared on tasks."""
+    """Settings to compare on tasks."""
 
     datasets: Listed[DatasetSettings] = Field(description="Where the tasks come from.")
     scorers: Listed[AnyScorer] = Field(
-        default=(), description="How answers are scored: the first that can read an answer. By default as the format."
+        default=(),
+        description="How answers are scored: by the first that can read the answer. By default, the format decides.",
     )
     unscored: Unscored = Field(
         default="wrong",
-        description="What an answer counts that no scorer can read: as wrong, or not at all (exclude).",
+        description="How an answer counts that no scorer can read: as wrong, or not at all (exclude).",
     )
-    settings: Listed[SettingSettings] = Field(description="What is compared.")
+    settings: Listed[SettingSettings] = Field(description="The settings to compare.")
     repeats: Annotated[int, Field(ge=1, le=1000), AS_NUMBER] = Field(
         default=1, description="How often each setting answers each task."
     )
     concurrency: Annotated[int, Field(ge=1, le=MOST_AT_ONCE), AS_NUMBER] = Field(
         default=16, description="Samples at once, and the most calls at once to one provider."
     )
-    limits: SuiteLimits = Field(default=SuiteLimits(), description="What a run may use.")
+    limits: SuiteLimits = Field(default=SuiteLimits(), description="Limits of a run.")
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines and retries of each call.")
     cache: Flag = Field(
-        default=True, description="Asks the same only once for all settings; without effect when there are repeats."
+        default=True, description="Asks identical requests once for all settings; no effect with repeats."
     )
     executor: Name = Field(default="local", description="Where samples run: local, or ray.")
-    sandbox: Sandbox = Field(default="auto", description="The fence around code in answers.")
+    sandbox: Sandbox = Field(default="auto", description="The sandbox for code in answers.")
 
 
 class BenchmarkFile(Section):
     """A benchmark, and how its models are reached."""
 
-    benchmark: Benchmark = Field(description="What is compared on what.")
+    benchmark: Benchmark = Field(description="The comparison.")
     providers: Providers = Field(default={})
     prices: Prices = Field(default={})
     context_windows: ContextWindows = Field(default={})

@@ -1,4 +1,4 @@
-"""What the environment says of the boost model: the variables `BOOST_*` and `ENABLE_BOOST_SUPPORT`."""
+"""Reads the boost model from the environment variables `BOOST_*` and `ENABLE_BOOST_SUPPORT`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ _NEEDED = ("BOOST_BASE_URL", "BOOST_API_KEY", "BOOST_MODEL")
 
 
 class BoostMissing(ConfigError):
-    """Some of the variables are set, and not all that are needed."""
+    """Raised if some of the required variables are set and others are not."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
-    """The boost model and for which `tiers` of models it plans. `template` is a path, a text, or empty.
+    """The boost model, and the `tiers` of models that it plans for. `template` is a path, a text, or "".
 
-    `timeout` is the seconds that it has for all attempts at one request.
+    `timeout` is in seconds, for all attempts at one request.
     """
 
     base_url: str = field(repr=False)
@@ -34,7 +34,7 @@ class BoostSettings:
 
     @property
     def pair(self) -> dict[str, object]:
-        """The pair of this model, as a file would say it."""
+        """The pair with this model, as a file would define it."""
         return {"strategy": "boost", "helper_timeout": self.timeout, "options": {"template": self.template}}
 
     def serves(self, tier: str) -> bool:
@@ -45,9 +45,9 @@ class BoostSettings:
 
 
 def boost_settings(environment: Mapping[str, str]) -> BoostSettings | None:
-    """Returns the settings.
+    """Returns the settings, or None if no boost model is configured.
 
-    None where no boost model is configured. Raises `ConfigError`, for a missing part `BoostMissing`.
+    Raises `ConfigError` for invalid variables, and `BoostMissing` for missing ones.
     """
     variables = {name: value.strip() for name, value in environment.items() if value.strip()}
     tiers = _tiers(variables.get("ENABLE_BOOST_SUPPORT", NONE))
@@ -90,7 +90,7 @@ def _base_url(base_url: str) -> str:
 
 
 def _address(base_url: str) -> str:
-    """Returns the address without a name and password before the host."""
+    """Returns the address without user name and password."""
     before, at, behind = base_url.rpartition("@")
     return f"{before.partition('//')[0]}//{behind}" if at and "//" in before else base_url
 

@@ -34,14 +34,16 @@ class HelperSettings(ModelSettings):
 
     type: Name = Field(description="A model type or a participant's name.", examples=["claude-3-sonnet"])
     name: str = Field(
-        default="", description="What another model calls it by, where it chooses among several (strategy advisor)."
+        default="", description="Its name for a model that chooses among several helpers (strategy advisor)."
     )
-    purpose: str = Field(default="", description="What it is for, in a few words, where another model chooses.")
+    purpose: str = Field(
+        default="", description="Its purpose in a few words, for a model that chooses among several helpers."
+    )
     instructions: str = Field(
-        default="", description="What it is told beside what the strategy asks: rules of the house, say."
+        default="", description="Further instructions besides those of the strategy, such as house rules."
     )
     tools: Listed[Name] | None = Field(
-        default=None, description="Which of the registered tools it may use; those of the participant by default."
+        default=None, description="Registered tools that it may use; by default those of the participant."
     )
 
 
@@ -49,12 +51,12 @@ Helper = Annotated[HelperSettings, short_for("type")]
 
 
 class PairLimits(Section):
-    """What helping may use."""
+    """Limits of help."""
 
     calls: Count | None = Field(default=None, description="Calls of the helper.")
     tokens: Count | None = Field(default=None, description="Tokens of the helper.")
     cost_usd: Amount | None = Field(default=None, description="Dollars for the helper.")
-    per: Literal["turn", "run"] = Field(default="run", description="What the limits count over.")
+    per: Literal["turn", "run"] = Field(default="run", description="The period of the limits.")
     unpriced: Unpriced = "refuse"
 
 
@@ -68,51 +70,54 @@ def _wait(raw: Any) -> Any:
 
 
 class HedgeSettings(Section):
-    """When the helper starts beside a slow model; the first good answer is taken, the other call is cancelled."""
+    """When the helper starts while a slow model still works.
+
+    The first good answer wins and the other call is cancelled.
+    """
 
     wait: Annotated[float | str, BeforeValidator(_wait)] = Field(
-        description="Seconds that the model has alone, or a quantile of its latest latencies, `p50` to `p99`: then the "
-        "helper is asked beside it as soon as 20 are known.",
+        description="Seconds that the model has alone, or a quantile of its latest latencies, `p50` to `p99`, which "
+        "applies once 20 of them are known.",
         examples=["p95", 5],
     )
     worth: Annotated[float, Field(gt=0), AS_NUMBER] | None = Field(
         default=None,
-        description="Dollars that a second less to wait is worth: the helper starts as soon as what it is expected to "
-        "save is worth more than its call is expected to cost, by what both took of late. Until that is known, `wait` "
-        "holds.",
+        description="The value in dollars of waiting one second less. The helper starts as soon as the time it is "
+        "expected to save is worth more than its call, by recent latencies and costs. Until these are known, `wait` "
+        "applies.",
         examples=[0.001],
     )
     doubt: Share | None = Field(
         default=None,
-        description="Starts the helper as soon as more than this speaks against what there is of an answer, from 0 to "
-        "1. The beginning of an answer tells little.",
+        description="Starts the helper as soon as the doubt about the unfinished answer exceeds this, from 0 to 1. The "
+        "beginning of an answer says little.",
         examples=[0.9],
     )
 
 
 USUAL_STRATEGY: Final = "rescue"
 AUTO = "auto"
-"""In the place of a calibration: the pair calibrates itself by what its shadow finds."""
+"""Instead of a calibration: the pair calibrates itself by what its shadow finds."""
 
 
 class PromiseSettings(Section):
-    """What a pair may lose at the most, as its calibration bears out."""
+    """The most that a pair may lose, as its calibration must support."""
 
     loss: Annotated[float, Field(gt=0, lt=1), AS_NUMBER] = Field(
-        description="The share of the answers that may be worse than the helper's would have been.", examples=[0.03]
+        description="The share of answers that may be worse than the helper's would have been.", examples=[0.03]
     )
     confidence: Annotated[float, Field(gt=0, lt=1), AS_NUMBER] = Field(
-        default=0.95, description="How sure that is, over what could have been calibrated on."
+        default=0.95, description="The probability with which the promise holds, over random calibration data."
     )
 
 
 class LessonSettings(Section):
-    """What the model is shown of requests at which help has changed its answer before."""
+    """Shows the model earlier requests in which help changed its answer."""
 
     source: Literal["runs", "shadow"] = Field(
         default="runs",
         alias="from",
-        description="What it is taught by: each answer that help has changed, or those that the shadow's judge found "
+        description="The source of examples: answers that help has changed, or answers that the shadow's judge found "
         "worse than the helper's.",
     )
     most: Annotated[int, Field(ge=1, le=10), AS_NUMBER] = Field(
@@ -120,22 +125,23 @@ class LessonSettings(Section):
     )
     embeddings: Name | None = Field(
         default=None,
-        description="The model that finds requests of a like meaning, at a server with /v1/embeddings; without it, "
-        "those with like words are found.",
+        description="A model that finds requests with a similar meaning, on a server with /v1/embeddings; without it, "
+        "requests with similar words are found.",
         examples=["openai/text-embedding-3-small"],
     )
-    near: Share = Field(default=0.7, description="The least cosine of a request that is shown.")
+    near: Share = Field(default=0.7, description="The least cosine similarity of a request that is shown.")
     seed: Count | None = Field(
-        default=None, description="Leaves lessons out of the same of a series of requests each time; else at random."
+        default=None,
+        description="Seed for the requests that get no lessons, so that a repeated series leaves out the same ones.",
     )
 
 
 class Help(Section):
-    """How a model is helped, and by whom."""
+    """How a model is helped, and by which models."""
 
     secondary: Listed[Helper] = Field(
         default=(),
-        description="The model that helps, or several: where one fails, the next stands in.",
+        description="The model that helps, or several: if one fails, the next takes over.",
         examples=["claude-3-sonnet"],
     )
     strategy: Name = Field(default=USUAL_STRATEGY, description="How it helps.", examples=["rescue", "boost"])
@@ -149,61 +155,62 @@ class Help(Section):
     )
     calibration: Annotated[Any, BeforeValidator(free)] = Field(
         default=None,
-        description="What `ai-battle calibrate` prints, or the path of the file that it writes; `auto`: a pair of a "
-        "server calibrates itself by what its shadow finds.",
+        description="The output of `ai-battle calibrate`, or the path of its file. With `auto`, a pair of a server "
+        "calibrates itself by what its shadow finds.",
     )
     promise: PromiseSettings | None = Field(
-        default=None, description="What the pair may lose; refused unless its calibration was tested for that."
+        default=None, description="The most that the pair may lose; refused unless its calibration was tested for it."
     )
     models: Listed[Helper] = Field(default=(), description="Further models, for strategies with several.")
-    peers: Listed[Helper] = Field(default=(), description="Models that answer beside the primary, to compare with.")
+    peers: Listed[Helper] = Field(default=(), description="Models that answer too, for comparison with the primary.")
     judge: Helper | None = Field(
-        default=None, description="Model that says whether an answer is right, where that would change the decision."
+        default=None, description="Model that says whether an answer is right, asked if that could change the decision."
     )
     check: Name | None = Field(
         default=None,
-        description="Tool of discussion.tools that checks answers: it runs their code, or is a check of your own.",
+        description="A tool of discussion.tools that checks answers: it runs their code, or is your own check.",
         examples=["code_execution"],
     )
     verify: Flag = Field(
         default=True,
-        description="Whether answers are verified by running, where a fence works: the program that a prompt asks "
+        description="Whether answers are verified by running code, if a sandbox works: the program that a prompt asks "
         "about, or the program of an answer on the prompt's examples.",
     )
     samples: Attempts | None = Field(default=None, description="Answers drawn from one model, to compare.")
     max_loops: Attempts = Field(default=3, description="Rounds of the boost loop.")
     helper_timeout: Seconds | None = Field(default=None, description="Seconds that the helper has.")
     helper_sees: Literal["prompt", "attempt", "history"] = Field(
-        default="history", description="What the helper gets to see."
+        default="history", description="What is shown to the helper."
     )
     stream: Literal["judged", "optimistic"] = Field(
         default="judged",
-        description="When text is told: once it is judged, or at once, with a correction where it is poor.",
+        description="When text is streamed: once it is judged, or at once, with a correction if it is poor.",
     )
     hedge: HedgeSettings | None = Field(
-        default=None, description="When the helper starts beside a model that is slow, where its answer may be taken."
+        default=None,
+        description="When the helper starts while the model is still slow, for strategies that may take its answer.",
     )
     lessons: LessonSettings | None = Field(
         default=None,
-        description="Shows the model what it was helped with before, where a request is like an earlier one.",
+        description="Shows the model how it was helped with similar requests.",
         examples=[{"from": "runs", "most": 3}],
     )
     limits: PairLimits = Field(default=PairLimits(), description="Limits of the helper.")
-    options: FreeMapping = Field(default={}, description="What a strategy of your own takes beside these.")
+    options: FreeMapping = Field(default={}, description="Further options of your own strategy.")
 
 
 class ShadowBudget(Section):
-    """What the shadow of a pair may cost."""
+    """The most that the shadow of a pair may cost."""
 
     cost_usd: Amount = Field(description="Dollars.", examples=[5])
-    per: Literal["day"] = Field(default="day", description="What the dollars are for.")
+    per: Literal["day"] = Field(default="day", description="The period of the budget.")
     unpriced: Literal["refuse", "allow"] = Field(
-        default="refuse", description="Whether a model may take part whose price is unknown; it counts as nothing."
+        default="refuse", description="Whether models with unknown prices may take part; they count as free."
     )
 
 
 class WatchSettings(Section):
-    """What happens when a pair loses more than it may: it goes to the last safe cut, until it is calibrated anew."""
+    """What happens if a pair loses more than allowed: it returns to the last safe cut until it is calibrated again."""
 
     loss: Annotated[float | None, Field(gt=0, lt=0.5), AS_NUMBER] = Field(
         default=None,
@@ -212,7 +219,7 @@ class WatchSettings(Section):
     )
     webhook: str = Field(
         default="",
-        description="Address that is told of it, by https or on this machine; nothing of a request is.",
+        description="Address to notify, by https or on this machine. It gets no content of requests.",
         repr=False,
     )
 
@@ -221,17 +228,19 @@ class ShadowSettings(Section):
     """A share of the requests that the other model answers too, after the answer has gone out."""
 
     share: Annotated[float, Field(gt=0, le=1), AS_NUMBER] = Field(
-        default=0.02, description="The share of the requests that are answered by both."
+        default=0.02, description="The share of requests that both models answer."
     )
     seed: Count | None = Field(
-        default=None, description="Draws the same of a series of requests each time; else at random."
+        default=None, description="Seed that draws the same requests of a repeated series; without it, they are random."
     )
     judge: Helper = Field(
-        description="The model that compares both answers, none that gives one; or check, the tool of the pair.",
+        description="A model that compares both answers and gives neither; or check, the pair's tool.",
         examples=["claude-3-sonnet", "check"],
     )
     budget: ShadowBudget = Field(description="What it may cost.", examples=[{"cost_usd": 5, "per": "day"}])
-    watch: WatchSettings | None = Field(default=None, description="What the pair may lose, and who is told.")
+    watch: WatchSettings | None = Field(
+        default=None, description="The most that the pair may lose, and who is notified."
+    )
 
 
 class UsedHelp(Help):

@@ -1,4 +1,4 @@
-"""The schema of a discussion file, key by key as people write it."""
+"""The schema of a discussion file."""
 
 import os
 from pathlib import Path
@@ -37,29 +37,29 @@ SteeringStep: TypeAlias = Literal["hint", "stronger", "template"]
 
 
 class SignalThresholds(Section):
-    """A measure above its threshold is a fault; 1 is never passed."""
+    """A measure above its threshold is a fault. A threshold of 1 is never exceeded."""
 
-    repetition: Share = Field(default=0.5, description="The last turns say what had been said.")
+    repetition: Share = Field(default=0.5, description="The last turns repeat earlier ones.")
     agreement: Share = Field(default=0.7, description="The last turns agree and praise without reservation.")
-    drift: Share = Field(default=0.7, description="The last turns have left what the conversation opened with.")
+    drift: Share = Field(default=0.7, description="The last turns have left the subject of the opening.")
     formulaic: Share = Field(default=0.6, description="The last turns are stock phrases in one pattern.")
 
 
 class Signals(Section):
-    """Measures of the conversation, and what is done about its faults; false turns all of it off."""
+    """Measures of the conversation and reactions to its faults; false turns all of it off."""
 
     enabled: Flag = Field(default=True, description="Measures the turns.")
     thresholds: SignalThresholds = Field(
-        default=SignalThresholds(), description="From where on a measure is a fault.", examples=[{"repetition": 0.7}]
+        default=SignalThresholds(),
+        description="Values above which a measure is a fault.",
+        examples=[{"repetition": 0.7}],
     )
     steps: Listed[SteeringStep] = Field(
         default=("hint", "stronger", "template"),
-        description="What a participant gets, one after another, while a fault stays: a hint, a stronger one, the "
-        "instructions of another template. An empty list measures only.",
+        description="What a participant gets, one after another, while a fault lasts: a hint, a stronger one, the "
+        "instructions of another template. An empty list only measures.",
     )
-    cool_down: Count = Field(
-        default=3, description="Turns of the participant without a word on a fault that it was told of."
-    )
+    cool_down: Count = Field(default=3, description="Turns of the participant before it gets another hint.")
 
 
 AnySignals = Annotated[Signals, short_for("enabled", bool | str, {"type": "boolean"})]
@@ -69,17 +69,17 @@ FileType = Literal["image", "video", "text", "code", "pdf"]
 Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]
 
 
-MAX_RESOLUTION = "Pictures and frames of videos are fitted into this; by default 1568x1568, frames 768x768."
-FRAMES = "How many pictures are taken of a video, for models that read none."
-RESEND = "Whether later requests bring the file again; by default while files are small, else they refer to it."
+MAX_RESOLUTION = "Pictures and video frames are scaled to fit this; by default 1568x1568, frames 768x768."
+FRAMES = "Number of pictures taken from a video, for models that can't read videos."
+RESEND = "Whether later requests send the file again; by default only small files are sent, others are referred to."
 Frames = Annotated[int, Field(ge=1, le=64), AS_NUMBER]
 
 
 class InputFile(Section):
-    """A file that goes with the first prompt; a folder, by `is_directory`, stands for its files."""
+    """A file for the first prompt. With `is_directory`, a folder stands for its files."""
 
     path: Name = Field(description="Relative to this YAML; ~ is the home directory.", examples=["./diagram.png"])
-    type: FileType | None = Field(default=None, description="What it is; by default found from its content.")
+    type: FileType | None = Field(default=None, description="Type of the file; by default detected from its content.")
     max_resolution: Resolution | None = Field(default=None, description=MAX_RESOLUTION, examples=["1024x1024"])
     frames: Frames | None = Field(default=None, description=f"{FRAMES} By default 16.")
     resend: Flag | None = Field(default=None, description=RESEND)
@@ -94,7 +94,7 @@ AnyFile = Annotated[InputFile, short_for("path")]
 
 
 class InputFiles(Section):
-    """Several files: listed, or found in a directory."""
+    """Several files, listed or found in a directory."""
 
     files: Listed[AnyFile] = Field(default=(), description="The files, each a path or a mapping.")
     directory: str = Field(default="", description="Takes the files of this directory.", examples=["./src"])
@@ -102,9 +102,9 @@ class InputFiles(Section):
         default="*", description="Which files of the directory; ** stands for any folders in it.", examples=["**/*.py"]
     )
     max_files: Positive = Field(default=10, description="At most this many files of the directory.")
-    max_resolution: Resolution | None = Field(default=None, description=f"For files that say nothing: {MAX_RESOLUTION}")
-    frames: Frames | None = Field(default=None, description=f"For files that say nothing: {FRAMES}")
-    resend: Flag | None = Field(default=None, description=f"For files that say nothing: {RESEND}")
+    max_resolution: Resolution | None = Field(default=None, description=f"Default for all files. {MAX_RESOLUTION}")
+    frames: Frames | None = Field(default=None, description=f"Default for all files. {FRAMES}")
+    resend: Flag | None = Field(default=None, description=f"Default for all files. {RESEND}")
 
 
 AnyFiles = Annotated[InputFiles, short_for("files", list | tuple, ENTRIES)]
@@ -123,7 +123,7 @@ def _with_underscores(raw: Any) -> Any:
 
 
 def _stop(raw: Any) -> Any:
-    """A list is short for `any`, as are several conditions in one mapping."""
+    """Expands a list, or several conditions in one mapping, to `any`."""
     if isinstance(raw, list | tuple):
         return _stop({"any": raw})
     if not isinstance(raw, dict):
@@ -135,7 +135,7 @@ def _stop(raw: Any) -> Any:
 
 
 class StopCondition(Section):
-    """One condition; exactly one of the keys is set."""
+    """A condition; exactly one of the keys is set."""
 
     any: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when one of these does.")
     all: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when all of these do.")
@@ -143,7 +143,7 @@ class StopCondition(Section):
     turns: Positive | None = Field(default=None, description="After this many turns.", examples=[20])
     phrase: Name | None = Field(default=None, description="When somebody says this.", examples=["DONE"])
     consensus: Flag | None = Field(default=None, description="When the participants agree.")
-    no_novelty: Flag | None = Field(default=None, description="When nothing new is said any more.")
+    no_novelty: Flag | None = Field(default=None, description="When nothing new is said.")
     cost_usd: Amount | None = Field(default=None, description="When this many dollars are spent.", examples=[0.5])
     tokens: Positive | None = Field(default=None, description="When this many tokens are used.")
     seconds: Seconds | None = Field(default=None, description="When this much time has passed.", examples=[600])
@@ -162,7 +162,10 @@ AnyStop = Annotated[StopCondition, ShortSpelling(_stop, {"type": "array", "items
 
 
 class Limits(Section):
-    """What a run may use; near a limit a last answer is asked for, so that no work is lost. None is passed."""
+    """Limits of a run.
+
+    Near a limit, a last answer is requested so that no work is lost. Without a value there is no limit.
+    """
 
     cost_usd: Amount | None = Field(default=None, description="Dollars.", examples=[1.0])
     tokens: Positive | None = Field(default=None, description="Tokens, read and written.", examples=[200_000])
@@ -172,7 +175,7 @@ class Limits(Section):
 
 
 class Timeouts(Section):
-    """How long an answer may take and how often a failed call is made again."""
+    """How long an answer may take, and how often a failed call is repeated."""
 
     request: Seconds = Field(default=600, description="Seconds for one answer, retries included.", examples=[300])
     retry_count: Annotated[int, Field(ge=0, le=100), AS_NUMBER] = Field(
@@ -193,17 +196,17 @@ class Execution(Section):
         default=0, description="Pause in seconds."
     )
     max_conversation_tokens: Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER] | None = Field(
-        default=None, description="Older turns are summed up beyond this.", examples=[32_768]
+        default=None, description="Tokens beyond which older turns are summarised.", examples=[32_768]
     )
 
 
 class JournalSettings(Section):
-    """What the journal keeps."""
+    """The texts that the journal keeps."""
 
     drafts: Flag = Field(
         default=True,
-        description="The texts of drafts that were dropped, and what helpers, peers, judges and checks were shown and "
-        "said. Without them their figures and reasons are kept.",
+        description="Keeps the texts of dropped drafts, and what helpers, peers, judges and checks were shown and "
+        "said. Without them, only figures and reasons are kept.",
     )
 
 
@@ -233,9 +236,9 @@ class Discussion(Section):
         default=3, description="Rounds: everyone speaks once per round.", examples=[5]
     )
     mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], ShortSpelling(_mode, {"enum": sorted(MODES)})] = Field(
-        default="human-ai", description="Who is told to be what; no-meta sends nothing but the neutral prompt."
+        default="human-ai", description="How participants are instructed; no-meta sends nothing but the neutral prompt."
     )
-    initial_prompt: str = Field(default="", description="The first prompt, when it is not the goal.")
+    initial_prompt: str = Field(default="", description="The first prompt, if it is not the goal.")
     goal: str = Field(default="", description="The objective, and the first prompt unless initial_prompt is given.")
     models: dict[ParticipantName, ParticipantSettings] = Field(
         min_length=2, max_length=100, description="Two to 100 participants by name, in speaking order."
@@ -254,8 +257,8 @@ class Discussion(Section):
     input_files: AnyFiles | None = Field(default=None, description="Several files that go with the first prompt.")
     describe_with: Name | None = Field(
         default=None,
-        description="Who describes pictures to models that see none: a participant, or a model type. By default the "
-        "first participant that is known to see.",
+        description="Who describes pictures to models that can't see them: a participant, or a model type. By default "
+        "the first participant that is known to see.",
         examples=["gemini-2.5-flash"],
     )
     tools: AnyTools | None = Field(default=None, description="Tools that the models may use.")
@@ -265,57 +268,57 @@ class Discussion(Section):
         default="every_second", description="When the journal is synced."
     )
     journal: JournalSettings = Field(
-        default=JournalSettings(), description="Which texts are in the journal beside the conversation."
+        default=JournalSettings(), description="Which texts the journal keeps besides the conversation."
     )
     allow_secrets: Listed[Name] = Field(
         default=(),
         description="Variables whose values may be sent to models although they are secret.",
         examples=[["COMPANY_KEY"]],
     )
-    local_only: Flag = Field(default=False, description="Refuses any model that is not on this machine.")
-    sandbox: Sandbox | None = Field(default=None, description="The fence around code that models write.")
-    workspace: str = Field(default="", description="What file and code tools may touch.")
+    local_only: Flag = Field(default=False, description="Refuses models that are not on this machine.")
+    sandbox: Sandbox | None = Field(default=None, description="The sandbox for code that models write.")
+    workspace: str = Field(default="", description="Folder that file and code tools may use.")
     allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")
     judge: AnyJudge | None = Field(
-        default=None, description="Judges the discussion at its end, with scores that quote it.", examples=["gpt-4o"]
+        default=None, description="Judges the finished discussion, with scores that quote it.", examples=["gpt-4o"]
     )
     goal_mode: Literal["discuss", "produce"] = Field(
-        default="discuss", description="Whether the goal is talked about, or a thing that is made draft by draft."
+        default="discuss", description="Whether the goal is discussed, or is a text that is produced draft by draft."
     )
     templates: str = Field(
         default="",
-        description="A folder with templates of your own, each a file NAME.md with $places; they go before packaged "
+        description="A folder with your own templates, each a file NAME.md with $placeholders; they replace packaged "
         "ones of the same name.",
         examples=["./my-templates"],
     )
     outcome: Annotated[Free, AfterValidator(_prompt_or_schema)] = Field(
         default=None,
-        description="A prompt or a JSON Schema for a final synthesis, kept as a file beside the transcript.",
+        description="A prompt or a JSON Schema for a final synthesis, kept as a file next to the transcript.",
     )
     phases: Phases = Field(
         default=(),
-        description="The parts of the discussion one after another, in place of turns.",
+        description="The parts of the discussion in order, instead of turns.",
         examples=[[{"name": "opening"}, {"name": "rebuttals", "rounds": 2}]],
     )
     visibility: Visibility = Field(
         default={},
-        description="Whom a listener hears: a list of names, by the name of the listener. Who is not in it hears all.",
+        description="Whom each listener hears: lists of names by listener. Participants without a list hear everyone.",
         examples=[{"Blue": ["Chair"]}],
     )
     signals: AnySignals | None = Field(
         default=None,
-        description="Measures of the conversation, taken after each turn, and hints where it goes wrong; on unless the "
-        "mode is no-meta, where nobody is given hints.",
+        description="Measures of the conversation after each turn, and hints if it goes wrong. On by default, except "
+        "in mode no-meta, which gives no hints.",
     )
 
     @property
     def has_files(self) -> bool:
-        """Whether files are shown, or may be: a person can attach some."""
+        """Whether there are files, or a person who can attach some."""
         return bool(self.input_file or self.input_files) or any(one.role == "user" for one in self.models.values())
 
     @property
     def speakers(self) -> list[str]:
-        """Those who take turns."""
+        """The participants who take turns."""
         return [name for name, model in self.models.items() if model.role not in ("moderator", "observer")]
 
     @property
@@ -327,7 +330,7 @@ class Discussion(Section):
 
     @property
     def has_private_words(self) -> bool:
-        """Whether something is said, or told, that not everybody hears."""
+        """Whether some participant does not hear everything."""
         is_private = any(phase.visible_to is not None for phase in self.phases)
         return is_private or bool(self.visibility) or any(model.secret for model in self.models.values())
 

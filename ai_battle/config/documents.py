@@ -1,4 +1,4 @@
-"""Reads a configuration of any kind: from a file, a dictionary or a packaged name to a checked `ConfigDocument`."""
+"""Reads a configuration of any kind from a file, a dictionary or a packaged name into a checked `ConfigDocument`."""
 
 import os
 import re
@@ -34,7 +34,7 @@ YAML = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class YamlText:
-    """The text of a file that may not be written yet, with the place where it is to stand."""
+    """The text of a file, possibly not written yet, and the path that it will have."""
 
     text: str
     path: Path
@@ -42,7 +42,7 @@ class YamlText:
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | YamlText
 _Fault = tuple[Place, str, str]
-"""A place, the path there, and what is wrong."""
+"""A place, its path in the configuration, and what is wrong."""
 
 
 def find_nothing(document: Any) -> Iterable[Any]:
@@ -51,10 +51,10 @@ def find_nothing(document: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What differs between kinds of files.
+    """What differs between the kinds of files.
 
-    `rewrite` brings older spellings up to date and notes them; `check` finds what no single key can tell; `notes` tells
-    what has no effect; `allowed` are the names of secrets that may be sent to models.
+    `rewrite` updates old spellings and returns notes on them. `check` finds problems across keys, `notes` keys without
+    effect, and `allowed` the names of secrets that may be sent to models.
     """
 
     name: str
@@ -67,7 +67,7 @@ class FileKind:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a configuration was read from, before it is checked."""
+    """The source of a configuration before it is checked."""
 
     tree: Node
     faults: list[tuple[Place, str]]
@@ -78,30 +78,30 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ConfigDocument:
-    """A checked configuration; its `repr` shows nothing that came from the environment."""
+    """A checked configuration. Its `repr` shows nothing from the environment."""
 
     file: Any = field(repr=False)
-    """What the schema of its kind makes of it; each kind of document says which."""
+    """The validated model; its type depends on the kind of document."""
     base: Path
     name: str
     shown: str
     notes: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
-    """The environment with what `.env` adds to it."""
+    """The environment including `.env`."""
     expansion: Expansion = field(repr=False)
     tree: Node = field(repr=False)
     redactor: Redactor = NO_SECRETS
-    """Knows the secrets of the file and of the environment, which must never be shown or stored."""
+    """Knows the secrets of the file and the environment, which must never be shown or stored."""
 
     def with_place(self, problem: Problem) -> str:
-        """Returns the problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
+        """Returns the problem as text with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
         return str(self.location_of(problem))
 
     def location_of(self, problem: Problem) -> Located:
         return _locate(_fault(self.tree, problem), self.shown, self.expansion)
 
     def as_yaml(self) -> str:
-        """Returns the document as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
+        """Returns the document as YAML, with overrides and defaults filled in and environment values as `${NAME}`."""
         return written_back(self.tree, self.expansion, self.base)
 
 
@@ -117,9 +117,9 @@ def read_document(
     base: Path | None = None,
     also: Callable[[D], Iterable[Problem]] = find_nothing,
 ) -> D:
-    """Reads a file of a kind into what `make` makes of it; `also` finds what is wrong beyond the file itself.
+    """Reads a file of a kind and passes it to `make`; `also` finds problems beyond the file itself.
 
-    Raises `ConfigError` with all that is wrong.
+    Raises `ConfigError` with all problems.
     """
     origin = _origin_of(source, base, kind.name)
     variables: Mapping[str, str] = dict(os.environ if environment is None else environment)
@@ -136,7 +136,7 @@ def check_document(
     overrides: Sequence[str] = (),
     also: Callable[[D], Iterable[Problem]] = find_nothing,
 ) -> D:
-    """Checks what was read, with overrides; raises `ConfigError` with all that is wrong."""
+    """Checks an origin with overrides. Raises `ConfigError` with all problems."""
     tree, notes = kind.rewrite(apply_overrides(origin.tree, overrides, kind.schema.model_fields))
     expander = TreeExpander(Expansion(variables))
     try:
@@ -150,7 +150,7 @@ def check_document(
     all_notes = tuple(map(expansion.hide, (*notes, *expander.notes, *kind.notes(file))))
     redactor = _redactor(frozenset(kind.allowed(file)), expansion)
     found = make(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=redactor)
-    # Only a file that fits its schema is looked at as a whole, and only what is not beside a wrong key counts.
+    # Checks across keys need a valid file, and their findings next to a wrong key may be that key's fault.
     further = [*kind.check(file), *_secrets_in_prompts(expander, redactor.for_models), *also(found)]
     problems = [*problems, *_elsewhere(problems, further)]
     if problems or expander.problems or origin.faults:
@@ -159,14 +159,14 @@ def check_document(
 
 
 def _redactor(allowed: frozenset[str], expansion: Expansion) -> Redactor:
-    """Returns the redactor. What the user calls a secret that may be sent is one, whatever it looks like."""
+    """Returns the redactor. Variables that the user allows to be sent count as secrets, whatever they look like."""
     variables = expansion.variables
     named = {variables[name]: name for name in allowed if can_be_hidden(variables.get(name, ""))}
     return Redactor({**secrets_in_environment(variables), **named, **expansion.secrets}, allowed)
 
 
 def environment_redactor(variables: Mapping[str, str], folder: Path | None = None) -> Redactor:
-    """Knows what variables, and those of the `.env` of a folder, hold whose names say that it is a secret."""
+    """Returns a redactor for the variables, and those in a folder's `.env`, whose names mark secrets."""
     with suppress(ConfigError):
         variables = with_dotenv(variables, folder) if folder else variables
     return Redactor(secrets_in_environment(variables))
@@ -196,10 +196,10 @@ def _origin_of_text(text: str, path: Path, base: Path | None, kind: str) -> Orig
 
 
 def _require_kind(tree: Node, kind: str, shown: str) -> None:
-    """A file of another kind is told as that, and not as a list of unknown keys."""
+    """Reports a file of another kind as such, instead of as a list of unknown keys."""
     other = next(filter(tree.child, COMMANDS), kind)
     if other != kind and not tree.child(kind):
-        fault = Problem((other,), f"this is the file of a {other}; it is run with: {COMMANDS[other]} {shown}", key=True)
+        fault = Problem((other,), f"this is a {other} file; run it with: {COMMANDS[other]} {shown}", key=True)
         raise ConfigProblems([_locate(_fault(tree, fault), shown, Expansion({}))])
 
 
@@ -209,7 +209,10 @@ def _base(tree: Node, folder: Path) -> Path:
 
 
 def _validate(schema: type[Section], values: Any, tree: Node) -> tuple[Section | None, list[Problem]]:
-    """The file can often be read on without the keys that are wrong, so that all that is wrong is found at once."""
+    """Validates the values.
+
+    After errors it retries without the wrong keys, so that later checks report all the rest.
+    """
     try:
         return schema.model_validate(values), []
     except ValidationError as error:
@@ -226,7 +229,7 @@ S = TypeVar("S", bound=Section)
 
 
 def checked_section(schema: type[S], values: Mapping[str, Any]) -> S:
-    """A section that a program brings, in the words of the file; raises `ConfigError` with all that is wrong."""
+    """Validates a section from a program. Raises `ConfigError` with all problems, in the words of the file."""
     tree = from_python(values)
     try:
         return schema.model_validate(values)
@@ -236,9 +239,9 @@ def checked_section(schema: type[S], values: Mapping[str, Any]) -> S:
 
 
 def _drop(path: KeyPath, values: Any) -> None:
-    """Takes a key away, or of what lacks it the whole; steps that only the schema has are passed over.
+    """Removes a wrong key, or the section that lacks a required one. Steps that exist only in the schema are skipped.
 
-    Not so participants: others name them.
+    Participants stay, as other parts name them.
     """
     above: Any = None
     for step in path[:-1]:
@@ -261,13 +264,13 @@ def _secrets_in_prompts(expander: TreeExpander, redactor: Redactor) -> Iterable[
 
 
 def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
-    """Returns what was found beside no wrong key: there it may be that key's fault."""
+    """Drops problems next to a wrong key, which may be their cause."""
     sections = {problem.path[:-1] for problem in known}
     return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
 
 
 def _wrong(problems: list[Problem], expander: TreeExpander, tree: Node, origin: Origin) -> ConfigProblems:
-    """Returns all that is wrong, in the order of the file."""
+    """Returns all problems in the order of the file."""
     unset = {problem.path for problem in expander.problems}
     all_problems = [*expander.problems, *(problem for problem in problems if problem.path not in unset)]
     faults = [
@@ -289,13 +292,13 @@ def _locate(fault: _Fault, shown: str, expansion: Expansion) -> Located:
 
 
 def kind_of(text: str) -> str:
-    """Returns what the first section of a YAML says that it is; a discussion where none says so."""
+    """Returns the kind of a YAML by its first known section, or "discussion"."""
     found = SECTION.search(text)
     return found[1] if found else "discussion"
 
 
 def read_text(path: Path, shown: str, others: Sequence[str] = ()) -> str:
-    """Reads a file, bounded in size; `others` are names that may have been meant when there is none."""
+    """Reads a file up to a maximum size. `others` are names to suggest if it does not exist."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -323,7 +326,7 @@ def _decode(data: bytes, shown: str) -> str:
 
 
 def near_file(path: Path, endings: tuple[str, ...] = ("",), others: Sequence[str] = ()) -> str:
-    """Returns the end of an error message: files beside `path`, or `others`, that may have been meant."""
+    """Returns the end of an error message: files next to `path`, or `others`, that may have been meant."""
     if not os.path.isdir(path.parent):
         return f", and no directory {str(path.parent)!r} either"
     names = [name for name in _names(path.parent) if name.endswith(endings)]

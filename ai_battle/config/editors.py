@@ -1,4 +1,4 @@
-"""JSON Schema of the configuration files, for editors and other programs."""
+"""JSON Schemas of the configuration files, for editors and other programs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -28,14 +28,14 @@ OTHER_NAMES = {
 
 
 class _WithoutTitles(GenerateJsonSchema):
-    """The key is title enough."""
+    """A generator without titles, as they only repeat the keys."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
 
 def json_schema(kind: str = "discussion", providers: Iterable[str] = ()) -> dict[str, Any]:
-    """Returns the JSON Schema of one kind of configuration file; `providers` are those that are no plug-ins."""
+    """Returns the JSON Schema of one kind of file. `providers` are the built-in ones."""
     if kind not in SCHEMAS:
         raise ConfigError(f"there is no schema {kind!r}{near(kind, list(SCHEMAS))}")
     schema = SCHEMAS[kind].model_json_schema(schema_generator=_WithoutTitles)
@@ -60,7 +60,7 @@ def _add_other_name(section: dict[str, Any], other: str, own: str) -> None:
 
 
 def _by_name(provider: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Returns the schema by name; only plug-ins, whose names nobody knows here, have options of their own."""
+    """Returns the schema of providers by name. Only plug-ins, with any other name, may have further options."""
     own = {**provider, "description": "A plug-in, with options of its own."}
     provider["additionalProperties"] = False
     known = {"$ref": "#/$defs/Provider"}

@@ -1,4 +1,4 @@
-"""`${NAME}` and `${NAME:-default}` in a configuration, the `.env` beside it, and which values are secrets."""
+"""Expands `${NAME}` and `${NAME:-default}`, reads the `.env` next to a file, and tells which values are secrets."""
 
 import os
 import re
@@ -20,13 +20,13 @@ SECRET_VARIABLE = re.compile(
     re.IGNORECASE,
 )
 PROMPTS = frozenset({"goal", "initial_prompt", "persona", "instructions", "established_facts", "outcome", "system"})
-"""What stands under these keys is sent to models as it is."""
+"""Values under these keys are sent to models unchanged."""
 NO_OWNER = ("parameters", "headers", "env", "options")
 IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 MANY_RUNS = 6
 SHORTEST = 4
 SHORTEST_PLAIN = 8
-"""Numbers, and words of small or of capital letters alone, stand in many texts by chance."""
+"""Numbers, and words in only small or only capital letters, occur in many texts by chance."""
 
 
 def is_secret_key(step: str | int) -> bool:
@@ -34,7 +34,7 @@ def is_secret_key(step: str | int) -> bool:
 
 
 def is_secret(path: KeyPath) -> bool:
-    """Checks whether the value there is a secret even when it is written in the file itself."""
+    """Checks whether the value at a path is a secret even if it is written in the file itself."""
     if path[:2] == ("server", "keys"):
         return path[-1] == "key" or isinstance(path[-1], int)
     in_settings = path[:1] in (("providers",), ("server",)) or path[:2] == ("discussion", "tools")
@@ -46,32 +46,32 @@ def is_prompt(path: KeyPath) -> bool:
 
 
 def is_shown(path: KeyPath) -> bool:
-    """Checks whether anybody may see the value there, as of prompts and models' names, so that only a key is secret."""
+    """Checks whether a value is public, such as a prompt or a model's name, so that only API keys in it are secret."""
     return is_prompt(path) or path[-1:] == ("type",)
 
 
 def can_be_hidden(value: str) -> bool:
-    """Checks whether masking it leaves other texts alone: short texts, numbers and `true` are everywhere."""
+    """Checks whether a value can be masked without damaging other texts; short values and numbers occur everywhere."""
     is_plain = not isinstance(resolve(value), str) or (value.isalpha() and (value.islower() or value.isupper()))
     return len(value) >= (SHORTEST_PLAIN if is_plain else SHORTEST)
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Checks whether a variable holds a secret: by its name, or as its value is no words, no version and no address."""
+    """Checks whether a variable holds a secret: by its name, or by a value that looks random."""
     if SECRET_VARIABLE.fullmatch(name) or KEYS.fullmatch(value):
         return True
     return not re.search(r"\s|://", value) and _looks_random(value)
 
 
 def _looks_random(value: str) -> bool:
-    """Many short runs of letters and digits: `xk83hd72kq01`, but not `claude-3-5-sonnet` or `TypeScript5`."""
+    """Checks for many short runs of letters and digits: `xk83hd72kq01`, but not `claude-3-5-sonnet`."""
     runs = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", value)
     digits = sum(run.isdigit() for run in runs)
     return len(runs) >= MANY_RUNS and (digits > 1 or len(runs) > MANY_RUNS + 1) and sum(map(len, runs)) <= 3 * len(runs)
 
 
 def secrets_in_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Returns the secrets, each with its name, that are known by the names of their variables; files are none."""
+    """Returns the secrets with their variables, found by the variables' names. Paths of files are no secrets."""
     secrets: dict[str, str] = {}
     for name, whole in variables.items():
         if SECRET_VARIABLE.fullmatch(name):
@@ -86,18 +86,19 @@ def _is_file(value: str) -> bool:
 
 
 def passwords_in(text: str) -> list[str]:
-    """Returns the passwords in the addresses of a text, as they are written."""
+    """Returns the passwords in the URLs of a text, as written."""
     return IN_URL.findall(text) if "://" in text else []
 
 
 def variable_for(path: KeyPath) -> str:
-    """Returns the variable in which a secret that is written in the file should be: `OPENAI_API_KEY`."""
+    """Returns the variable for a secret that is written in the file, such as `OPENAI_API_KEY`."""
     owners = [step for step in path[:-1] if isinstance(step, str) and step not in NO_OWNER]
     return re.sub(r"\W+", "_", f"{owners[-1] if owners else ''}_{path[-1]}".upper().replace("-", "_")).strip("_")
 
 
 def hide_values(text: str, taken: Mapping[str, str]) -> str:
-    """Returns the text with the names of variables in place of their values; `taken` has the values by name."""
+    """Replaces values by the names of their variables; `taken` has the values by name."""
+    # Longest first, so that a value inside a longer one does not spoil it.
     for name, value in sorted(taken.items(), key=lambda item: -len(item[1])):
         text = text.replace(value if can_be_hidden(value) else repr(value), f"${{{name}}}")
     return text
@@ -111,20 +112,20 @@ _MOST_TEXT = 20_000_000
 
 
 class UnsetVariable(Exception):
-    """A variable that is not set and has no default, or no variable at all."""
+    """Raised for a variable that is not set and has no default, or a reference that is none."""
 
 
 class Expansion:
-    """Replaces references by values and remembers which values came from the environment."""
+    """Replaces references by values and records which values came from the environment."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.variables = variables
         self.taken: dict[str, str] = {}
         self.secrets: dict[str, str] = {}
-        """What must not be shown, by its value, and its variable."""
+        """The variable of each secret, by its value."""
 
     def value(self, text: str, *, is_shown: bool = False) -> str:
-        """Returns the text with values in place of references; of one for anybody to see only keys are secret."""
+        """Expands the references in a text. In a text that anyone may see, only API keys become secrets."""
         if (whole := _WHOLE.fullmatch(text)) and not _REFERENCE.fullmatch(text):
             raise UnsetVariable(
                 f"${{{whole[1]}}} is no variable; write ${{NAME}} or ${{NAME:-default}}, or $${{ to mean it as it is"
@@ -136,22 +137,22 @@ class Expansion:
         return _REFERENCE.sub(self._replace, text)
 
     def longest(self, text: str) -> int:
-        """Returns the most characters that the text can have with values in place of references."""
+        """Returns an upper bound of the text's length after expansion."""
         references = _REFERENCE.finditer(text) if "${" in text else ()
         return len(text) + sum(len(self.variables.get(match[2] or "", "")) for match in references)
 
     def written_back(self, text: str) -> str:
-        """Returns the text with defaults filled in, but what came from the environment still as `${NAME}`."""
+        """Fills in defaults, but leaves `${NAME}` for values from the environment."""
         return _REFERENCE.sub(lambda match: f"${{{match[2]}}}" if self._is_taken(match) else self._default(match), text)
 
     def keep_secret(self, value: str, name: str) -> None:
-        """Remembers a secret as it is written and, out of an address, as it is meant."""
+        """Records a secret as written and, if it comes from a URL, decoded."""
         self.taken[name] = value
         for each in filter(can_be_hidden, (value, unquote(value))):
             self.secrets.setdefault(each, name)
 
     def hide(self, text: str) -> str:
-        """Returns the text without values from the environment."""
+        """Replaces values from the environment by their variables."""
         return hide_values(text, self.taken)
 
     def _is_taken(self, match: re.Match[str]) -> bool:
@@ -177,9 +178,9 @@ class Expansion:
 
 
 class TreeExpander:
-    """Turns a tree into plain values, references replaced and aliases written out within bounds.
+    """Turns a tree into plain values: expands references, and aliases within bounds.
 
-    `problems` are the references that can't be replaced; `prompts` are what models will be sent as it is.
+    `problems` are references that can't be expanded, `prompts` the texts that models will be sent.
     """
 
     def __init__(self, expansion: Expansion) -> None:
@@ -202,7 +203,7 @@ class TreeExpander:
         return node.value
 
     def _make_room(self, *, values: int = 0, text: int = 0) -> None:
-        """Checks the size before anything is written out, as aliases may stand for more than memory holds."""
+        """Checks the size before anything is expanded, since aliases can stand for more than memory holds."""
         self._values += values
         self._text += text
         if self._values > _MOST_VALUES or self._text > _MOST_TEXT:
@@ -219,7 +220,7 @@ class TreeExpander:
         return text
 
     def _keep(self, secret: str, path: KeyPath, *, is_written: bool) -> None:
-        """Gives a secret that is written in the file itself the name of a variable that it should be in."""
+        """Records a secret; one that is written in the file gets the name of the variable that it should be in."""
         name = variable_for(path if is_secret(path) else (*path[:-1], "password"))
         if secret not in self.expansion.secrets:
             self.expansion.keep_secret(secret, name)
@@ -230,7 +231,7 @@ class TreeExpander:
         try:
             value = self.expansion.value(text, is_shown=is_shown(path))
         except UnsetVariable as unset:
-            # A tool without its key is a matter of that tool, and no reason not to talk.
+            # A tool that lacks its key reports that itself; the discussion can start without it.
             if path[:3] == ("discussion", "tools", "registry"):
                 self.notes.append(f"{dotted_path(path)}: {unset}")
                 return ""
@@ -240,7 +241,7 @@ class TreeExpander:
 
 
 def with_dotenv(environment: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Returns the environment and what the `.env` of a folder adds to it; variables that exist win."""
+    """Returns the environment with the variables of the folder's `.env`. Existing variables win."""
     path = folder / ".env"
     if not path.is_file():
         return environment
@@ -254,7 +255,7 @@ def with_dotenv(environment: Mapping[str, str], folder: Path) -> Mapping[str, st
 
 
 def _without_quotes(value: str) -> str:
-    """Quotes and comments as shells have them."""
+    """Removes quotes and comments by the rules of shells."""
     for quote in "'\"":
         if value.startswith(quote) and (end := value.find(quote, 1)) > 0:
             inside = value[1:end]
@@ -277,7 +278,7 @@ def _represent_plain(dumper: yaml.SafeDumper, text: PlainScalar) -> yaml.Node:
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    """Quotes keep text what it is: numbers, references to numbers, and line breaks that YAML would change."""
+    """Quotes text that YAML would read otherwise: numbers, references to numbers, special line breaks."""
     if "${" in text or _OTHER_BREAKS & set(text) or not isinstance(resolve(text), str):
         style: str | None = '"'
     else:
@@ -290,9 +291,9 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def written_back(tree: Node, expansion: Expansion, base: Path) -> str:
-    """Returns the tree as YAML with `${NAME}` where a value came from the environment.
+    """Returns the tree as YAML with `${NAME}` for values from the environment.
 
-    The text says itself where its relative paths start, so that it may be stored elsewhere.
+    The text states the base of its relative paths, so that it can be stored elsewhere.
     """
     whole = {**_values_of(tree, expansion), "base_directory": str(base)}
     return yaml.dump(whole, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
@@ -312,7 +313,7 @@ def _values_of(node: Node, expansion: Expansion, path: KeyPath = ()) -> Any:
 
 
 def _without_passwords(written: str, expansion: Expansion) -> str:
-    """Returns the settings with names of variables also for passwords that stand in an address itself."""
+    """Returns the text with variables for environment values and for passwords in URLs."""
     text = expansion.written_back(written) if "${" in written else written
     if passwords := passwords_in(text):
         for name, value in expansion.taken.items():

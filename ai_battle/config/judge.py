@@ -17,20 +17,20 @@ from .values import AS_NUMBER, LARGE, Listed, Name, Section, ShortSpelling, shor
 
 Number = Annotated[float, Field(ge=-LARGE, le=LARGE), AS_NUMBER]
 Scale = Annotated[tuple[Number, ...], Field(min_length=2, max_length=2)]
-USUAL = "discussion"
+DEFAULT_RUBRIC = "discussion"
 WHOLE = (1.0, 100.0)
-"""What weights may add up to: shares, or percentages."""
+"""The totals that weights may add up to: shares or percentages."""
 
 
 class Criterion(Section):
-    """One thing that is rated; a plain string is short for `{asks: ...}`."""
+    """A rated criterion; a plain string is short for `{asks: ...}`."""
 
     asks: Annotated[str, Field(min_length=1, max_length=2_000)] = Field(
         description="What a high score means, in a sentence or two.",
         examples=["Does it stay with what it said before?"],
     )
     weight: Annotated[float, Field(gt=0, le=100), AS_NUMBER] | None = Field(
-        default=None, description="Its part of the total. All together are 1 or 100; without any, all count the same."
+        default=None, description="Its share of the total. All add up to 1 or 100; without weights, all count equally."
     )
 
 
@@ -38,14 +38,14 @@ Criteria = dict[Name, Annotated[Criterion, short_for("asks")]]
 
 
 class Rubric(Section):
-    """What is rated, and on which scale."""
+    """The criteria and the scale."""
 
     scale: Scale = Field(default=(1, 10), description="The lowest and the highest score.", examples=[[1, 5]])
-    criteria: Criteria = Field(min_length=1, max_length=20, description="What is rated, by the name of each criterion.")
+    criteria: Criteria = Field(min_length=1, max_length=20, description="The criteria by name.")
 
     @property
     def weights(self) -> dict[str, float]:
-        """Returns the part that each criterion has in the total; they add up to 1."""
+        """The share of each criterion in the total; they add up to 1."""
         stated = {name: criterion.weight or 1.0 for name, criterion in self.criteria.items()}
         return {name: weight / fsum(stated.values()) for name, weight in stated.items()}
 
@@ -53,18 +53,18 @@ class Rubric(Section):
 class RubricFile(Section):
     """A rubric in a file of its own."""
 
-    rubric: Rubric = Field(description="What is rated, and on which scale.")
+    rubric: Rubric = Field(description="The criteria and the scale.")
 
 
 def _judge(raw: Any) -> Any:
-    """A model, or a list of them, is short for a mapping; `model` is `models`."""
+    """Expands a judge: a model or a list of them is short for a mapping, and `model` means `models`."""
     if isinstance(raw, dict) and "models" not in raw and "model" in raw:
         return {("models" if key == "model" else key): value for key, value in raw.items()}
     return {"models": raw} if isinstance(raw, str | list | tuple) else raw
 
 
 class JudgeSettings(Section):
-    """Who judges a discussion at its end, and by what; a model type, or a list of them, is short for `models`."""
+    """Who judges a finished discussion, and by which rubric. A model type or a list is short for `models`."""
 
     models: Listed[Helper] = Field(
         min_length=1, max_length=10, description="The model that judges, or several.", examples=["gpt-4o"]
@@ -75,12 +75,15 @@ class JudgeSettings(Section):
         examples=["./rubric.yaml", "discussion"],
     )
     criteria: Criteria | None = Field(
-        default=None, min_length=1, max_length=20, description="A rubric that is written here, instead of `rubric`."
+        default=None,
+        min_length=1,
+        max_length=20,
+        description="The criteria of a rubric written here, instead of `rubric`.",
     )
-    scale: Scale = Field(default=(1, 10), description="Beside `criteria`: the lowest and the highest score.")
+    scale: Scale = Field(default=(1, 10), description="With `criteria`: the lowest and the highest score.")
 
     def find_rubric(self, base: Path) -> Rubric:
-        """Returns what they judge by; raises `ConfigError` with all that is wrong in its file."""
+        """Returns the rubric. Raises `ConfigError` with all problems of its file."""
         if self.criteria:
             return Rubric(criteria=self.criteria, scale=self.scale)
         return load_rubric(self.rubric, base)
@@ -90,7 +93,7 @@ AnyJudge = Annotated[JudgeSettings, ShortSpelling(_judge, {"type": ["string", "a
 
 
 def rubric_problems(criteria: Mapping[str, Criterion], scale: tuple[float, ...], path: KeyPath) -> Iterator[Problem]:
-    """Finds weights that do not add up, weights that are missing beside others, and a scale that leads nowhere."""
+    """Finds weights that don't add up, missing weights, and a scale whose ends are swapped."""
     weights = {name: criterion.weight for name, criterion in criteria.items() if criterion.weight is not None}
     unweighted = [name for name in criteria if name not in weights]
     if weights and unweighted:
@@ -103,9 +106,9 @@ def rubric_problems(criteria: Mapping[str, Criterion], scale: tuple[float, ...],
 
 
 def judge_problems(settings: JudgeSettings, path: KeyPath) -> Iterator[Problem]:
-    """Finds what is wrong with a rubric that stands in a discussion."""
+    """Finds problems of a rubric inside a discussion."""
     if settings.criteria and settings.rubric:
-        yield Problem((*path, "rubric"), "'criteria' says already what is judged; leave one of the two out")
+        yield Problem((*path, "rubric"), "'criteria' already says what is judged; leave one of the two out")
     if settings.criteria:
         yield from rubric_problems(settings.criteria, settings.scale, path)
     elif "scale" in settings.model_fields_set:
@@ -121,16 +124,16 @@ RUBRIC = FileKind(
 
 
 def load_rubric(named: str | os.PathLike[str] = "", base: Path = Path()) -> Rubric:
-    """Loads a rubric: a path from `base`, the name of a packaged one, or the usual one where nothing is named.
+    """Loads a rubric by its path from `base` or its packaged name; without one, the default rubric.
 
-    Raises `ConfigError` with all that is wrong, as `file:line:column`.
+    Raises `ConfigError` with all problems as `file:line:column`.
     """
     path = base / Path(named).expanduser()
-    packaged = None if named and path.exists() else packaged_rubric(str(named or USUAL))
+    packaged = None if named and path.exists() else packaged_rubric(str(named or DEFAULT_RUBRIC))
     return read_rubric(packaged or path)
 
 
 def read_rubric(source: Source) -> Rubric:
-    """Reads the file of a rubric, or its text; raises `ConfigError` with all that is wrong."""
+    """Reads a rubric from its file or text. Raises `ConfigError` with all problems."""
     found: Rubric = read_document(RUBRIC, ConfigDocument, source).file.rubric
     return found

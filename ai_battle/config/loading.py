@@ -1,4 +1,4 @@
-"""Loads a discussion, and tells what no single key can: how its parts fit together, and what has no effect."""
+"""Loads a discussion and checks what concerns several keys: how parts fit together, and what has no effect."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,16 +28,16 @@ class LoadedDiscussion(ConfigDocument):
 
     file: DiscussionFile = field(repr=False)
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """The models that a check has made, by participant: who makes them first for a run takes these."""
+    """Models created during the check, by participant. The first run that creates them takes these."""
     read: list[Any] = field(default_factory=list, repr=False, compare=False)
-    """The input files as a check has read them: the first run takes these, too."""
+    """Input files read during the check. The first run takes these, too."""
 
     def with_overrides(self, *overrides: str) -> "LoadedDiscussion":
-        """Returns the same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
+        """Returns the same with further `path=value`, without reading the file again. Raises `ConfigError`."""
         return self._again(self.tree, overrides)
 
     def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "LoadedDiscussion":
-        """Returns the same with one more pair of models; raises `ConfigError` with all that is wrong with it."""
+        """Returns the same with another pair of models. Raises `ConfigError` with all its problems."""
         enabled = apply_overrides(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
         tree = append_to(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
         return self._again(tree, (), also)
@@ -58,10 +58,10 @@ def load(
     base: Path | None = None,
     also: Check = find_nothing,
 ) -> LoadedDiscussion:
-    """Loads and checks a discussion; raises `ConfigError` with all that is wrong.
+    """Loads and checks a discussion. Raises `ConfigError` with all problems.
 
     `source` is a path, the name of a packaged configuration, or a dictionary. `overrides` are `path=value`. `base` is
-    where relative paths start and `.env` is read; by default the folder of the file. `also` finds what else is wrong.
+    where relative paths start and `.env` is read, by default the folder of the file. `also` finds further problems.
     """
     return read_document(DISCUSSION, LoadedDiscussion, source, environment, overrides, base, also)
 
@@ -97,7 +97,7 @@ def _helpers(discussion: Discussion) -> Iterator[tuple[KeyPath, HelperSettings]]
 
 
 def _listening_helpers(discussion: Discussion) -> Iterator[Problem]:
-    """Warns that who helps is shown what the other hears."""
+    """Yields a problem for each helper that takes part and would be shown words kept from it."""
     for path, helper in _helpers(discussion) if discussion.has_private_words else ():
         if helper.type in discussion.models:
             words = (
@@ -107,18 +107,18 @@ def _listening_helpers(discussion: Discussion) -> Iterator[Problem]:
 
 
 def _tool_names(tools: Tools) -> list[str] | None:
-    """Returns the names of tools; None where files and servers name theirs when they are loaded."""
+    """Returns the names of tools, or None if files and servers define some when they are loaded."""
     return None if tools.paths or tools.mcp.servers else [tool.name for tool in tools.registry]
 
 
 def _one_decides(discussion: Discussion) -> Iterator[Problem]:
-    """Yields a problem where more than one key decides when a model is stuck."""
+    """Yields a problem for each pair in which several keys decide when a model is stuck."""
     section = discussion.collaboration
     for index, pair in enumerate(section.pairs if section else ()):
         first, *others = [key for key in DECIDING if key in pair.model_fields_set] or [""]
         for key in others:
             path = ("discussion", "collaboration", "pairs", index, key)
-            yield Problem(path, f"{first} decides already when help is due; leave one of the two out")
+            yield Problem(path, f"{first} already decides when help is due; leave one of the two out")
 
 
 def _moderators(discussion: Discussion) -> Iterator[Problem]:
@@ -127,18 +127,18 @@ def _moderators(discussion: Discussion) -> Iterator[Problem]:
         message = "moderator needs a participant with 'role: moderator', and there is none"
         yield Problem(("discussion", "speaker_selection"), message)
     for name in moderators[1:]:
-        yield Problem(("discussion", "models", name, "role"), f"{moderators[0]!r} is the moderator already")
+        yield Problem(("discussion", "models", name, "role"), f"{moderators[0]!r} is already the moderator")
     if not discussion.speakers:
         yield Problem(("discussion", "models"), "needs a participant who is neither moderator nor observer")
 
 
 def _script(participant: ParticipantSettings, path: KeyPath) -> Iterator[Problem]:
     if participant.is_scripted and participant.role != "user" and not participant.script and not participant.when:
-        yield Problem((*path, "script"), "is missing: a scripted participant says what stands there")
+        yield Problem((*path, "script"), "is missing: a scripted participant says what is written there")
     for key, entries in (("script", participant.script), ("when", participant.when)):
         for index, entry in enumerate(entries):
             if not SAYING & entry.model_fields_set:
-                yield Problem((*path, key, index), "says nothing; it needs one of say, think, call, fail")
+                yield Problem((*path, key, index), "is empty; it needs one of say, think, call, fail")
 
 
 def _approved_tools(approval: Approval, known: list[str] | None, path: KeyPath) -> Iterator[Problem]:
@@ -157,7 +157,7 @@ def _registered_once(tools: Tools) -> Iterator[Problem]:
     names = [tool.name for tool in tools.registry]
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield Problem(("discussion", "tools", "registry", index), f"{name!r} is registered above already")
+            yield Problem(("discussion", "tools", "registry", index), f"{name!r} is already registered above")
 
 
 def _mcp_servers(tools: Tools) -> Iterator[Problem]:
@@ -180,7 +180,7 @@ def _mcp_server(path: KeyPath, server: McpServer) -> Iterator[Problem]:
 
 
 def _notes(file: DiscussionFile) -> Iterator[str]:
-    """Yields what is accepted but has no effect: said once at the start, so that nobody waits for it."""
+    """Yields notes on keys that are accepted but have no effect, so that nobody waits for it."""
     discussion = file.discussion
     yield from _notes_on_tools(discussion)
     yield from _notes_on_pairs(discussion)
@@ -189,7 +189,7 @@ def _notes(file: DiscussionFile) -> Iterator[str]:
     yield from _notes_on_participants(discussion)
     yield from phases.notes(discussion)
     if discussion.mode == "no-meta" and discussion.goal_mode != "discuss":
-        yield "discussion.goal_mode: has no effect with 'mode: no-meta', where nobody is told anything"
+        yield "discussion.goal_mode: has no effect with 'mode: no-meta', which sends no instructions"
 
 
 def _notes_on_tools(discussion: Discussion) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _notes_on_participants(discussion: Discussion) -> Iterator[str]:
 
 
 def _notes_on_pairs(discussion: Discussion) -> Iterator[str]:
-    """Yields a note where attempts of the pair's own change what decides by the expected gain of help."""
+    """Yields a note for each pair whose retries have no effect, since the expected gain decides."""
     section = discussion.collaboration
     for index, pair in enumerate(section.pairs if section and section.enabled else ()):
         beside = next((key for key in DECIDING if key != "threshold" and key in pair.model_fields_set), "")

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, said in the words of someone who writes YAML."""
+"""Translates pydantic's errors into the words of someone who writes YAML."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ HUGE = 10**30
 KINDS = {dict: "a mapping", list: "a list", type(None): "nothing"}
 PARTICIPANTS = ("discussion", "models")
 
-# What is said of each kind of fault; filled in are the value as it was written, and what was expected.
+# The message for each type of pydantic error, filled with the value as written and with what is expected.
 MESSAGES = {
     "missing": MISSING,
     "string_type": "must be text, not {value}",
@@ -50,16 +50,16 @@ MESSAGES_ON_PARTICIPANTS = {
 
 
 def problems_of(error: ValidationError, schema: type[Section], written: Node) -> list[Problem]:
-    """Lists what is wrong; a key that is missing because it is misspelt is told once."""
+    """Returns the problems. A key that is missing because it is misspelt is reported once."""
     problems = list(_each_problem(error, schema, written))
     misspelt = {(p.path[:-1], key) for p in problems if p.key for key in re.findall(r"'(\w+)'", p.message)}
     return [p for p in problems if (p.path[:-1], p.path[-1]) not in misspelt or not p.message.startswith(MISSING)]
 
 
 def _each_problem(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
-    """Yields one problem for each fault.
+    """Yields one problem per error.
 
-    Values are shown as they were written, never as the environment filled them.
+    Values are shown as written, as those from the environment may be secret.
     """
     for fault in error.errors(include_url=False, include_context=True):
         path, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
@@ -97,7 +97,7 @@ def _limit(limit: float) -> str:
 
 
 def short_value(written: Node, path: KeyPath) -> str:
-    """Returns the value at `path`, short and as it was written; secrets are not shown."""
+    """Returns the value at `path` as written and shortened. Secrets are not shown."""
     node = written.nearest(path)
     value = None if isinstance(node.value, dict) and node is not written.at(path) else node.value
     return "this" if any(map(is_secret_key, path)) else _short(value)
@@ -119,7 +119,7 @@ def _short(value: Any) -> str:
 
 
 def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
-    """Returns what the key may have been meant to be, or where it belongs."""
+    """Suggests a similar key, or the section where the key belongs."""
     if not path and (inside := next((n for n in schema.model_fields if key in _keys_at(schema, (n,))), "")):
         return f" here; it belongs under '{inside}:'"
     return near(key, _keys_at(schema, path))
@@ -131,7 +131,7 @@ def _keys_at(schema: type[Section], path: KeyPath) -> list[str]:
 
 
 def section_at(schema: type[Section], path: KeyPath) -> type[Section] | None:
-    """The schema of the mapping at `path`."""
+    """Returns the schema of the mapping at `path`."""
     expected: Any = schema
     for step in path:
         expected = _inside(expected, step)
@@ -150,7 +150,7 @@ def _section_in(expected: Any) -> type[Section] | None:
 
 
 def _kinds(expected: Any) -> Iterator[Any]:
-    """The alternatives of a union, annotations left away."""
+    """Yields the alternatives of a union without annotations."""
     origin = get_origin(expected)
     if origin is Annotated:
         yield from _kinds(get_args(expected)[0])

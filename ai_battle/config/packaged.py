@@ -1,4 +1,4 @@
-"""The ready configurations and drop-in tools that come with the package: `ai-battle run quickstart`."""
+"""The configurations, rubrics, benchmarks and drop-in tools that come with the package (`ai-battle run quickstart`)."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def _folder(installed: str, in_checkout: str) -> Path:
-    """Inside of an installed package, beside the package in a checkout."""
+    """Returns a folder inside the installed package, or its source in a checkout."""
     there = _PACKAGE / installed
     return there if there.is_dir() else _PACKAGE.parent / in_checkout
 
@@ -16,17 +16,17 @@ _DROP_INS = _folder("drop_ins", "tools")
 
 
 def packaged_config(name: str) -> Path | None:
-    """The file of a packaged configuration, by its name without `.yaml`."""
+    """Returns the file of a packaged configuration by its name without `.yaml`."""
     return _FOLDER / f"{name}.yaml" if name in packaged_names() else None
 
 
 def packaged_names() -> list[str]:
-    """Returns all names that `packaged` knows."""
+    """Returns all names that `packaged_config` knows."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
 def packaged_suite(name: str) -> Path | None:
-    """The file of a packaged benchmark, by its name without `.yaml`."""
+    """Returns the file of a packaged benchmark by its name without `.yaml`."""
     return _FOLDER / "benchmarks" / f"{name}.yaml" if name in packaged_suites() else None
 
 
@@ -36,17 +36,17 @@ def packaged_suites() -> list[str]:
 
 
 def packaged_rubric(name: str) -> Path | None:
-    """The file of a packaged rubric, by its name without `.yaml`."""
+    """Returns the file of a packaged rubric by its name without `.yaml`."""
     return next((path for path in (_FOLDER / "rubrics").glob("*.yaml") if path.stem == name), None)
 
 
 def packaged_tools() -> dict[str, Path]:
-    """The drop-in tools that come with the package: their names and files."""
+    """Returns the packaged drop-in tools by name."""
     return {path.stem: path for path in sorted(_DROP_INS.glob("*.py"))}
 
 
 def description(text: str) -> str:
-    """Returns what the comment at the top of a YAML says, without the line for editors."""
+    """Returns the text of the comment at the top of a YAML file, without the line for editors."""
     lines = []
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -56,7 +56,7 @@ def description(text: str) -> str:
 
 
 def in_brief(text: str) -> tuple[str, str]:
-    """Returns the first sentence, and the one that says what it needs."""
+    """Returns the first sentence of a description, and what it says that the file needs."""
     sentences = text.split(". ")
     needs = next((each.removeprefix("Needs ") for each in sentences if each.startswith("Needs ")), "")
     return sentences[0].rstrip("."), needs.rstrip(".")

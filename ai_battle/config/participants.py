@@ -1,4 +1,4 @@
-"""The schema of one participant: the model, what it can do, how it speaks, or the script of one that is played."""
+"""The schema of a participant: its model, what the model can do, how it speaks, or its script."""
 
 import re
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ from .values import (
 
 
 class Capabilities(Section):
-    """What is said here goes before what refusals, the server or a table tell; what it can't do is not asked of it."""
+    """What the model can do. These settings override all other sources, and absent capabilities are not requested."""
 
     tools: Flag | None = Field(default=None, description="Native tool calls.")
-    images: Flag | None = Field(default=None, description="Pictures; without, it reads a description of them.")
-    documents: Flag | None = Field(default=None, description="PDF files as they are; without, it is sent their text.")
-    video: Flag | None = Field(default=None, description="Videos as they are; without, it is sent pictures of them.")
+    images: Flag | None = Field(default=None, description="Pictures; otherwise it reads descriptions of them.")
+    documents: Flag | None = Field(default=None, description="PDF files; otherwise it is sent their text.")
+    video: Flag | None = Field(default=None, description="Videos; otherwise it is sent frames of them.")
     reasoning: Flag | None = Field(default=None, description="Thinking before it answers.")
     json_schema: Flag | None = Field(default=None, description="Answers that follow a JSON Schema.")
     context_window: Positive | None = Field(
@@ -47,7 +47,7 @@ class Capabilities(Section):
 
 
 class Parameters(Section):
-    """Sampling parameters; those that are not set are left to the provider."""
+    """Sampling parameters. The provider decides those that are not set."""
 
     temperature: Annotated[float, Field(ge=0, le=5), AS_NUMBER] | None = Field(
         default=None, description="Randomness.", examples=[0.8]
@@ -64,23 +64,23 @@ class Parameters(Section):
         default=None, description="How much the model thinks before it answers."
     )
     num_ctx: Positive | None = Field(
-        default=None, description="Ollama's context size in tokens; by default what is needed."
+        default=None, description="Ollama's context size in tokens; by default as large as needed."
     )
     presence_penalty: Annotated[float, Field(ge=-2, le=2), AS_NUMBER] | None = Field(
-        default=None, description="Against known topics."
+        default=None, description="Discourages topics that have come up."
     )
     frequency_penalty: Annotated[float, Field(ge=-2, le=2), AS_NUMBER] | None = Field(
-        default=None, description="Against repeated words."
+        default=None, description="Discourages repeated words."
     )
     repeat_penalty: Amount | None = Field(
-        default=None, description="Against repetition (local models).", examples=[1.1]
+        default=None, description="Discourages repetition (local models).", examples=[1.1]
     )
     keep_alive: str | None = Field(
         default=None, description="How long Ollama keeps the model loaded.", examples=["10m"]
     )
 
     def options(self) -> dict[str, Any]:
-        """The parameters that are set, for `ModelRequest.options`."""
+        """Returns the parameters that are set, for `ModelRequest.options`."""
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
@@ -108,7 +108,7 @@ def _pattern(raw: str) -> str:
         re.compile(raw)
     except re.error as error:
         reason = {"reason": str(error)}
-        raise PydanticCustomError("regex", "is no regular expression: {reason}", reason) from error
+        raise PydanticCustomError("regex", "is not a regular expression: {reason}", reason) from error
     return raw
 
 
@@ -116,36 +116,38 @@ Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
 class ScriptRule(ScriptEntry):
-    """An answer to whatever matches."""
+    """An answer to messages that match."""
 
-    match: Pattern = Field(description="Regular expression that is looked for in what was said last.")
+    match: Pattern = Field(description="Regular expression to search for in the last message.")
 
 
 Script = tuple[Annotated[ScriptEntry, short_for("say")], ...]
 
 
 class VeilSettings(Section):
-    """What a model elsewhere is sent placeholders for, beside what rules find; see docs/how-to/veil.md."""
+    """Private text that remote models get as placeholders, in addition to what rules find; see docs/how-to/veil.md."""
 
     names: Listed[Name] = Field(
-        default=(), description="Names of people; single words of them too.", examples=[["Ada King"]]
+        default=(), description="Names of people; parts of a name are veiled too.", examples=[["Ada King"]]
     )
-    terms: Listed[Name] = Field(default=(), description="Other words that must not leave: projects, customers.")
+    terms: Listed[Name] = Field(
+        default=(), description="Other words that must not leave this machine: projects, customers."
+    )
     patterns: Mapping[Annotated[str, Field(pattern=r"^[a-zA-Z]{2,20}$")], Pattern] = Field(
         default={},
-        description="Regular expressions for what has a form of its own, by the name of its placeholders.",
+        description="Regular expressions for private text, by the name of their placeholders.",
         examples=[{"ticket": "TCK-[0-9]{6}"}],
     )
     finder: Name | None = Field(
         default=None,
-        description="A model of this machine that looks for what no rule finds, in each text once.",
+        description="A model on this machine that looks for what no rule finds, once per text.",
         examples=["ollama/qwen3:4b"],
     )
     without_finder: Literal["refuse", "send"] = Field(
-        default="refuse", description="What becomes of a request when that brings no answer."
+        default="refuse", description="What happens to a request if the finder does not answer."
     )
     files: Literal["refuse", "send"] = Field(
-        default="refuse", description="What becomes of pictures and documents, which can't be veiled."
+        default="refuse", description="What happens to pictures and documents, which can't be veiled."
     )
 
 
@@ -154,7 +156,7 @@ def _veil(raw: Any) -> Any:
 
 
 class ModelSettings(Section):
-    """How any model is called, whether it takes part or helps."""
+    """How a model is called, whether it is a participant or a helper."""
 
     parameters: Parameters = Field(default=Parameters(), description="Sampling parameters.")
     capabilities: Capabilities = Field(
@@ -164,13 +166,13 @@ class ModelSettings(Section):
     )
     veil: Annotated[VeilSettings | None, ShortSpelling(_veil, {"type": "boolean"})] = Field(
         default=None,
-        description="Placeholders for what is private: true, or {names, terms, files}. Only for models that are not "
-        "on this machine.",
+        description="Replaces private text by placeholders: true, or {names, terms, files}. Only for models that are "
+        "not on this machine.",
         examples=[True],
     )
-    script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
-    when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
-    loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")
+    script: Script = Field(default=(), description="Only for type scripted: its answers in order.")
+    when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to the last message.")
+    loop: Flag = Field(default=False, description="Only for type scripted: restart at the end of the script.")
     pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(
         default=0, description="Only for type scripted: seconds between two words.", examples=[0.05]
     )
@@ -181,7 +183,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 
 class Instructions(Section):
-    """How the participant is to behave: a text, or a packaged template filled with `params`."""
+    """How the participant should behave: a text, or a packaged template filled with `params`."""
 
     text: str = Field(default="", description="The instructions themselves; a plain string is short for this.")
     template: str = Field(
@@ -189,7 +191,7 @@ class Instructions(Section):
         description="Name of a packaged template, or of a file in `discussion.templates` without its ending.",
         examples=["human_system_instructions"],
     )
-    params: FreeMapping = Field(default={}, description="What the template's places are filled with.")
+    params: FreeMapping = Field(default={}, description="Values for the template's placeholders.")
 
 
 class ParticipantSettings(ModelSettings):
@@ -209,20 +211,18 @@ class ParticipantSettings(ModelSettings):
     type: str = Field(
         default="", description="The model.", examples=["ollama/phi4", "claude-3-sonnet", "openai/gpt-4o"]
     )
-    persona: str = Field(default="", description="Who the participant is, kept verbatim.")
+    persona: str = Field(default="", description="Who the participant is; used verbatim.")
     instructions: Annotated[Instructions, short_for("text")] = Field(
         default=Instructions(), description="A text, or {template, params}."
     )
     secret: str = Field(
         default="",
-        description="What only this participant is told, such as a goal of its own.",
+        description="Told only to this participant, such as a goal of its own.",
         examples=["You want to sell before Friday."],
     )
-    tools: Listed[Name] | None = Field(
-        default=None, description="Which of the registered tools it may use; all by default."
-    )
+    tools: Listed[Name] | None = Field(default=None, description="Registered tools that it may use; all by default.")
     approval: Approval = Field(
-        default=Approval(), description="Further approval of its calls, as in tools.approval; the stricter holds."
+        default=Approval(), description="Further rules for its calls, as in tools.approval; the stricter one applies."
     )
 
     @property

@@ -1,4 +1,4 @@
-"""The schema of a format: phases, who hears whom; and what is wrong with how these fit the participants."""
+"""The schema of phases and visibility, and the checks of how they fit the participants."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from string import Template
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from .discussion import Discussion
 
 PLACES = ("goal", "name", "round")
-"""What instructions of a phase may be filled with."""
+"""The placeholders of a phase's instructions."""
 
 
 def _everybody_named(raw: Any) -> Any:
     if isinstance(raw, str):
         return [raw]
     if not isinstance(raw, list | tuple):
-        raise PydanticCustomError("listeners", "must be a list of names; a list in it is a group that hears itself")
+        raise PydanticCustomError(
+            "listeners", "must be a list of names; a list inside it is a group whose members hear each other"
+        )
     return raw
 
 
@@ -30,7 +32,7 @@ Listeners = Annotated[tuple[Name | tuple[Name, ...], ...], ShortSpelling(_everyb
 
 
 class PhaseSettings(Section):
-    """A part of a discussion: its speakers each speak once in each of its rounds."""
+    """A part of a discussion. In each of its rounds, each of its speakers speaks once."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] = Field(
         description="Its heading in views and reports.", examples=["rebuttals"]
@@ -38,18 +40,18 @@ class PhaseSettings(Section):
     rounds: Positive = Field(default=1, description="How often each of its speakers speaks.")
     speakers: Listed[Name] = Field(
         default=(),
-        description="Who speaks, in this order; by default all who take turns.",
+        description="The speakers in order; by default everyone who takes turns.",
         examples=[["For", "Against"]],
     )
     instructions: str = Field(
         default="",
-        description="What is to be done; $goal, $name and $round are filled in.",
+        description="What to do; $goal, $name and $round are filled in.",
         examples=["Ask one question."],
     )
     parallel: Flag = Field(default=False, description="In each round all answer at once, without hearing each other.")
     visible_to: Listeners | None = Field(
         default=None,
-        description="Who hears it, beside the one who speaks: names, and lists of names whose members hear each other. "
+        description="Who hears it besides the speaker: names, and lists of names whose members hear each other. "
         "[] is nobody; by default everybody.",
         examples=[["Moderator", ["Ann", "Bob"], ["Eve", "Dan"]]],
     )
@@ -60,7 +62,7 @@ Visibility = dict[Name, Listed[Name]]
 
 
 def problems(discussion: "Discussion") -> Iterator[Problem]:
-    """Yields what only the whole discussion shows to be wrong with its phases, its visibility and its secrets."""
+    """Yields problems with phases, visibility and secrets that show only in the whole discussion."""
     yield from _phases_beside(discussion)
     names = [*discussion.models]
     for index, phase in enumerate(discussion.phases):
@@ -117,7 +119,10 @@ def _places(instructions: str, path: KeyPath) -> Iterator[Problem]:
 
 
 def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: KeyPath) -> Iterator[Problem]:
-    """Names that nobody has, each with the last step to its place: an index, or the name itself where it is a key."""
+    """Yields the unknown names.
+
+    Each comes with the last step of its path, which is an index, or the name if it is a key.
+    """
     for step, name in named:
         if name not in known:
             words = f"nobody here is called {name!r}{near(name, known)}"
@@ -125,7 +130,7 @@ def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: Key
 
 
 def _without_speaker(discussion: "Discussion") -> Iterator[Problem]:
-    """One who takes turns and is in no phase would never speak; where a name is wrong, it may be the one meant."""
+    """Finds participants that no phase lets speak, unless a misspelt name may be the missing one."""
     speaks = {name for phase in discussion.phases for name in phase.speakers}
     if not speaks or speaks - {*discussion.models} or not all(phase.speakers for phase in discussion.phases):
         return

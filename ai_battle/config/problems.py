@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, where, and in plain words."""
+"""Problems of a configuration: where they are, and what is wrong in plain words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`path` leads to the key or value, outermost key first; `key` points at the key itself, not at its value."""
+    """A problem of a configuration. `path` leads to the key or value; with `key`, it means the key itself."""
 
     path: KeyPath
     message: str
@@ -20,10 +20,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A problem and where it stands; as text it is `robot.yaml:7:9 discussion.turns: must be a whole number`.
+    """A problem with its place; as text, `robot.yaml:7:9 discussion.turns: must be a whole number`.
 
-    `file` may be an option of the command line, and is empty for a dictionary; these have no lines. `path` is None
-    where the text can't be read as YAML at all.
+    `file` may be a command-line option, or empty for a dictionary; these have no lines. `path` is None if the text is
+    no YAML.
     """
 
     file: str
@@ -40,7 +40,7 @@ class Located:
 
 
 class ConfigProblems(ConfigError):
-    """All that is wrong with a configuration, one `place path: message` a line."""
+    """All problems of a configuration, one `place path: message` per line."""
 
     def __init__(self, located: Iterable[Located]) -> None:
         self.located = tuple(located)
@@ -49,7 +49,7 @@ class ConfigProblems(ConfigError):
 
 
 def dotted_path(path: KeyPath) -> str:
-    """Returns a path such as `discussion.stop.any[0].phrase`; long keys are cut, control characters escaped."""
+    """Returns a path such as `discussion.stop.any[0].phrase`, with long keys cut and control characters escaped."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{_tame(step)}" for step in path)
     return text.removeprefix(".")
 

@@ -1,4 +1,4 @@
-"""What stands beside every configuration: how models are reached, what they cost, and where paths start."""
+"""The sections that every kind of file shares: providers, prices, context sizes, and the base of relative paths."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -9,9 +9,9 @@ from .values import AS_NUMBER, LARGE, Amount, Name, Section, free
 
 
 class Provider(Section):
-    """How a provider is reached; any further name with a `base_url` is an OpenAI-compatible endpoint.
+    """How to reach a provider. Other names with a `base_url` are OpenAI-compatible endpoints.
 
-    A plug-in may have options of its own; it is asked which when the models are checked.
+    A plug-in may have its own options, which are checked with the models.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -34,7 +34,7 @@ class Provider(Section):
         return {key: value if key in cls.model_fields else free(value) for key, value in raw.items()}
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Shows no values, as nobody knows which options of a plug-in are secret."""
+        """Hides the options of plug-ins, as any of them may be secret."""
         return [(name, value) for name, value in super().__repr_args__() if name in type(self).model_fields]
 
 

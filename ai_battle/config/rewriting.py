@@ -1,4 +1,4 @@
-"""Changes of the tree before it is checked: older spellings, keys in another place, and `path=value`."""
+"""Rewrites the tree before it is checked: old spellings, keys in other places, and `path=value` overrides."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -10,12 +10,12 @@ from .problems import KeyPath
 from .tree import Node, compose_value
 
 BESIDE = ("providers", "prices", "context_windows")
-"""What holds for any discussion stands beside it, but may stand in it."""
+"""Keys next to the discussion that may also be written inside it."""
 INSIDE = (
     "established_facts", "durability", "journal", "local_only", "sandbox", "workspace", "allow_hosts", "judge",
     "goal_mode", "templates", "outcome", "visibility", "signals",
 )  # fmt: skip
-"""What belongs to a discussion stands in it, but may stand beside it."""
+"""Keys of a discussion that may also be written next to it."""
 WITHOUT_EFFECT = ("demo_generation",)
 OPTION = "--set"
 TOOLS = ("discussion", "tools")
@@ -23,9 +23,9 @@ _INDEX = re.compile(r"\d{1,8}")
 
 
 def renamed_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node:
-    """Returns the tree with a key of each entry of the list or mapping at `path` under its other name.
+    """Renames a key in each entry of the list or mapping at `path`.
 
-    The model of a pair is `primary` in every kind of file; `model` means the same.
+    The model of a pair may be spelt `primary` or `model` in every kind of file.
     """
     if path:
         child = tree.child(path[0])
@@ -39,13 +39,13 @@ def renamed_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node
 
 
 def _rename_key(node: Node, old: str, new: str) -> Node:
-    """Renames a key where the other name is free; its place stays."""
+    """Renames a key unless both are there; its place stays."""
     is_free = isinstance(node.value, dict) and old in node.value and new not in node.value
     return node.without(old).with_child(new, node.value[old], node.keys[old]) if is_free else node
 
 
 def update_spellings(tree: Node) -> tuple[Node, list[str]]:
-    """Returns the tree as the schema has it, and notes on what has no effect."""
+    """Returns the tree in the schema's spelling, and notes on keys without effect."""
     notes: list[str] = []
     tree = _without_old_keys(tree, "", notes)
     discussion = tree.child("discussion")
@@ -78,7 +78,7 @@ def _move_keys(keys: tuple[str, ...], source: Node, target: Node) -> tuple[Node,
 
 
 def _with_roles(discussion: Node, models: Node) -> tuple[Node, Node]:
-    """Moves `model1_role: human` beside the models to the role of `model1`."""
+    """Moves `model1_role: human` next to the models to the role of `model1`."""
     for name, participant in models.value.items():
         key = f"{name}_role"
         if key in discussion.value and isinstance(participant.value, dict) and "role" not in participant.value:
@@ -88,7 +88,7 @@ def _with_roles(discussion: Node, models: Node) -> tuple[Node, Node]:
 
 
 def _with_known_roles(models: Node, notes: list[str]) -> Node:
-    """Roles that nobody knows are those of an assistant; what nearly is one of ours is left to the schema."""
+    """Replaces unknown roles by assistant. A misspelt known role is left for the schema to report."""
     for name, participant in models.value.items():
         role = participant.child("role")
         if not role or not isinstance(role.value, str) or not role.value.strip() or "${" in role.value:
@@ -102,10 +102,10 @@ def _with_known_roles(models: Node, notes: list[str]) -> Node:
 
 
 def apply_overrides(tree: Node, overrides: Sequence[str], known: Collection[str]) -> Node:
-    """Returns the tree with each `path=value` from the command line put into it.
+    """Applies the `path=value` overrides of the command line.
 
-    `known` are the keys of the file, and what is none belongs to the discussion. A path that names nothing known is
-    found when the tree is checked.
+    `known` are the file's top-level keys; other paths start in the discussion. Unknown keys are reported when the tree
+    is checked.
     """
     for override in overrides:
         path, equals, text = override.partition("=")
@@ -120,7 +120,7 @@ def apply_overrides(tree: Node, overrides: Sequence[str], known: Collection[str]
 
 
 def _with_registry(tree: Node, steps: list[str]) -> Node:
-    """The tree with a list of tools written out as their registry, where a key beside it is meant."""
+    """Expands a plain list of tools to a registry if an override sets a key next to it."""
     listed = tree.at(TOOLS)
     is_beside = tuple(steps[:2]) == TOOLS and len(steps) > 2 and not steps[2].isdecimal()
     if not is_beside or not listed or not isinstance(listed.value, list):
@@ -130,7 +130,7 @@ def _with_registry(tree: Node, steps: list[str]) -> Node:
 
 
 def append_to(tree: Node, path: KeyPath, value: Node) -> Node:
-    """Returns the tree with one more entry in the list at `path`, which is made where there is none."""
+    """Appends an entry to the list at `path`, creating it if necessary."""
     if not path:
         return tree.with_child(len(tree.value), value)
     step, *rest = path
@@ -150,7 +150,7 @@ def _with_value(node: Node, steps: list[str], value: Node, label: str) -> Node:
         return node.with_child(index, _with_value(child, steps[1:], value, label))
     if not isinstance(node.value, dict):
         raise ConfigError(f"{label}: {steps[0]!r} is asked of something that has no keys")
-    # Keys may hold dots themselves (`prices.gpt-4.1.input`): the longest that is there wins.
+    # Keys may contain dots (`prices.gpt-4.1.input`), so the longest existing key wins.
     lengths = (length for length in range(len(steps), 0, -1) if ".".join(steps[:length]) in node.value)
     length = next(lengths, 1)
     key = ".".join(steps[:length])

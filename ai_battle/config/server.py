@@ -35,55 +35,54 @@ def _advisor(raw: Any) -> Any:
 
 
 class RouteSettings(UsedHelp):
-    """A name that clients ask for: a model, or a model and those that help it; a plain string is short for a model."""
+    """A model name for clients: a model, possibly with helpers. A plain string is short for a model."""
 
     model: Helper = Field(description="The model that answers.", examples=["ollama/phi4"])
     advisor: Helper | None = Field(
         default=None,
-        description="A model that it may ask, of which clients hear nothing: short for `secondary` and the strategy "
-        "advisor.",
+        description="A model that it may ask without clients noticing: short for `secondary` and strategy advisor.",
     )
     headers: dict[str, str] = Field(default={}, description="HTTP headers for its provider.", repr=False)
-    api_key: str = Field(default="", description="Key for its provider, where it is another one.", repr=False)
+    api_key: str = Field(default="", description="Key for its provider, if it is another than usual.", repr=False)
 
 
 def with_advisor(route: RouteSettings) -> RouteSettings:
-    """Returns a route's advisor as the pair that it is short for; raises `ConfigError` for a route with a pair."""
+    """Expands a route's advisor to the pair that it is short for. Raises `ConfigError` if the route has a pair too."""
     if route.advisor is None:
         return route
     if route.model_fields_set & {"secondary", "strategy"}:
-        raise ConfigError("advisor is short for secondary and strategy: advisor; say one of the two", "advisor")
+        raise ConfigError("advisor is short for secondary and strategy: advisor; leave one of the two out", "advisor")
     values = {key: getattr(route, key) for key in route.model_fields_set - {"advisor"}}
     return RouteSettings.model_validate({**values, "secondary": route.advisor, "strategy": "advisor"})
 
 
 class AdvisorSettings(Section):
-    """Who answers for an advisor that a client names; a plain string is short for a model, or for refuse."""
+    """Who answers for an advisor that a client names. A plain string is short for a model, or `refuse`."""
 
     model: Helper | None = Field(
         default=None,
-        description="The model that answers; usually the one that the client names.",
+        description="The model that answers; by default the one that the client names.",
         examples=["ollama/phi4"],
     )
-    refuse: Flag = Field(default=False, description="Whether a request with such an advisor is refused.")
+    refuse: Flag = Field(default=False, description="Whether requests with such an advisor are refused.")
     native: Flag | None = Field(
         default=None,
-        description="Whether an upstream that can ask it itself does; usually where it knows both models, and nothing "
-        "else is said here.",
+        description="Whether the upstream asks the advisor itself if it can. By default it does if it knows both "
+        "models and no other key is set here.",
     )
-    max_uses: Positive | None = Field(default=None, description="The most questions of a request.")
+    max_uses: Positive | None = Field(default=None, description="The most questions per request.")
     max_tokens: Positive | None = Field(default=None, description="The longest advice, in tokens.")
 
 
 class ServeKey(Section):
-    """What a client presents, and what may be spent with it; a plain string is short for `{key: ...}`."""
+    """A client's key and its limits; a plain string is short for `{key: ...}`."""
 
     key: Name = Field(description="The key; better from the environment.", examples=["${TEAM_KEY}"], repr=False)
-    name: str = Field(default="", description="What the key is called in logs and metrics.", examples=["team"])
-    budget_usd: Amount | None = Field(default=None, description="Dollars that it may spend, with all workers.")
-    concurrent: Positive | None = Field(default=None, description="Its requests at once, in all workers.")
+    name: str = Field(default="", description="Name of the key in logs and metrics.", examples=["team"])
+    budget_usd: Amount | None = Field(default=None, description="Dollars that it may spend, over all workers.")
+    concurrent: Positive | None = Field(default=None, description="Its requests at once, over all workers.")
     per_minute: Positive | None = Field(
-        default=None, description="Its requests in a minute, in all workers; more get a 429."
+        default=None, description="Its requests per minute, over all workers; more get a 429."
     )
 
 
@@ -96,14 +95,14 @@ class Tiers(Section):
 
 
 class ServerLimits(Section):
-    """What one worker takes on."""
+    """Limits of one worker."""
 
     body_mb: Annotated[float, Field(gt=0, le=1024), AS_NUMBER] = Field(default=32, description="The largest request.")
     concurrent: Positive = Field(default=512, description="Requests that are answered at once.")
-    queue: Count = Field(default=512, description="Requests that wait for their turn; more are turned away.")
-    header_seconds: Seconds = Field(default=10, description="For the head of a request.")
-    body_seconds: Seconds = Field(default=30, description="For the body of a request.")
-    grace_seconds: Seconds = Field(default=60, description="For running answers when the server ends.")
+    queue: Count = Field(default=512, description="Requests that wait for their turn; further ones are rejected.")
+    header_seconds: Seconds = Field(default=10, description="Seconds for the head of a request.")
+    body_seconds: Seconds = Field(default=30, description="Seconds for the body of a request.")
+    grace_seconds: Seconds = Field(default=60, description="Seconds for running answers when the server stops.")
     connections: Positive = Field(default=4096, description="Open connections.")
     stored_mb: Annotated[float, Field(ge=0, le=65536), AS_NUMBER] = Field(
         default=64, description="Answers of the Responses API that clients may refer to; 0 keeps none."
@@ -132,7 +131,7 @@ class PlanCache(Section):
 
 
 class Server(Section):
-    """Where it listens, who may ask, and what answers."""
+    """The server's address, its keys, and the models that answer."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; a public one needs keys.")
     port: Port = Field(default=8787, description="Port to listen on; 0 takes a free one.")
@@ -185,5 +184,5 @@ SERVER = FileKind("server", ServerFile, _rewritten)
 
 
 def load_server(source: Source, environment: Mapping[str, str]) -> LoadedServer:
-    """Raises `ConfigError` with all that is wrong."""
+    """Loads a server file. Raises `ConfigError` with all problems."""
     return read_document(SERVER, LoadedServer, source, environment)

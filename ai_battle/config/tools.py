@@ -10,7 +10,7 @@ Sandbox = Literal["auto", "strict", "docker", "none"]
 
 
 class RegisteredTool(Section):
-    """A tool and what it is made with; a plain name is short for `{name: ...}`."""
+    """A tool and its settings; a plain name is short for `{name: ...}`."""
 
     name: Name = Field(description="Name of a built-in or drop-in tool.", examples=["code_execution"])
     enabled: Flag = Field(default=True, description="Whether models may use it.")
@@ -18,14 +18,14 @@ class RegisteredTool(Section):
 
 
 class McpServer(Section):
-    """An MCP server: a command to start, or the URL of one that runs."""
+    """An MCP server: a command to start, or the URL of a running one."""
 
     command: str = Field(default="", description="Program to start; it speaks MCP on stdin and stdout.")
     args: tuple[str, ...] = Field(default=(), description="The program's arguments.")
     env: dict[str, str] = Field(default={}, description="Environment variables for the program.")
     cwd: str = Field(default="", description="Folder to start the program in; default: that of this file.")
     headers: dict[str, str] = Field(default={}, description="HTTP headers for the URL.")
-    url: str = Field(default="", description="Address of a server that runs.", examples=["http://127.0.0.1:8000/mcp"])
+    url: str = Field(default="", description="Address of a running server.", examples=["http://127.0.0.1:8000/mcp"])
     timeout: Seconds = Field(default=60.0, description="Seconds that a call may take.")
     start_timeout: Seconds = Field(default=30.0, description="Seconds that the server may take to start.")
 
@@ -37,12 +37,15 @@ class Mcp(Section):
 
 
 class Approval(Section):
-    """Which tool calls run, which a person is asked about, and which are refused; of two the stricter holds."""
+    """Which tool calls run, which need a person's approval, and which are refused.
+
+    The stricter of two rules applies.
+    """
 
     default: Literal["allow", "ask", "deny"] | None = Field(
         default=None,
-        description="What holds for tools not listed; without it, a person is asked about calls that write, send or "
-        "pay, and about code outside a fence; all others run.",
+        description="Applies to tools not listed. Without it, a person is asked about calls that write, send or pay, "
+        "and about code outside a sandbox; all others run.",
         examples=["allow"],
     )
     allow: Listed[Name] = Field(default=(), description="Tools that run without asking.")
@@ -55,22 +58,22 @@ class Approval(Section):
 
 
 class Runner(Section):
-    """How tool calls are run in one turn."""
+    """How the tool calls of one turn are run."""
 
     max_rounds: Annotated[int, Field(ge=1, le=1000), AS_NUMBER] = Field(
         default=3, description="Rounds of calls and results in one turn."
     )
     allow_chaining: Flag = Field(default=True, description="Whether results may lead to further calls.")
     summarize_threshold: Positive = Field(
-        default=4000, description="Results longer than this many characters are summed up."
+        default=4000, description="Results longer than this many characters are summarised."
     )
     backoff_seconds: Amount = Field(
-        default=0.1, description="Seconds before the second round of calls; twice as long before each one after it."
+        default=0.1, description="Seconds to wait before the second round of calls; doubled before each further round."
     )
 
 
 class Tools(Section):
-    """Tools that the models may use; a plain list of names is short for an enabled registry."""
+    """Tools that the models may use. A plain list of names is short for an enabled registry."""
 
     enabled: Flag = Field(default=True, description="Whether tools are used at all.")
     registry: tuple[Annotated[RegisteredTool, short_for("name")], ...] = Field(default=(), description="The tools.")
@@ -78,18 +81,20 @@ class Tools(Section):
         default=(), description="Python files with drop-in tools.", examples=[["../tools/dice.py"]]
     )
     mcp: Mcp = Field(default=Mcp(), description="Tools of MCP servers.")
-    workspace: str = Field(default="", description="What file and code tools may touch; default: in the run directory.")
+    workspace: str = Field(
+        default="", description="Folder that file and code tools may use; default: one in the run directory."
+    )
     sandbox: Sandbox = Field(
         default="auto",
-        description="The fence around code; docker only by name; none also needs --allow-unsandboxed.",
+        description="The sandbox for code. auto never takes docker; none also needs --allow-unsandboxed.",
     )
     allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")
     calling: Literal["auto", "native", "json", "text"] = Field(
-        default="auto", description="How models are told of tools."
+        default="auto", description="How tools are offered to models."
     )
     tool_format: str = Field(
         default="",
-        description="How models write calls where these stand in the text: fenced, json, xml, or a plug-in's.",
+        description="The format of calls that models write as text: fenced, json, xml, or a plug-in's.",
         examples=["fenced"],
     )
     approval: Approval = Field(default=Approval(), description="Which calls a person is asked about.")

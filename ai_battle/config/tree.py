@@ -1,4 +1,4 @@
-"""YAML text as a tree: no Python tags, no duplicate keys, bounded depth, and every value keeps its place."""
+"""Parses YAML into a tree of bounded depth, without Python tags or duplicate keys. Each value has its place."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from ..core.errors import ConfigError
 from .problems import ConfigProblems, KeyPath, Located, dotted_path
 
 Place = tuple[int, int] | str
-"""Line and column from 1, or the name of what is no text: an option of the command line, "" for a dictionary."""
+"""Line and column from 1, or a name if there is no text: a command-line option, or "" for a dictionary."""
 
 DEEPEST = 64
 TOO_DEEP = f"nested more than {DEEPEST} levels deep"
@@ -34,7 +34,7 @@ _LONGEST_NUMBER = 400
 
 
 class PlainScalar(str):
-    """The text of an unquoted scalar: `no` is text where text is expected, and false where a flag is."""
+    """The text of an unquoted scalar. The schema decides its type: `no` is false for a flag and otherwise text."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ def is_number(text: str) -> bool:
 
 
 def resolve(text: str) -> str | int | float | bool | None:
-    """Returns what an unquoted scalar stands for by itself: `no`, `on` and `12:30` are text, `1e3` is a number."""
+    """Returns the YAML 1.2 value of an unquoted scalar: `no`, `on` and `12:30` are text, `1e3` is a number."""
     if text in _WORDS:
         return _WORDS[text]
     if len(text) <= _LONGEST_NUMBER and _INTEGER.fullmatch(text):
@@ -56,7 +56,7 @@ def resolve(text: str) -> str | int | float | bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and its place, and the places of a mapping's keys. With anchors one node stands in many places."""
+    """A value with its place and the places of its keys. An anchor's node occurs in several places."""
 
     value: Any
     place: Place = ""
@@ -76,14 +76,14 @@ class Node:
         return node
 
     def nearest(self, path: KeyPath) -> "Node":
-        """Returns the value at `path`, or the one on the way to it where the path ends."""
+        """Returns the value at `path`, or the last existing value on the way."""
         node = self
         for step in path:
             node = node.child(step) or node
         return node
 
     def with_child(self, step: str | int, child: "Node", place: Place = "") -> "Node":
-        """Returns the same with another child; a new key gets `place`."""
+        """Returns a copy with another child; `place` is for a new key."""
         if isinstance(step, int):
             return Node([*self.value[:step], child, *self.value[step + 1 :]], self.place, self.keys)
         return Node({**self.value, step: child}, self.place, {step: place, **self.keys})
@@ -93,9 +93,9 @@ class Node:
 
 
 def place_of(root: Node, path: KeyPath, key: bool = False) -> Place:
-    """Returns where `path` stands, or as much of it as there is: its last key if `key` says so, or the rest is missing.
+    """Returns the place of `path` or of its last existing part: of the key if `key` is set or the rest is missing.
 
-    Steps that only the schema has (`any` where a list is short for it) are passed over.
+    Skips steps that exist only in the schema (`any`, if a list is short for it).
     """
     node, at_key, missing = root, root.place, False
     for step in path:
@@ -108,7 +108,7 @@ def place_of(root: Node, path: KeyPath, key: bool = False) -> Place:
 
 
 def from_python(value: Any, path: KeyPath = ()) -> Node:
-    """Returns the tree of a dictionary that a program passes."""
+    """Returns the tree of a dictionary from a program."""
     if len(path) > DEEPEST:
         raise ConfigError(f"{dotted_path(path[:4])}...: {TOO_DEEP}")
     match value:
@@ -132,7 +132,7 @@ def _key_of(key: Any, path: KeyPath) -> str:
 
 
 def compose(text: str, name: str, kind: str = "discussion") -> tuple[Node, list[tuple[Place, str]]]:
-    """Returns the tree, and what is wrong with it that does not hinder reading on; raises for what does."""
+    """Returns the tree and its recoverable problems. Raises `ConfigProblems` for others."""
     composer = _Composer(yaml.parse(text, Loader=_LOADER), name, kind)
     try:
         root = composer.root()
@@ -146,7 +146,7 @@ def compose(text: str, name: str, kind: str = "discussion") -> tuple[Node, list[
 
 
 def compose_value(text: str, label: str) -> Node:
-    """Returns a single value from the command line; every part of it has `label` as its place."""
+    """Parses a value from the command line; all its parts have `label` as their place."""
     if not text.strip():
         return Node(None, label)
     composer = _Composer(yaml.parse(text, Loader=_LOADER), label)
@@ -170,10 +170,10 @@ def _with_place(node: Node, label: str) -> Node:
 
 
 class _Composer:
-    """Makes the tree from the parser's events.
+    """Builds the tree from the parser's events.
 
-    PyYAML's own composer would build it, but recurses in C without a bound: a file of brackets would end the process.
-    It also refuses duplicate anchors, and knows no key that is written twice.
+    PyYAML's own composer recurses in C without a bound, so a file of brackets would end the process. It also refuses
+    duplicate anchors and accepts duplicate keys.
     """
 
     def __init__(self, events: Iterator[Any], name: str, kind: str = "discussion") -> None:
@@ -240,7 +240,7 @@ class _Composer:
         return Node(children, _place(event), keys)
 
     def _merge(self, key: Any, merged: Node, children: dict[str, Node], keys: dict[str, Place]) -> None:
-        """Adds the keys that `<<: *anchor` brings of another mapping and that are not written here."""
+        """Adds the keys of `<<: *anchor` that are not written here."""
         for source in merged.value if isinstance(merged.value, list) else [merged]:
             if not isinstance(source.value, dict):
                 self._problem(key, "'<<' takes a mapping, or a list of mappings")
@@ -277,7 +277,7 @@ def _place(event: Any) -> tuple[int, int]:
 
 
 def _place_of_error(error: yaml.YAMLError, text: str) -> tuple[int, int]:
-    """Returns line and column, from 1; of a character that YAML does not allow, its first place."""
+    """Returns line and column from 1; for a character that YAML forbids, its first occurrence."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark:
         return mark.line + 1, mark.column + 1
@@ -287,14 +287,14 @@ def _place_of_error(error: yaml.YAMLError, text: str) -> tuple[int, int]:
 
 
 def _indentation_advice(text: str, line: int, column: int) -> str:
-    """Says that a key is indented too far, where its line has no other colon that the parser could mean."""
+    """Explains a key that is indented too far, unless another colon in its line may be the problem."""
     if ": " in text.splitlines()[line - 1][: column - 1]:
         return ""
-    return "this line is indented more than the key above, which has its value already; let the two line up"
+    return "this line is indented more than the key above, which already has its value; align the two"
 
 
 def _quote_advice(error: yaml.YAMLError, text: str) -> str:
-    """Says where the quote was opened that ends right before what the parser can't read."""
+    """Explains a quotation that ends right before the error."""
     events: deque[Any] = deque(maxlen=1)
     with suppress(yaml.YAMLError):
         events.extend(yaml.parse(text, Loader=_LOADER))
@@ -305,9 +305,9 @@ def _quote_advice(error: yaml.YAMLError, text: str) -> str:
         return ""
     opened = last.start_mark.line
     if opened < mark.line:
-        return f"the quote that is opened in line {opened + 1} is closed only here; it lacks its end there"
+        return f"the quote opened in line {opened + 1} is closed only here; its end is missing there"
     other = "double" if style == "'" else "single"
-    return f"the quoted text is over here, but the line goes on; put text that holds {style} between {other} quotes"
+    return f"the quoted text ends here, but the line goes on; put text that contains {style} in {other} quotes"
 
 
 def _syntax_advice(error: yaml.YAMLError) -> str:
@@ -318,7 +318,7 @@ def _syntax_advice(error: yaml.YAMLError) -> str:
 SECOND_COLON = "mapping values are not allowed"
 _CONTROL = "a control character, which YAML does not allow; remove it"
 _SYNTAX = (
-    ("exceeded maximum nesting depth", TOO_DEEP),  # of libyaml 0.2.6, which reads far ahead where brackets open
+    ("exceeded maximum nesting depth", TOO_DEEP),  # libyaml 0.2.6 reads far ahead after opening brackets
     *dict.fromkeys(("\\t", "tab character"), "a tab can't indent YAML; use spaces").items(),
     (
         "cannot start any token",

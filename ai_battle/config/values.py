@@ -1,4 +1,4 @@
-"""The kinds of value that the schema is made of: what YAML writes is read by what the key expects."""
+"""The value types of the schema. The type that a key expects decides how a YAML scalar is read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ ENTRIES = {"type": "array", "items": {"type": ["string", "object"]}}
 
 
 class Section(BaseModel):
-    """A mapping of the YAML: unknown keys are errors, a key without a value counts as not written."""
+    """A mapping in the YAML. Unknown keys are errors, and a key without a value counts as absent."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True, validate_default=True
@@ -44,7 +44,7 @@ def is_null(value: Any) -> bool:
 
 
 def free(value: Any) -> Any:
-    """A value that no schema describes: plain scalars become what YAML 1.2 takes them for."""
+    """Resolves plain scalars by YAML 1.2 in a value that no schema describes."""
     if isinstance(value, PlainScalar):
         return resolve(value)
     if isinstance(value, dict):
@@ -55,7 +55,7 @@ def free(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Booleans are no numbers; `1e6`, `1_000` and `0x10` are, also where only whole ones will do."""
+    """Reads a number. `1e6`, `1_000` and `0x10` are numbers, also for integers; booleans are not."""
     if isinstance(value, bool):
         raise PydanticCustomError("not_a_number", "must be a number")
     number: Any = resolve(value.replace("_", "")) if isinstance(value, str) else value
@@ -65,7 +65,7 @@ def _number(value: Any) -> Any:
 
 
 def _share(value: Any) -> Any:
-    """20 and "20 %" are percentages, and where a share is due they are told how to be one."""
+    """Reads a share. Percentages (20, "20 %") raise an error that shows the share to write."""
     percent = _number(value.strip().removesuffix("%").strip() if isinstance(value, str) else value)
     says_percent = isinstance(value, str) and value.strip().endswith("%")
     if isinstance(percent, int | float) and (says_percent or 2 <= percent <= 100):
@@ -75,15 +75,15 @@ def _share(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
-    """Reads a flag: only true and false are, and what older YAML wrote for them; 1 and 0 are numbers."""
+    """Reads a flag: booleans and the words of YAML 1.1, but not 1 and 0."""
     return value if isinstance(value, bool) or (isinstance(value, str) and not value.isdigit()) else {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShortSpelling:
-    """A shorter spelling of a value: `written_out` makes the whole of it, `spelling` is its JSON Schema.
+    """A shorter spelling of a value. `written_out` expands it, and `spelling` is its JSON Schema.
 
-    Without a `spelling` a single entry is short for a list of it.
+    Without a `spelling`, a single entry is short for a list of it.
     """
 
     written_out: Callable[[Any], Any]
@@ -98,7 +98,7 @@ class ShortSpelling:
 
 
 def short_for(key: str, kinds: type | UnionType = str, spelling: Mapping[str, Any] = TEXT) -> ShortSpelling:
-    """Returns the shorter spelling of a mapping: what alone stands for it is the value of one of its keys."""
+    """Returns the spelling of a mapping in which a bare value stands for one of its keys."""
     return ShortSpelling(lambda value: {key: value} if isinstance(value, kinds) else value, spelling)
 
 
@@ -121,7 +121,5 @@ Share = Annotated[float, Field(ge=0, le=1), ShortSpelling(_share, REFERENCE)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000), AS_NUMBER]
 Unpriced = Annotated[
     Literal["refuse", "allow"],
-    Field(
-        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it."
-    ),
+    Field(description="Whether models with unknown prices may answer; a limit in dollars can't apply to them."),
 ]

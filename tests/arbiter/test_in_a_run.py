@@ -102,7 +102,7 @@ class TestTheCommand:
         wrong = "mine.yaml:4:5 rubric.criteria: the weights add up to 0.7, not to 1 or 100"
         assert wrong in outcome.err
         assert wrong in ai_battle("validate", "mine.yaml").out
-        assert "it is run with: ai-battle judge RUN --model MODEL --rubric mine.yaml" in ai_battle("run", rubric).err
+        assert "run it with: ai-battle judge RUN --model MODEL --rubric mine.yaml" in ai_battle("run", rubric).err
         rubric.write_text(rubric.read_text().replace("0.7", "1"))
         assert ai_battle("validate", "mine.yaml").code == 0
         assert "wit (100%)" in ai_battle("judge", "r", "-m", "gpt-4o", "--rubric", "mine.yaml").out
@@ -164,7 +164,7 @@ class TestTheCommand:
             (("nowhere", "-m", "gpt-4o"), "nowhere"),
             (("r",), "--model"),
             (("r", "-m", "gpt-4o", "--rubric", "gone.yaml"), "gone.yaml: there is no such file"),
-            (("r", "-m", "gpt-4o", "--rubric", "bees.yaml"), "this is the file of a discussion"),
+            (("r", "-m", "gpt-4o", "--rubric", "bees.yaml"), "this is a discussion file"),
         ],
     )
     def test_what_is_wrong_costs_nothing(

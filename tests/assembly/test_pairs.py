@@ -194,8 +194,8 @@ def test_what_only_the_strategy_knows_to_be_wrong_is_told_before_the_run_and_whe
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"threshold": 0.5, "help_rate": 0.2}, ".help_rate: threshold decides already when help is due"),
-        ({"help_rate": 0.2, "max_cost": 0.01}, ".max_cost: help_rate decides already when help is due"),
+        ({"threshold": 0.5, "help_rate": 0.2}, ".help_rate: threshold already decides when help is due"),
+        ({"help_rate": 0.2, "max_cost": 0.01}, ".max_cost: help_rate already decides when help is due"),
         ({"help_rate": 1.2}, ".help_rate: must be at most 1, not 1.2"),
         ({"calibration": "nowhere.json"}, "nowhere.json can't be read: No such file or directory"),
         ({"calibration": "~nobody/own.json"}, "own.json can't be read: No such file or directory"),

@@ -175,7 +175,7 @@ def test_a_dataset_that_is_not_there_or_no_text_is_found(tmp_path: Path) -> None
         (["numerik"], "scorers has no 'numerik'; did you mean 'numeric'?"),
         ([{"name": "numeric", "tolerence": 1}], "numeric has no option 'tolerence'; did you mean 'tolerance'?"),
         ([{"name": "numeric", "tolerance": 7}], "tolerance is a share from 0 to 1, not 7"),
-        ([{"name": "regex", "pattern": "("}], "is no regular expression"),
+        ([{"name": "regex", "pattern": "("}], "is not a regular expression"),
         (["judge"], "judge needs a model: write {name: judge, model: gpt-4o}"),
         (["python_tests"], "python_tests needs tests, which is missing in sums: sums.jsonl:1, sums.jsonl:2"),
         (["tool_calls"], "tool_calls needs a reference that is a list of calls"),

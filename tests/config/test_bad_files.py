@@ -130,15 +130,15 @@ def test_tabs_are_explained(written: Written) -> None:
         ("discussion:\n  goal: a: b\n", "2:10: a second ': ' on this line; put quotes around text that holds a colon"),
         (
             "discussion:\n  turns: 2\n   goal: Talk.\n",
-            "3:8: this line is indented more than the key above, which has its value already; let the two line up",
+            "3:8: this line is indented more than the key above, which already has its value; align the two",
         ),
         (
             "discussion:\n  goal: 'What's new?'\n",
-            "2:15: the quoted text is over here, but the line goes on; put text that holds ' between double quotes",
+            "2:15: the quoted text ends here, but the line goes on; put text that contains ' in double quotes",
         ),
         (
             'discussion:\n  goal: "What is new?\n  persona: "A cook."\n',
-            "3:13: the quote that is opened in line 2 is closed only here; it lacks its end there",
+            "3:13: the quote opened in line 2 is closed only here; its end is missing there",
         ),
         ("discussion:\n  goal: 'open\n", "a quote that is opened here or above is never closed"),
         ("discussion:\n  goal: Talk.\n turns: 3\n", "this does not line up with the keys above"),

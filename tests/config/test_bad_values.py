@@ -88,16 +88,16 @@ def test_unknown_keys_are_told_at_every_level(problems: Problems, line: str, pro
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("loop: true", "script: is missing: a scripted participant says what stands there"),
-        ("script: [{delay: 1}]", "script[0]: says nothing; it needs one of say, think, call, fail"),
-        ("when: {match: x}", "when[0]: says nothing; it needs one of say, think, call, fail"),
+        ("loop: true", "script: is missing: a scripted participant says what is written there"),
+        ("script: [{delay: 1}]", "script[0]: is empty; it needs one of say, think, call, fail"),
+        ("when: {match: x}", "when[0]: is empty; it needs one of say, think, call, fail"),
         ("parameters: {temprature: 1}", "parameters.temprature: unknown key; did you mean 'temperature'?"),
         ("instructions: {tmplate: a}", "instructions.tmplate: unknown key; did you mean 'template'?"),
         ("script: [{sya: hi}]", "script[0].sya: unknown key; did you mean 'say'?"),
         ("script: [{call: {tol: x}}]", "script[0].call[0].tol: unknown key; did you mean 'tool'?"),
         ("script: [[hi]]", "script[0]: must be a mapping of keys and values, not a list"),
         ("script: hi", "script: must be a list, not 'hi'"),
-        ("when: [{match: '(', say: a}]", "when[0].match: is no regular expression: missing )"),
+        ("when: [{match: '(', say: a}]", "when[0].match: is not a regular expression: missing )"),
         ("when: [{say: a}]", "when[0].match: is missing"),
         ("parameters: {temperature: hot}", "parameters.temperature: must be a number, not 'hot'"),
         ("parameters: {temperature: -1}", "parameters.temperature: must be at least 0, not -1"),
@@ -153,7 +153,7 @@ def test_settings_of_a_participant_are_checked(problems: Problems, setting: str,
         ("input_file: {path: a, max_resolution: big}", "max_resolution: must be like 1024x1024 or 4K, not 'big'"),
         ("input_file: {path: a, type: picture}", "must be 'image', 'video', 'text', 'code' or 'pdf', not 'picture'"),
         ("tools: {sandbox: off}", "sandbox: must be 'auto', 'strict', 'docker' or 'none', not 'off'"),
-        ("tools: [dice, dice]", "6:17 discussion.tools.registry[1]: 'dice' is registered above already"),
+        ("tools: [dice, dice]", "6:17 discussion.tools.registry[1]: 'dice' is already registered above"),
         ("tools: {mcp: {servers: {a: {args: []}}}}", "an MCP server has either a command or a url"),
         ("tools: {mcp: {servers: {a: {command: x, url: y}}}}", "an MCP server has either a command or a url"),
         ("collaboration: {pairs: [{secondary: x}]}", "6:27 discussion.collaboration.pairs[0].primary: is missing"),
@@ -227,7 +227,7 @@ def test_a_participant_needs_a_model_unless_it_is_a_person(problems: Problems) -
 def test_there_is_one_moderator_at_most(problems: Problems) -> None:
     found = problems(f"{SMALL}    M: {{type: x, role: moderator}}\n    N: {{type: x, role: moderator}}\n")
 
-    assert found == ("talk.yaml:7:24 discussion.models.N.role: 'M' is the moderator already",)
+    assert found == ("talk.yaml:7:24 discussion.models.N.role: 'M' is already the moderator",)
 
 
 def test_somebody_has_to_take_turns(problems: Problems) -> None:

@@ -282,7 +282,7 @@ async def test_looking_takes_time_that_grows_with_the_text_only(piece: str) -> N
         ("ollama/phi4", True, "veil does nothing for ollama/phi4, which is on this machine"),
         ("ollama/phi4:cloud", {"name": "Anna"}, "did you mean 'names'"),
         ("ollama/phi4:cloud", {"files": "maybe"}, "'refuse' or 'send'"),
-        ("ollama/phi4:cloud", {"patterns": {"ticket": "TCK-["}}, "veil.patterns.ticket: .*is no regular expression"),
+        ("ollama/phi4:cloud", {"patterns": {"ticket": "TCK-["}}, "veil.patterns.ticket: .*is not a regular expression"),
         (
             "ollama/phi4:cloud",
             {"patterns": {"all": r"\w*"}},

@@ -423,9 +423,7 @@ class TestFilesOfAnotherKind:
         if command == other:
             return
         message = refusal(ai_battle(*command.split(), written(text)))
-        assert message == (
-            f"talk.yaml:1:1 {kind}: this is the file of a {kind}; it is run with: ai-battle {other} talk.yaml"
-        )
+        assert message == (f"talk.yaml:1:1 {kind}: this is a {kind} file; run it with: ai-battle {other} talk.yaml")
 
     @pytest.mark.parametrize("command", KINDS)
     def test_an_empty_one_is_told_how_it_starts(self, ai_battle: Command, command: str) -> None:

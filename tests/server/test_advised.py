@@ -74,5 +74,5 @@ async def test_a_route_says_its_advisor_in_one_way(fakes: FakeProviders, tmp_pat
     route = "{model: ollama/qwen3, advisor: openai/gpt-4o, secondary: openai/gpt-4o}"
     (tmp_path / "server.yaml").write_text(f"server:\n  routes:\n    advised: {route}")
 
-    with pytest.raises(ConfigError, match=r"3:\d+.*advised.*say one of the two"):
+    with pytest.raises(ConfigError, match=r"3:\d+.*advised.*leave one of the two out"):
         planned(fakes, str(tmp_path / "server.yaml"))

@@ -78,7 +78,7 @@ def _compile(pattern: str, what: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ConfigError(f"regex: {what} {pattern!r} is no regular expression: {error}") from error
+        raise ConfigError(f"regex: {what} {pattern!r} is not a regular expression: {error}") from error
 
 
 def create(pattern: str = "") -> Regex:
